@@ -1,0 +1,114 @@
+//! Shapes whose products cannot overflow.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::{ArrayError, Dtype};
+
+/// The largest number of axes of an array.
+pub const MAX_RANK: usize = 64;
+
+/// The sizes of an array's axes, outermost first.
+///
+/// Invariant: at most [`MAX_RANK`] axes, and the number of elements times eight fits in `i64`,
+/// so that element and byte counts of any element type never overflow.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Shape {
+    dims: SmallVec<[usize; 4]>,
+}
+
+impl Shape {
+    /// The shape of a scalar: no axes, one element.
+    pub fn scalar() -> Shape {
+        Shape::default()
+    }
+
+    /// A checked shape; `op` names the asking operation in the error.
+    ///
+    /// The product is taken over the non-zero sizes, so that no reordering or
+    /// partial product of an accepted shape overflows either, also when it is empty.
+    pub fn new(op: &'static str, dims: &[usize]) -> Result<Shape, ArrayError> {
+        if dims.len() > MAX_RANK {
+            return Err(ArrayError::RankTooLarge { op, rank: dims.len() });
+        }
+        let shape = Shape { dims: SmallVec::from_slice(dims) };
+        let product = dims.iter().filter(|&&k| k != 0).try_fold(8usize, |n, &k| n.checked_mul(k));
+        match product {
+            Some(bytes) if i64::try_from(bytes).is_ok() => Ok(shape),
+            _ => Err(ArrayError::TooLarge {
+                op,
+                shape,
+                dtype: Dtype::F64,
+                bytes: None,
+                limit: i64::MAX as u64,
+            }),
+        }
+    }
+
+    /// The sizes, outermost first.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The number of bytes of an array of this shape.
+    pub fn bytes(&self, dtype: Dtype) -> u64 {
+        self.numel() as u64 * dtype.size() as u64
+    }
+
+    /// This shape, if an array of it stays within `limit` bytes.
+    pub fn within(self, op: &'static str, dtype: Dtype, limit: u64) -> Result<Shape, ArrayError> {
+        let bytes = self.bytes(dtype);
+        if bytes <= limit {
+            return Ok(self);
+        }
+        Err(ArrayError::TooLarge { op, shape: self, dtype, bytes: Some(bytes), limit })
+    }
+
+    /// `k ::: sh`, the shape with one more outermost axis.
+    pub fn cons(&self, op: &'static str, k: usize) -> Result<Shape, ArrayError> {
+        Shape::join(op, &[k], &self.dims)
+    }
+
+    /// The concatenation of two lists of sizes.
+    pub fn join(op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape, ArrayError> {
+        let dims: SmallVec<[usize; 4]> = outer.iter().chain(inner).copied().collect();
+        Shape::new(op, &dims)
+    }
+
+    /// The shape without its `n` outermost axes (all of them when there are fewer).
+    pub fn drop_outer(&self, n: usize) -> Shape {
+        Shape { dims: self.dims.iter().skip(n).copied().collect() }
+    }
+
+    /// Row-major strides, in elements.
+    pub fn strides(&self) -> SmallVec<[usize; 4]> {
+        let mut strides = SmallVec::from_elem(0, self.rank());
+        let mut step = 1usize;
+        for (s, &k) in strides.iter_mut().zip(&self.dims).rev() {
+            *s = step;
+            step *= k.max(1);
+        }
+        strides
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[")?;
+        for (n, k) in self.dims.iter().enumerate() {
+            write!(f, "{}{k}", if n == 0 { "" } else { ", " })?;
+        }
+        write!(f, "]")
+    }
+}

@@ -1,0 +1,3 @@
+//! The cotan command.
+
+fn main() {}
