@@ -1,1 +1,3 @@
 //! The core language.
+
+pub mod scalar;

@@ -1,0 +1,212 @@
+//! **The table**: one row per scalar operation.
+//!
+//! `a`, `b`, `c` are the arguments and `y` is the result in the partial derivatives.
+//! At kinks the derivative is the one the text gives: `|x|' = sign(0) = 0` at `0`,
+//! `min` and `max` attribute ties to their first argument.
+
+use std::cmp::Ordering;
+
+use super::special::{digamma, floored_rem, logistic, polygamma};
+use super::{Domain::*, Field1, Field2, Fp, Notation, Row, Rule, precedence as p};
+use cotan_array::Dtype;
+
+const CALL: Notation = Notation::Call;
+const fn infix(text: &'static str, strength: u8) -> Notation {
+    Notation::Infix(text, strength)
+}
+const fn prefix(text: &'static str, strength: u8) -> Notation {
+    Notation::Prefix(text, strength)
+}
+const OPAQUE1: Field1 = Field1::Opaque;
+const OPAQUE2: Field2 = Field2::Opaque;
+
+macro_rules! scalar_ops {
+    ($($op:ident $name:literal $notation:expr, $rule:expr, $partials:expr,
+       $zero:ident, $domains:expr, $doc:literal;)*) => {
+        /// The scalar operations. Each variant is documented by its row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Op { $(#[doc = $doc] $op),* }
+
+        pub(super) static ROWS: &[Row] = &[$(Row {
+            op: Op::$op, name: $name, notation: $notation, rule: $rule, partials: &$partials,
+            preserves_zero: $zero, domains: &$domains, doc: $doc,
+        }),*];
+    };
+}
+
+const YES: bool = true;
+const NO: bool = false;
+
+scalar_ops! {
+//  variant name notation, typing and evaluation, partial derivatives, op(0..) = 0?, domains, doc
+    Add "add" infix("+", p::ADD), Rule::Numeric2(|a, b| a + b, i64::wrapping_add, Field2::Exact(|a, b| a + b)),
+        ["1", "1"], YES, [Any, Any], "Sum. Integers wrap.";
+    Sub "sub" infix("-", p::ADD), Rule::Numeric2(|a, b| a - b, i64::wrapping_sub, Field2::Exact(|a, b| a - b)),
+        ["1", "-1"], YES, [Any, Any], "Difference. Integers wrap.";
+    Mul "mul" infix("*", p::MUL), Rule::Numeric2(|a, b| a * b, i64::wrapping_mul, Field2::Exact(|a, b| a * b)),
+        ["b", "a"], YES, [Any, Any], "Product. Integers wrap.";
+    Div "div" infix("/", p::MUL), Rule::Real2(|a, b| a / b, Field2::Exact(|a, b| a * b.recip())),
+        ["recip(b)", "-(y / b)"], NO, [Any, NonZero], "Quotient, as IEEE 754 has it.";
+    FloorDiv "floor_div" infix("//", p::MUL), Rule::Numeric2(|a, b| libm::floor(a / b), floor_div, OPAQUE2),
+        ["0", "0"], NO, [BetweenSteps, NonZero], "Quotient rounded down. An integer divided by 0 is 0.";
+    Rem "rem" infix("%", p::MUL), Rule::Numeric2(floored_rem, floor_rem, OPAQUE2),
+        ["1", "-floor_div(a, b)"], NO, [BetweenSteps, NonZero], "Remainder of `floor_div`, with the sign of the divisor. An integer modulo 0 is 0.";
+    Neg "neg" prefix("-", p::NEG), Rule::Numeric1(|a| -a, i64::wrapping_neg, Field1::Exact(|a| -a)),
+        ["-1"], YES, [Any], "Negation. Integers wrap.";
+    Abs "abs" CALL, Rule::Numeric1(f64::abs, i64::wrapping_abs, OPAQUE1),
+        ["sign(a)"], YES, [NonZero], "Absolute value; its derivative at 0 is 0. Integers wrap.";
+    Sign "sign" CALL, Rule::Numeric1(sign, i64::signum, OPAQUE1),
+        ["0"], YES, [NonZero], "-1, 0 or 1; NaN for NaN; keeps the sign of a zero.";
+    Min "min" CALL, Rule::Numeric2(|a, b| if b < a || b.is_nan() { b } else { a }, i64::min, Field2::Exact(Fp::min)),
+        ["where(b < a, 0, 1)", "where(b < a, 1, 0)"], YES, [Any, Any], "The smaller; the first when equal; NaN if either is.";
+    Max "max" CALL, Rule::Numeric2(|a, b| if b > a || b.is_nan() { b } else { a }, i64::max, Field2::Exact(Fp::max)),
+        ["where(b > a, 0, 1)", "where(b > a, 1, 0)"], YES, [Any, Any], "The larger; the first when equal; NaN if either is.";
+
+    Recip "recip" CALL, Rule::Real1(|a| 1.0 / a, Field1::Exact(Fp::recip)),
+        ["-(y * y)"], NO, [NonZero], "1/a.";
+    Sqrt "sqrt" CALL, Rule::Real1(libm::sqrt, OPAQUE1),
+        ["0.5 / y"], YES, [Positive], "Square root; NaN below 0.";
+    Cbrt "cbrt" CALL, Rule::Real1(libm::cbrt, OPAQUE1),
+        ["1 / (3 * (y * y))"], YES, [NonZero], "Cube root.";
+    Exp "exp" CALL, Rule::Real1(libm::exp, OPAQUE1),
+        ["y"], NO, [Any], "e to the power a.";
+    Exp2 "exp2" CALL, Rule::Real1(libm::exp2, OPAQUE1),
+        ["y * 0.6931471805599453"], NO, [Any], "2 to the power a.";
+    Expm1 "expm1" CALL, Rule::Real1(libm::expm1, OPAQUE1),
+        ["y + 1"], YES, [Any], "e to the power a, minus 1, accurate near 0.";
+    Log "log" CALL, Rule::Real1(libm::log, OPAQUE1),
+        ["recip(a)"], NO, [Positive], "Natural logarithm; -inf at 0, NaN below.";
+    Log2 "log2" CALL, Rule::Real1(libm::log2, OPAQUE1),
+        ["1.4426950408889634 / a"], NO, [Positive], "Logarithm to base 2.";
+    Log10 "log10" CALL, Rule::Real1(libm::log10, OPAQUE1),
+        ["0.4342944819032518 / a"], NO, [Positive], "Logarithm to base 10.";
+    Log1p "log1p" CALL, Rule::Real1(libm::log1p, OPAQUE1),
+        ["recip(1 + a)"], YES, [Positive], "Natural logarithm of 1 + a, accurate near 0.";
+    Pow "pow" infix("**", p::POW), Rule::Real2(libm::pow, OPAQUE2),
+        ["where(b == 0, 0, b * pow(a, b - 1))", "where(a == 0, 0, y * log(a))"],
+        NO, [Positive, Any], "a to the power b; a**0 is 1. The derivative by b is 0 at a = 0.";
+    Powi "powi" CALL, Rule::RealInt(powi, |a, n| Some(a.pow(n))),
+        ["where(b == 0, 0, to_float(b) * powi(a, b - 1))", "0"], NO, [NonZero, SmallNatural],
+        "a to the integer power b; a**0 is 1.";
+    Sin "sin" CALL, Rule::Real1(libm::sin, OPAQUE1),
+        ["cos(a)"], YES, [Any], "Sine.";
+    Cos "cos" CALL, Rule::Real1(libm::cos, OPAQUE1),
+        ["-sin(a)"], NO, [Any], "Cosine.";
+    Tan "tan" CALL, Rule::Real1(libm::tan, OPAQUE1),
+        ["1 + y * y"], YES, [Unit], "Tangent.";
+    Asin "asin" CALL, Rule::Real1(libm::asin, OPAQUE1),
+        ["recip(sqrt((1 - a) * (1 + a)))"], YES, [Unit], "Inverse sine; NaN outside [-1, 1].";
+    Acos "acos" CALL, Rule::Real1(libm::acos, OPAQUE1),
+        ["-recip(sqrt((1 - a) * (1 + a)))"], NO, [Unit], "Inverse cosine; NaN outside [-1, 1].";
+    Atan "atan" CALL, Rule::Real1(libm::atan, OPAQUE1),
+        ["recip(1 + a * a)"], YES, [Any], "Inverse tangent.";
+    Atan2 "atan2" CALL, Rule::Real2(libm::atan2, OPAQUE2),
+        ["b / (a * a + b * b)", "-(a / (a * a + b * b))"], YES, [NonZero, NonZero],
+        "The angle of the point (b, a); 0 at the origin.";
+    Sinh "sinh" CALL, Rule::Real1(libm::sinh, OPAQUE1),
+        ["cosh(a)"], YES, [Any], "Hyperbolic sine.";
+    Cosh "cosh" CALL, Rule::Real1(libm::cosh, OPAQUE1),
+        ["sinh(a)"], NO, [Any], "Hyperbolic cosine.";
+    Tanh "tanh" CALL, Rule::Real1(libm::tanh, OPAQUE1),
+        ["(1 - y) * (1 + y)"], YES, [Any], "Hyperbolic tangent.";
+    Asinh "asinh" CALL, Rule::Real1(libm::asinh, OPAQUE1),
+        ["recip(sqrt(1 + a * a))"], YES, [Any], "Inverse hyperbolic sine.";
+    Acosh "acosh" CALL, Rule::Real1(libm::acosh, OPAQUE1),
+        ["recip(sqrt((a - 1) * (a + 1)))"], NO, [AboveOne], "Inverse hyperbolic cosine; NaN below 1.";
+    Atanh "atanh" CALL, Rule::Real1(libm::atanh, OPAQUE1),
+        ["recip((1 - a) * (1 + a))"], YES, [Unit], "Inverse hyperbolic tangent; NaN outside [-1, 1].";
+    Erf "erf" CALL, Rule::Real1(libm::erf, OPAQUE1),
+        ["1.1283791670955126 * exp(-(a * a))"], YES, [Any], "Error function.";
+    Erfc "erfc" CALL, Rule::Real1(libm::erfc, OPAQUE1),
+        ["-1.1283791670955126 * exp(-(a * a))"], NO, [Any], "1 - erf(a), accurate for large a.";
+    Lgamma "lgamma" CALL, Rule::Real1(libm::lgamma, OPAQUE1),
+        ["digamma(a)"], NO, [Positive], "Logarithm of the absolute value of the gamma function.";
+    Digamma "digamma" CALL, Rule::Real1(digamma, OPAQUE1),
+        ["polygamma(1, a)"], NO, [Positive], "Derivative of lgamma; NaN at 0, -1, -2, ...";
+    Polygamma "polygamma" CALL, Rule::IntReal(polygamma),
+        ["0", "polygamma(a + 1, b)"], NO, [SmallNatural, Positive],
+        "The a-th derivative of digamma at b; NaN for negative a.";
+    Logistic "logistic" CALL, Rule::Real1(logistic, OPAQUE1),
+        ["y * logistic(-a)"], NO, [Any], "1 / (1 + exp(-a)).";
+    Floor "floor" CALL, Rule::Real1(libm::floor, OPAQUE1),
+        ["0"], YES, [BetweenSteps], "Largest integer not above a.";
+    Ceil "ceil" CALL, Rule::Real1(libm::ceil, OPAQUE1),
+        ["0"], YES, [BetweenSteps], "Smallest integer not below a.";
+    Round "round" CALL, Rule::Real1(libm::rint, OPAQUE1),
+        ["0"], YES, [BetweenSteps], "Nearest integer, halves to the even one.";
+    Trunc "trunc" CALL, Rule::Real1(libm::trunc, OPAQUE1),
+        ["0"], YES, [BetweenSteps], "The integer part, rounded towards 0.";
+
+    Eq "eq" infix("==", p::COMPARE), Rule::Compare(|o| o == Some(Ordering::Equal)),
+        [], NO, [Any, Any], "Equal; false if either is NaN.";
+    Ne "ne" infix("!=", p::COMPARE), Rule::Compare(|o| o != Some(Ordering::Equal)),
+        [], YES, [Any, Any], "Not equal; true if either is NaN.";
+    Lt "lt" infix("<", p::COMPARE), Rule::Compare(|o| o == Some(Ordering::Less)),
+        [], YES, [Any, Any], "Less; false if either is NaN; false < true.";
+    Le "le" infix("<=", p::COMPARE), Rule::Compare(|o| matches!(o, Some(Ordering::Less | Ordering::Equal))),
+        [], NO, [Any, Any], "Less or equal; false if either is NaN.";
+    Gt "gt" infix(">", p::COMPARE), Rule::Compare(|o| o == Some(Ordering::Greater)),
+        [], YES, [Any, Any], "Greater; false if either is NaN.";
+    Ge "ge" infix(">=", p::COMPARE), Rule::Compare(|o| matches!(o, Some(Ordering::Greater | Ordering::Equal))),
+        [], NO, [Any, Any], "Greater or equal; false if either is NaN.";
+
+    And "logical_and" infix("and", p::AND), Rule::Logic2(|a, b| a & b, |a, b| a & b),
+        [], YES, [Any, Any], "Both; bitwise on integers.";
+    Or "logical_or" infix("or", p::OR), Rule::Logic2(|a, b| a | b, |a, b| a | b),
+        [], YES, [Any, Any], "Either; bitwise on integers.";
+    Xor "logical_xor" infix("xor", p::XOR), Rule::Logic2(|a, b| a ^ b, |a, b| a ^ b),
+        [], YES, [Any, Any], "Exactly one; bitwise on integers.";
+    Not "logical_not" prefix("not", p::NOT), Rule::Logic1(|a| !a, |a| !a),
+        [], NO, [Any], "Negation; bitwise on integers.";
+
+    Select "where" CALL, Rule::Select,
+        ["0", "where(a, 1, 0)", "where(a, 0, 1)"], YES, [Any, Any, Any], "b where a holds, c elsewhere.";
+
+    ToF64 "to_f64" CALL, Rule::Cast(Dtype::F64),
+        ["1"], YES, [Any], "Conversion to f64, rounded to nearest; false is 0, true is 1.";
+    ToF32 "to_f32" CALL, Rule::Cast(Dtype::F32),
+        ["1"], YES, [Any], "Conversion to f32, rounded to nearest; false is 0, true is 1.";
+    ToI64 "to_i64" CALL, Rule::Cast(Dtype::I64),
+        [], YES, [Any], "Conversion to i64: rounds towards 0, saturates, NaN gives 0.";
+    ToBool "to_bool" CALL, Rule::Cast(Dtype::Bool),
+        [], YES, [Any], "Whether a is not 0; true for NaN.";
+}
+
+fn sign(a: f64) -> f64 {
+    if a > 0.0 {
+        1.0
+    } else if a < 0.0 {
+        -1.0
+    } else {
+        a
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        return 0;
+    }
+    let q = a.wrapping_div(b);
+    if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+}
+
+fn floor_rem(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        return 0;
+    }
+    let r = a.wrapping_rem(b);
+    if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
+}
+
+/// Integer power by repeated squaring; a negative power is the reciprocal of the positive one.
+fn powi(a: f64, n: i64) -> f64 {
+    let (mut base, mut m, mut y) = (a, n.unsigned_abs(), 1.0);
+    while m > 0 {
+        if m & 1 == 1 {
+            y *= base;
+        }
+        base *= base;
+        m >>= 1;
+    }
+    if n < 0 { 1.0 / y } else { y }
+}

@@ -1,0 +1,457 @@
+//! Programs: an arena of nodes in dependency order, and regions for lambdas.
+//!
+//! The report's core grammar (Fig. core-grammar) with `let` left out: a node is its own name, so
+//! sharing is never lost and printing introduces the `let`s again.
+//!
+//! **Variables are named by nesting.** A region opened under `d` other regions has level `d + 1`,
+//! and its parameters are the nodes [`Node::Var`] of that level. Lambdas at the same depth thus use
+//! the same variables, and equal ones are one region. The free variables of a node are the set of
+//! levels it depends on ([`Levels`]), so `i` not in `FV(t)` is one bit test, and whatever does not
+//! depend on a region's parameters lies outside it: loop-invariant code is hoisted by construction.
+
+use std::fmt;
+use std::ops::Deref;
+
+use cotan_array::{Array, Dtype, Shape};
+use smallvec::SmallVec;
+
+use crate::bounds::Interval;
+use crate::literal::Literal;
+use crate::scalar::Op;
+use crate::span::{SourceMap, Span};
+
+/// The deepest nesting of regions.
+pub const MAX_NESTING: usize = 60;
+
+/// A node of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TermId(pub(crate) u32);
+
+impl TermId {
+    /// The position in the arena.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A region of a program: the body of a lambda.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegionId(pub(crate) u32);
+
+impl RegionId {
+    /// The position among the regions.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// `Array sh rho`: an element type and a static shape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Type {
+    /// The element type.
+    pub dtype: Dtype,
+    /// The shape.
+    pub shape: Shape,
+}
+
+impl Type {
+    /// An array type.
+    pub fn new(dtype: Dtype, shape: Shape) -> Type {
+        Type { dtype, shape }
+    }
+
+    /// A scalar type.
+    pub fn scalar(dtype: Dtype) -> Type {
+        Type { dtype, shape: Shape::scalar() }
+    }
+
+    /// The type of an array.
+    pub fn of(array: &Array) -> Type {
+        Type { dtype: array.dtype(), shape: array.shape().clone() }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.shape.rank() > 0 {
+            write!(f, "{}", self.shape)?;
+        }
+        write!(f, "{}", self.dtype)
+    }
+}
+
+/// A set of region levels: the free variables of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Levels(u64);
+
+impl Levels {
+    /// No free variables.
+    pub const NONE: Levels = Levels(0);
+
+    /// The variables of one level.
+    pub fn just(level: u8) -> Levels {
+        Levels(1 << level)
+    }
+
+    /// All in either.
+    pub fn union(self, other: Levels) -> Levels {
+        Levels(self.0 | other.0)
+    }
+
+    /// All but one level.
+    pub fn without(self, level: u8) -> Levels {
+        Levels(self.0 & !(1 << level))
+    }
+
+    /// Whether the variables of `level` are free.
+    pub fn contains(self, level: u8) -> bool {
+        self.0 >> level & 1 == 1
+    }
+
+    /// The innermost level, 0 when closed.
+    pub fn innermost(self) -> u8 {
+        63u32.saturating_sub(self.0.leading_zeros()) as u8
+    }
+}
+
+/// The arguments of an operation: one, two or three.
+pub type Args = SmallVec<[TermId; 3]>;
+
+/// A list of terms, such as an index.
+pub type Terms = Box<[TermId]>;
+
+/// The term formers. Made only by [`crate::Builder`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// `c`, a literal array.
+    Const(Literal),
+    /// An input of the program.
+    Input(u32),
+    /// A parameter of the enclosing region of this level.
+    Var {
+        /// The level of the region.
+        level: u8,
+        /// The position among its parameters.
+        position: u32,
+        /// What it stands for.
+        param: Param,
+    },
+    /// `cond b u v`: one of two arrays, by a scalar.
+    Cond(TermId, TermId, TermId),
+    /// `op t ..`, elementwise on arrays of one shape.
+    Op(Op, Args),
+    /// `index t ix`: the sub-array at a position; 0 out of range.
+    Index(TermId, Terms),
+    /// `sumOuter t`: the sum along the outermost axis.
+    SumOuter(TermId),
+    /// `gather sh t (\is -> ix)`: at each position `is` the sub-array of `t` at `ix`; 0 out of range.
+    Gather(TermId, RegionId),
+    /// `scatter sh t (\is -> ix)`: each sub-array of `t` at `is` added to zeros at `ix`; dropped out
+    /// of range. The shape is the leading sizes of the result, one for each component of `ix`.
+    Scatter(Shape, TermId, RegionId),
+    /// `[t1, .., tn]`: equal-shaped arrays, at least one, along a new outermost axis.
+    Stack(Terms),
+    /// `replicate k t`: `k` copies along a new outermost axis.
+    Replicate(usize, TermId),
+    /// `tr [k1, .., km] t`: axis `n` of the result is axis `kn` of `t`; further axes stay.
+    Transpose(Box<[u8]>, TermId),
+    /// `reshape sh t`: the same elements in row-major order.
+    Reshape(Shape, TermId),
+    /// `build1 k (\i -> t)`.
+    Build1(RegionId),
+    /// `[0, 1, .., k - 1]`.
+    Iota(usize),
+    /// `oneHot sh v ix`: `v` at position `ix` of zeros with leading sizes `sh`; zeros out of range.
+    OneHot(Shape, TermId, Terms),
+    /// The position of the extreme element along the outermost axis: the first among equals, the
+    /// first NaN if there is one, 0 if the axis is empty.
+    ArgExtreme(Extreme, TermId),
+    /// The stable permutation that sorts along the outermost axis ascending, NaNs last.
+    ArgSort(TermId),
+    /// A loop with state; see [`MapAccum`]. Its results are read by [`Node::Result`].
+    MapAccum(Box<MapAccum>),
+    /// One result of a former with several.
+    Result(TermId, u32),
+}
+
+/// Which extreme an [`Node::ArgExtreme`] looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extreme {
+    /// The largest element.
+    Max,
+    /// The smallest element.
+    Min,
+}
+
+/// `mapAccum n (\s x -> (s', y)) s0 xs`: runs `n` steps, first to last or in reverse; step `k` maps
+/// the state and the `k`-th sub-arrays of `xs` to the next state and the `k`-th sub-arrays of the
+/// outputs. Its results are the final states, then the outputs.
+///
+/// The region's parameters are the states, then the sub-arrays of the inputs; its results are the
+/// next states, then the outputs. It may refer to any outer term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MapAccum {
+    /// The number of steps.
+    pub length: usize,
+    /// Whether it runs from the last index to the first.
+    pub reverse: bool,
+    /// The initial states.
+    pub init: Terms,
+    /// The arrays stepped through, each with outermost size `length`.
+    pub inputs: Terms,
+    /// The step.
+    pub step: RegionId,
+}
+
+/// What a region's parameter stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Param {
+    /// An index from 0 to (excluding) this size: an `i64` scalar.
+    Index(usize),
+    /// Any array of a type.
+    Value(Type),
+}
+
+/// The body of a lambda.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Region {
+    pub(crate) level: u8,
+    pub(crate) params: Terms,
+    pub(crate) results: Terms,
+}
+
+impl Region {
+    /// One more than the number of regions around it when it was made.
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// Its parameters, each a [`Node::Var`].
+    pub fn params(&self) -> &[TermId] {
+        &self.params
+    }
+
+    /// What it computes.
+    pub fn results(&self) -> &[TermId] {
+        &self.results
+    }
+}
+
+impl Node {
+    /// Calls `f` on each operand, in order. Terms inside regions are not operands.
+    pub fn for_each_operand(&self, mut f: impl FnMut(TermId)) {
+        match self {
+            Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
+            Node::Build1(_) => {}
+            Node::Cond(t, u, v) => [*t, *u, *v].into_iter().for_each(f),
+            Node::Op(_, args) => args.iter().copied().for_each(f),
+            Node::Index(t, ix) | Node::OneHot(_, t, ix) => {
+                f(*t);
+                ix.iter().copied().for_each(f);
+            }
+            Node::SumOuter(t) | Node::Gather(t, _) | Node::Scatter(_, t, _) => f(*t),
+            Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => f(*t),
+            Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => f(*t),
+            Node::Stack(ts) => ts.iter().copied().for_each(f),
+            Node::MapAccum(m) => m.init.iter().chain(m.inputs.iter()).copied().for_each(f),
+        }
+    }
+
+    /// The region of a binder.
+    pub fn region(&self) -> Option<RegionId> {
+        match self {
+            Node::Gather(_, r) | Node::Scatter(_, _, r) | Node::Build1(r) => Some(*r),
+            Node::MapAccum(m) => Some(m.step),
+            Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => None,
+            Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => None,
+            Node::SumOuter(_) | Node::Replicate(..) | Node::Transpose(..) => None,
+            Node::Reshape(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => None,
+            Node::Stack(_) | Node::Result(..) => None,
+        }
+    }
+
+    /// The former's name, for messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Node::Const(_) => "const",
+            Node::Input(_) => "input",
+            Node::Var { .. } => "variable",
+            Node::Cond(..) => "cond",
+            Node::Op(op, _) => op.name(),
+            Node::Index(..) => "index",
+            Node::SumOuter(_) => "sum_outer",
+            Node::Gather(..) => "gather",
+            Node::Scatter(..) => "scatter",
+            Node::Stack(_) => "stack",
+            Node::Replicate(..) => "replicate",
+            Node::Transpose(..) => "transpose",
+            Node::Reshape(..) => "reshape",
+            Node::Build1(_) => "build",
+            Node::Iota(_) => "iota",
+            Node::OneHot(..) => "one_hot",
+            Node::ArgExtreme(Extreme::Max, _) => "argmax_outer",
+            Node::ArgExtreme(Extreme::Min, _) => "argmin_outer",
+            Node::ArgSort(_) => "argsort_outer",
+            Node::MapAccum(_) => "map_accum",
+            Node::Result(..) => "result",
+        }
+    }
+}
+
+/// A declared input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A result of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its name; empty when it has none.
+    pub name: String,
+    /// What it is.
+    pub term: TermId,
+}
+
+/// What is known of a node beside the node itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meta {
+    /// Index into the types; `u32::MAX` for formers with several results.
+    pub(crate) ty: u32,
+    pub(crate) free: Levels,
+    pub(crate) bounds: Interval,
+    pub(crate) span: Span,
+}
+
+/// Nodes, regions and inputs: what a [`Program`] and a [`crate::Builder`] have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Arena {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) meta: Vec<Meta>,
+    pub(crate) types: Vec<Type>,
+    pub(crate) regions: Vec<Region>,
+    pub(crate) inputs: Vec<Input>,
+}
+
+impl Arena {
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// All nodes, operands before the nodes that use them.
+    pub fn terms(&self) -> impl DoubleEndedIterator<Item = TermId> + use<> {
+        (0..self.nodes.len() as u32).map(TermId)
+    }
+
+    /// A node.
+    pub fn node(&self, t: TermId) -> &Node {
+        &self.nodes[t.index()]
+    }
+
+    /// The type of a node with one result; that of a former with several results is the type of
+    /// its first, or `f64` when it has none (ask [`Arena::result_types`]).
+    pub fn ty(&self, t: TermId) -> &Type {
+        &self.types[self.meta[t.index()].ty as usize]
+    }
+
+    /// The shape of a node.
+    pub fn shape(&self, t: TermId) -> &Shape {
+        &self.ty(t).shape
+    }
+
+    /// The element type of a node.
+    pub fn dtype(&self, t: TermId) -> Dtype {
+        self.ty(t).dtype
+    }
+
+    /// The free variables of a node.
+    pub fn free(&self, t: TermId) -> Levels {
+        self.meta[t.index()].free
+    }
+
+    /// An interval that holds every element of a node of type `i64` or `bool` (0 and 1).
+    pub fn bounds(&self, t: TermId) -> Interval {
+        self.meta[t.index()].bounds
+    }
+
+    /// The place of a node in the source.
+    pub fn span(&self, t: TermId) -> Span {
+        self.meta[t.index()].span
+    }
+
+    /// A region.
+    pub fn region(&self, r: RegionId) -> &Region {
+        &self.regions[r.index()]
+    }
+
+    /// The number of regions. A region inside another comes before it.
+    pub fn region_count(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// The declared inputs.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The sizes of a region's parameters, all of which are indices.
+    pub fn index_sizes(&self, r: RegionId) -> SmallVec<[usize; 4]> {
+        let size = |t: &TermId| match self.node(*t) {
+            Node::Var { param: Param::Index(k), .. } => Some(*k),
+            _ => None,
+        };
+        self.region(r).params.iter().filter_map(size).collect()
+    }
+
+    /// The types of the results of a former with several, or `None` for other nodes.
+    pub fn result_types(&self, t: TermId) -> Option<Vec<Type>> {
+        let Node::MapAccum(m) = self.node(t) else { return None };
+        let step = self.region(m.step);
+        let states = m.init.len();
+        let mut types: Vec<Type> =
+            step.results.iter().take(states).map(|&r| self.ty(r).clone()).collect();
+        for &r in step.results.iter().skip(states) {
+            let ty = self.ty(r);
+            // The builder has checked that this shape exists.
+            let shape = ty.shape.cons("map_accum", m.length).unwrap_or_default();
+            types.push(Type::new(ty.dtype, shape));
+        }
+        Some(types)
+    }
+}
+
+/// A closed program: inputs to outputs.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(crate) arena: Arena,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) sources: std::sync::Arc<SourceMap>,
+}
+
+impl Deref for Program {
+    type Target = Arena;
+    fn deref(&self) -> &Arena {
+        &self.arena
+    }
+}
+
+impl Program {
+    /// The results.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// The texts that spans refer to.
+    pub fn sources(&self) -> &std::sync::Arc<SourceMap> {
+        &self.sources
+    }
+}
