@@ -1,80 +1,138 @@
-//! Arrays of any element type.
+//! Arrays of any element type: how they are made and how their elements are reached.
 
 use std::sync::Arc;
 
-use crate::{ArrayError, Dtype, Shape};
+use crate::layout::{Layout, Positions};
+use crate::memory::{DEFAULT_LIMIT, allocate};
+use crate::{ArrayError, Dtype, Element, Shape};
 
-/// The Rust types that are element types.
-pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// The element type's name in the language.
-    const DTYPE: Dtype;
-    #[doc(hidden)]
-    fn wrap(shape: Shape, data: Arc<[Self]>) -> Array;
-    #[doc(hidden)]
-    fn slice(array: &Array) -> Option<&[Self]>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f64 {}
-    impl Sealed for f32 {}
-    impl Sealed for i64 {}
-    impl Sealed for bool {}
-}
-
-/// A row-major array of one of the four element types.
-#[derive(Clone, Debug)]
+/// A dense array of one of the four element types: a shared buffer and a strided view of it.
+///
+/// Cloning an array and taking a view of it ([`transpose`](Array::transpose),
+/// [`reverse`](Array::reverse), [`slice`](Array::slice), [`row`](Array::row),
+/// [`replicate`](Array::replicate)) copy no elements. Arrays never change once made.
+#[derive(Clone)]
 pub struct Array {
-    shape: Shape,
+    layout: Layout,
     data: Data,
 }
 
-#[derive(Clone, Debug)]
-enum Data {
-    F64(Arc<[f64]>),
-    F32(Arc<[f32]>),
-    I64(Arc<[i64]>),
-    Bool(Arc<[bool]>),
+/// The buffer. A vector behind the pointer, so that taking over a vector copies nothing.
+#[derive(Clone)]
+pub(crate) enum Data {
+    F64(Arc<Vec<f64>>),
+    F32(Arc<Vec<f32>>),
+    I64(Arc<Vec<i64>>),
+    Bool(Arc<Vec<bool>>),
 }
 
-macro_rules! element {
-    ($t:ty, $variant:ident) => {
-        impl Element for $t {
-            const DTYPE: Dtype = Dtype::$variant;
-            fn wrap(shape: Shape, data: Arc<[Self]>) -> Array {
-                Array { shape, data: Data::$variant(data) }
+/// Runs the body with `$t` standing for the Rust type of the elements of `$dtype`.
+macro_rules! with_element {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            $crate::Dtype::F64 => {
+                type $t = f64;
+                $body
             }
-            fn slice(array: &Array) -> Option<&[Self]> {
-                match &array.data {
-                    Data::$variant(v) => Some(v),
-                    _ => None,
-                }
+            $crate::Dtype::F32 => {
+                type $t = f32;
+                $body
+            }
+            $crate::Dtype::I64 => {
+                type $t = i64;
+                $body
+            }
+            $crate::Dtype::Bool => {
+                type $t = bool;
+                $body
             }
         }
     };
 }
-element!(f64, F64);
-element!(f32, F32);
-element!(i64, I64);
-element!(bool, Bool);
+pub(crate) use with_element;
 
+/// Making arrays.
 impl Array {
-    /// An array of the given shape from its elements in row-major order.
+    /// An array of the given shape from its elements in row-major order. Copies nothing.
     pub fn from_vec<T: Element>(shape: Shape, elements: Vec<T>) -> Result<Array, ArrayError> {
         if shape.numel() != elements.len() {
             return Err(ArrayError::WrongCount { op: "from_vec", shape, got: elements.len() });
         }
-        Ok(T::wrap(shape, elements.into()))
+        Ok(T::wrap(shape, elements))
+    }
+
+    /// An array of the given shape from a copy of its elements in row-major order.
+    pub fn from_slice<T: Element>(shape: Shape, elements: &[T]) -> Result<Array, ArrayError> {
+        if shape.numel() != elements.len() {
+            return Err(ArrayError::WrongCount { op: "from_slice", shape, got: elements.len() });
+        }
+        let mut copy = allocate("from_slice", &shape, DEFAULT_LIMIT)?;
+        copy.extend_from_slice(elements);
+        Ok(T::wrap(shape, copy))
     }
 
     /// A scalar.
     pub fn scalar<T: Element>(x: T) -> Array {
-        T::wrap(Shape::scalar(), Arc::new([x]))
+        T::wrap(Shape::scalar(), vec![x])
     }
 
+    /// The array whose element at index `ix` is `f(ix)`; `f` is called in row-major order.
+    pub fn from_fn<T: Element>(
+        shape: Shape,
+        mut f: impl FnMut(&[usize]) -> T,
+    ) -> Result<Array, ArrayError> {
+        let mut elements = allocate("from_fn", &shape, DEFAULT_LIMIT)?;
+        let mut ix = vec![0; shape.rank()];
+        for _ in 0..shape.numel() {
+            elements.push(f(&ix));
+            for (i, &k) in ix.iter_mut().zip(shape.dims()).rev() {
+                *i += 1;
+                if *i < k {
+                    break;
+                }
+                *i = 0;
+            }
+        }
+        Ok(T::wrap(shape, elements))
+    }
+
+    /// An array whose elements are all `x`.
+    pub fn full<T: Element>(shape: Shape, x: T) -> Result<Array, ArrayError> {
+        let mut elements = allocate("full", &shape, DEFAULT_LIMIT)?;
+        elements.resize(shape.numel(), x);
+        Ok(T::wrap(shape, elements))
+    }
+
+    /// An array of zeros (`false`).
+    pub fn zeros(dtype: Dtype, shape: Shape) -> Result<Array, ArrayError> {
+        with_element!(dtype, T => Array::full(shape, T::default()))
+    }
+
+    pub(crate) fn owning(shape: Shape, data: Data) -> Array {
+        Array { layout: Layout::row_major(shape), data }
+    }
+
+    /// Another view of the same buffer.
+    pub(crate) fn viewed(&self, layout: Layout) -> Array {
+        Array { layout, data: self.data.clone() }
+    }
+}
+
+/// Reaching the elements.
+impl Array {
     /// The shape.
     pub fn shape(&self) -> &Shape {
-        &self.shape
+        self.layout.shape()
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape().rank()
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.shape().numel()
     }
 
     /// The element type.
@@ -87,8 +145,102 @@ impl Array {
         }
     }
 
-    /// The elements in row-major order, if `T` is the element type.
+    /// The elements in row-major order, if `T` is the element type and they lie in that order
+    /// one after the other in memory. See [`contiguous`](Array::contiguous) to make them so.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        T::slice(self)
+        let buffer = T::buffer(self)?;
+        if !self.is_contiguous() {
+            return None;
+        }
+        let start = self.layout.offset();
+        buffer.get(start..start.checked_add(self.numel())?)
+    }
+
+    /// Whether the elements lie one after the other in row-major order.
+    pub fn is_contiguous(&self) -> bool {
+        self.layout.is_row_major()
+    }
+
+    /// The element at an index, if `T` is the element type and `ix` is within the shape.
+    pub fn get<T: Element>(&self, ix: &[usize]) -> Option<T> {
+        T::buffer(self)?.get(self.layout.position(ix)?).copied()
+    }
+
+    /// The only element of an array of one element, whatever its rank, if `T` is its type.
+    pub fn item<T: Element>(&self) -> Option<T> {
+        if self.numel() == 1 { self.iter()?.next() } else { None }
+    }
+
+    /// The elements in row-major order, if `T` is the element type. Allocates nothing.
+    pub fn iter<T: Element>(&self) -> Option<Iter<'_, T>> {
+        Some(Iter { buffer: T::buffer(self)?, positions: self.layout.positions() })
+    }
+
+    /// The elements in row-major order.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, ArrayError> {
+        self.collect("to_vec")
+    }
+
+    /// The distance in the buffer, in elements, from one element to the next along each axis.
+    /// Those of axes of size 1, and of arrays without elements, mean nothing.
+    pub fn strides(&self) -> &[isize] {
+        self.layout.strides()
+    }
+
+    /// The position in the buffer of the element at index `(0, .., 0)`.
+    pub fn offset(&self) -> usize {
+        self.layout.offset()
+    }
+
+    /// The whole buffer that this array is a view of, if `T` is the element type.
+    pub fn buffer<T: Element>(&self) -> Option<&[T]> {
+        T::buffer(self)
+    }
+
+    /// `to_vec` in the name of another operation.
+    pub(crate) fn collect<T: Element>(&self, op: &'static str) -> Result<Vec<T>, ArrayError> {
+        let elements = self.elements::<T>(op)?;
+        let mut copy = allocate(op, self.shape(), DEFAULT_LIMIT)?;
+        match self.as_slice() {
+            Some(slice) => copy.extend_from_slice(slice),
+            None => copy.extend(elements),
+        }
+        Ok(copy)
+    }
+
+    /// `iter` in the name of an operation that needs elements of type `T`.
+    pub(crate) fn elements<T: Element>(&self, op: &'static str) -> Result<Iter<'_, T>, ArrayError> {
+        let wrong = ArrayError::WrongDtype { op, wanted: T::DTYPE, found: self.dtype() };
+        self.iter().ok_or(wrong)
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn data(&self) -> &Data {
+        &self.data
     }
 }
+
+/// The elements of an array in row-major order.
+#[derive(Clone, Debug)]
+pub struct Iter<'a, T> {
+    buffer: &'a [T],
+    positions: Positions,
+}
+
+impl<T: Element> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.buffer.get(self.positions.next()?).copied()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl<T: Element> ExactSizeIterator for Iter<'_, T> {}

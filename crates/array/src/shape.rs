@@ -46,6 +46,12 @@ impl Shape {
         }
     }
 
+    /// A shape from sizes known to satisfy the invariant: those of another shape in another
+    /// order, or made smaller.
+    pub(crate) fn trusted(dims: SmallVec<[usize; 4]>) -> Shape {
+        Shape { dims }
+    }
+
     /// The sizes, outermost first.
     pub fn dims(&self) -> &[usize] {
         &self.dims
@@ -110,5 +116,47 @@ impl fmt::Display for Shape {
             write!(f, "{}{k}", if n == 0 { "" } else { ", " })?;
         }
         write!(f, "]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_checked_also_when_a_size_is_zero() {
+        let half = 1usize << 31;
+        assert!(Shape::new("t", &[half, half / 4 - 1]).is_ok());
+        assert!(Shape::new("t", &[half, half / 4]).is_err());
+        assert!(Shape::new("t", &[half, half, 0]).is_err());
+        assert!(Shape::new("t", &[usize::MAX]).is_err());
+        assert!(Shape::new("t", &[0, 0]).is_ok());
+        let e = Shape::new("make", &[usize::MAX, 2]).unwrap_err().to_string();
+        assert!(e.starts_with("make: an array of shape [18446744073709551615, 2]"), "{e}");
+    }
+
+    #[test]
+    fn ranks_are_bounded() {
+        assert!(Shape::new("t", &[1; MAX_RANK]).is_ok());
+        let e = Shape::new("t", &[1; MAX_RANK + 1]).unwrap_err().to_string();
+        assert_eq!(e, "t: 65 axes; at most 64 are allowed");
+    }
+
+    #[test]
+    fn a_limit_is_exact() {
+        let sh = Shape::new("t", &[4, 4]).unwrap();
+        assert!(sh.clone().within("t", Dtype::F64, 128).is_ok());
+        let e = sh.within("t", Dtype::F64, 127).unwrap_err().to_string();
+        assert_eq!(e, "t: an array of shape [4, 4] of f64 needs 128 bytes; the limit is 127");
+    }
+
+    #[test]
+    fn strides_are_row_major() {
+        let sh = Shape::new("t", &[2, 3, 4]).unwrap();
+        assert_eq!(sh.strides().as_slice(), [12, 4, 1]);
+        assert_eq!(sh.drop_outer(1).dims(), [3, 4]);
+        assert_eq!(sh.cons("t", 5).unwrap().dims(), [5, 2, 3, 4]);
+        assert_eq!(sh.to_string(), "[2, 3, 4]");
+        assert_eq!(Shape::scalar().to_string(), "[]");
     }
 }
