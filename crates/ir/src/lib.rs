@@ -1,3 +1,42 @@
-//! The core language.
+//! The core language: one intermediate representation with a text form.
+//!
+//! # Overview
+//!
+//! Everything between the front ends and the backends is a function from [`Program`] to
+//! [`Program`]. A program is an [`Arena`] of [`Node`]s in dependency order: operands come before
+//! the nodes that use them, equal nodes are one node, and the bodies of lambdas are [`Region`]s that
+//! may use any outer node. Nodes are made only by the typed constructors of [`Builder`];
+//! [`check`](Program::check) verifies a whole program again from nothing.
+//!
+//! * [`scalar`]: the table of scalar operations, one row each;
+//! * [`Node`]: the term formers of the report's core grammar, and a few more;
+//! * [`Scopes`]: which nodes a lambda holds, in which order;
+//! * [`Interval`]: what is known about the range of an index;
+//! * [`Limits`], [`CancelToken`]: how large and how long.
+//!
+//! # Promises
+//!
+//! No function here panics on a program made by a [`Builder`], none recurses over the depth of a
+//! program, and all run in time linear in it (times the nesting depth of lambdas).
 
+mod bounds;
+mod build;
+mod error;
+mod limits;
+mod literal;
 pub mod scalar;
+pub mod span;
+mod term;
+mod walk;
+
+pub use bounds::Interval;
+pub use build::Builder;
+pub use error::{Error, ErrorKind, Result};
+pub use limits::{CancelToken, Limits};
+pub use literal::Literal;
+pub use span::{FileId, SourceMap, Span};
+pub use term::{
+    Arena, Args, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output, Param, Program,
+    Region, RegionId, TermId, Terms, Type,
+};
+pub use walk::{Scope, Scopes, live_nodes, use_counts};

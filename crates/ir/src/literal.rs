@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-use cotan_array::{Array, Dtype, Shape};
+use cotan_array::{Array, ArrayError, Dtype, Shape};
 
 /// A literal array. Two are equal when type and bits are; NaNs are made one on construction.
 #[derive(Clone, Debug)]
@@ -11,20 +11,19 @@ pub struct Literal(Array);
 
 impl Literal {
     /// A literal of an array's elements.
-    pub(crate) fn new(array: &Array) -> Literal {
+    pub(crate) fn new(array: &Array) -> Result<Literal, ArrayError> {
         let shape = array.shape().clone();
-        let canonical = match array.dtype() {
+        Ok(Literal(match array.dtype() {
             Dtype::F64 => {
-                let xs = array.to_vec::<f64>().into_iter().flatten();
-                Array::from_vec(shape, xs.map(|x| if x.is_nan() { f64::NAN } else { x }).collect())
+                let one_nan = |x: f64| if x.is_nan() { f64::NAN } else { x };
+                Array::from_vec(shape, array.to_vec()?.into_iter().map(one_nan).collect())?
             }
             Dtype::F32 => {
-                let xs = array.to_vec::<f32>().into_iter().flatten();
-                Array::from_vec(shape, xs.map(|x| if x.is_nan() { f32::NAN } else { x }).collect())
+                let one_nan = |x: f32| if x.is_nan() { f32::NAN } else { x };
+                Array::from_vec(shape, array.to_vec()?.into_iter().map(one_nan).collect())?
             }
-            Dtype::I64 | Dtype::Bool => Ok(array.contiguous()),
-        };
-        Literal(canonical.unwrap_or_else(|_| array.clone()))
+            Dtype::I64 | Dtype::Bool => array.contiguous()?,
+        }))
     }
 
     /// The elements as bits, in row-major order.
@@ -36,7 +35,9 @@ impl Literal {
             Dtype::F32 => Box::new(
                 self.0.as_slice::<f32>().unwrap_or(&[]).iter().map(|x| u64::from(x.to_bits())),
             ),
-            Dtype::I64 => Box::new(self.0.as_slice::<i64>().unwrap_or(&[]).iter().map(|&x| x as u64)),
+            Dtype::I64 => {
+                Box::new(self.0.as_slice::<i64>().unwrap_or(&[]).iter().map(|&x| x as u64))
+            }
             Dtype::Bool => {
                 Box::new(self.0.as_slice::<bool>().unwrap_or(&[]).iter().map(|&x| u64::from(x)))
             }

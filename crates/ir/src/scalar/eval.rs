@@ -46,8 +46,12 @@ impl Scalar {
     /// Whether two scalars are the same value: bitwise, except that all NaNs are one.
     pub fn same(self, other: Scalar) -> bool {
         match (self, other) {
-            (Scalar::F64(a), Scalar::F64(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
-            (Scalar::F32(a), Scalar::F32(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+            (Scalar::F64(a), Scalar::F64(b)) => {
+                a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+            }
+            (Scalar::F32(a), Scalar::F32(b)) => {
+                a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+            }
             _ => self == other,
         }
     }
@@ -180,9 +184,14 @@ mod tests {
         for op in Op::all() {
             let arity = op.arity();
             for n in 0..4usize.pow(arity as u32) {
-                let types: Vec<Dtype> = (0..arity).map(|k| Dtype::ALL[(n >> (2 * k)) & 3]).collect();
+                let types: Vec<Dtype> =
+                    (0..arity).map(|k| Dtype::ALL[(n >> (2 * k)) & 3]).collect();
                 let typed = op.result_dtype(&types);
-                assert_eq!(eval(op, &zeros(&types, false)).is_some(), typed.is_some(), "{op} {types:?}");
+                assert_eq!(
+                    eval(op, &zeros(&types, false)).is_some(),
+                    typed.is_some(),
+                    "{op} {types:?}"
+                );
             }
             assert_eq!(eval(op, &[]), None);
             assert!(!op.typings().is_empty());

@@ -302,7 +302,7 @@ mod tests {
                 continue;
             };
             if partials.is_empty() {
-                assert!(!op.result_dtype(&types).unwrap().is_float() , "{op}");
+                assert!(!op.result_dtype(&types).unwrap().is_float(), "{op}");
                 continue;
             }
             assert_eq!(partials.len(), op.arity(), "{op}");
@@ -348,8 +348,8 @@ mod tests {
                 as_f64(value(&p))
             };
             // Richardson: error O(h^4).
-            let slope = (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h)))
-                / (12.0 * h);
+            let slope =
+                (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h))) / (12.0 * h);
             let got = partial.eval(&typed(point), value(point), Dtype::F64).unwrap();
             let got = as_f64(got);
             assert!(

@@ -1,0 +1,676 @@
+//! Typed smart constructors: the only way to make a node.
+//!
+//! Each constructor checks the report's typing rule (Fig. core-typing) and the limits, and returns
+//! the existing node when there is an equal one. None of them simplifies.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use cotan_array::{Array, Dtype, Element, Shape};
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::bounds;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::{CancelToken, Limits};
+use crate::span::{SourceMap, Span};
+use crate::term::{
+    Arena, Input, Levels, MAX_NESTING, Meta, Node, Output, Param, Program, Region, RegionId,
+    TermId, Type,
+};
+
+/// How often the deadline and the token are looked at, in nodes.
+const POLL: usize = 1024;
+
+/// Makes programs.
+///
+/// ```
+/// use cotan_array::{Dtype, Shape};
+/// use cotan_ir::{Builder, Type, scalar::Op};
+///
+/// let mut b = Builder::new();
+/// let a = b.input("a", Type::new(Dtype::F64, Shape::new("example", &[5])?))?;
+/// let squares = b.op(Op::Mul, &[a, a])?;
+/// let sum = b.sum_outer(squares)?;
+/// let program = b.finish_one(sum)?;
+/// assert_eq!(program.to_string(), "def main(a: [5]f64) = sum_outer(a * a)\n");
+/// # Ok::<(), cotan_ir::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    arena: Arena,
+    node_table: HashTable<TermId>,
+    region_table: HashTable<RegionId>,
+    type_table: FxHashMap<Type, u32>,
+    open: Vec<Vec<TermId>>,
+    limits: Limits,
+    cancel: CancelToken,
+    span: Span,
+}
+
+impl std::ops::Deref for Builder {
+    type Target = Arena;
+    fn deref(&self) -> &Arena {
+        &self.arena
+    }
+}
+
+impl Builder {
+    /// A builder of an empty program, with default limits.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// A builder of an empty program.
+    pub fn with_limits(limits: Limits, cancel: CancelToken) -> Builder {
+        Builder { limits, cancel, ..Builder::default() }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Nodes made from now on come from this place. Returns the place before.
+    pub fn set_span(&mut self, span: Span) -> Span {
+        std::mem::replace(&mut self.span, span)
+    }
+
+    /// Ends the program with named results (empty names for none).
+    pub fn finish(self, outputs: Vec<Output>) -> Result<Program> {
+        self.finish_with_sources(outputs, Arc::default())
+    }
+
+    /// Ends the program with one unnamed result.
+    pub fn finish_one(self, term: TermId) -> Result<Program> {
+        self.finish(vec![Output { name: String::new(), term }])
+    }
+
+    /// Ends the program, keeping the texts that its spans refer to.
+    pub fn finish_with_sources(
+        self,
+        outputs: Vec<Output>,
+        sources: Arc<SourceMap>,
+    ) -> Result<Program> {
+        if !self.open.is_empty() {
+            return Err(Error::internal("a region is still open at the end of the program"));
+        }
+        for (n, output) in outputs.iter().enumerate() {
+            self.operand("output", output.term)?;
+            if self.free(output.term) != Levels::NONE {
+                return Err(Error::type_error(
+                    "output",
+                    format!("result {n} depends on a variable outside its lambda"),
+                ));
+            }
+        }
+        Ok(Program { arena: self.arena, outputs, sources })
+    }
+
+    // ---- leaves -------------------------------------------------------------------------------
+
+    /// Declares the next input.
+    pub fn input(&mut self, name: impl Into<String>, ty: Type) -> Result<TermId> {
+        let name = name.into();
+        if self.arena.inputs.iter().any(|i| i.name == name) {
+            return Err(Error::type_error("input", format!("two inputs are called `{name}`")));
+        }
+        let k = self.arena.inputs.len() as u32;
+        self.arena.inputs.push(Input { name, ty: ty.clone() });
+        self.make(Node::Input(k), ty)
+    }
+
+    /// `c`, a literal array.
+    pub fn constant(&mut self, array: &Array) -> Result<TermId> {
+        let literal = crate::Literal::new(array).map_err(|e| self.at(e.into()))?;
+        self.make(Node::Const(literal), Type::of(array))
+    }
+
+    /// A literal scalar.
+    pub fn scalar<T: Element>(&mut self, x: T) -> Result<TermId> {
+        self.constant(&Array::scalar(x))
+    }
+
+    /// `[0, .., k - 1]`.
+    pub fn iota(&mut self, k: usize) -> Result<TermId> {
+        let shape = Shape::new("iota", &[k]).map_err(|e| self.at(e.into()))?;
+        self.make(Node::Iota(k), Type::new(Dtype::I64, shape))
+    }
+
+    // ---- elementwise --------------------------------------------------------------------------
+
+    /// `op t ..`: all arguments of one shape.
+    pub fn op(&mut self, op: crate::scalar::Op, args: &[TermId]) -> Result<TermId> {
+        if args.len() != op.arity() {
+            let message = format!("takes {} arguments, not {}", op.arity(), args.len());
+            return Err(self.at(Error::type_error(op.name(), message)));
+        }
+        let mut dtypes = smallvec::SmallVec::<[Dtype; 3]>::new();
+        for &t in args {
+            self.operand(op.name(), t)?;
+            dtypes.push(self.dtype(t));
+            if self.shape(t) != self.shape(args[0]) {
+                let message = format!(
+                    "arguments of different shapes, {} and {}",
+                    self.ty(args[0]),
+                    self.ty(t)
+                );
+                let hint = "elementwise operations need equal shapes: replicate the smaller one";
+                return Err(self.at(Error::type_error(op.name(), message).with_hint(hint)));
+            }
+        }
+        let Some(dtype) = op.result_dtype(&dtypes) else {
+            let types: Vec<String> = args.iter().map(|&t| self.ty(t).to_string()).collect();
+            let message = format!("does not take {}", types.join(" and "));
+            let hint = format!("it takes {}", op.signature());
+            return Err(self.at(Error::type_error(op.name(), message).with_hint(hint)));
+        };
+        let ty = Type::new(dtype, self.shape(args[0]).clone());
+        self.make(Node::Op(op, args.into()), ty)
+    }
+
+    /// `cond b u v`.
+    pub fn cond(&mut self, b: TermId, u: TermId, v: TermId) -> Result<TermId> {
+        for t in [b, u, v] {
+            self.operand("cond", t)?;
+        }
+        self.expect_scalar("cond", "the condition", b, Dtype::Bool)?;
+        if self.ty(u) != self.ty(v) {
+            let message = format!("branches of different types, {} and {}", self.ty(u), self.ty(v));
+            return Err(self.at(Error::type_error("cond", message)));
+        }
+        self.make(Node::Cond(b, u, v), self.ty(u).clone())
+    }
+
+    // ---- indexing -----------------------------------------------------------------------------
+
+    /// `index t ix`.
+    pub fn index(&mut self, t: TermId, ix: &[TermId]) -> Result<TermId> {
+        self.operand("index", t)?;
+        self.expect_index("index", t, ix)?;
+        for &i in ix {
+            self.operand("index", i)?;
+        }
+        let ty = Type::new(self.dtype(t), self.shape(t).drop_outer(ix.len()));
+        self.make(Node::Index(t, ix.into()), ty)
+    }
+
+    /// `gather sh t (\is -> ix)`; the sizes `sh` are those of the region's parameters.
+    pub fn gather(&mut self, t: TermId, region: RegionId) -> Result<TermId> {
+        self.operand("gather", t)?;
+        let sizes = self.expect_index_function("gather", region)?;
+        let ix = self.region(region).results.clone();
+        self.expect_index("gather", t, &ix)?;
+        let inner = self.shape(t).drop_outer(ix.len());
+        let ty = Type::new(self.dtype(t), self.join("gather", &sizes, inner.dims())?);
+        self.make(Node::Gather(t, region), ty)
+    }
+
+    /// `scatter sh t (\is -> ix)`; `outer` is the leading sizes of the result, as many as `ix` has
+    /// components.
+    pub fn scatter(&mut self, outer: &[usize], t: TermId, region: RegionId) -> Result<TermId> {
+        self.operand("scatter", t)?;
+        self.expect_numeric("scatter", t)?;
+        let sizes = self.expect_index_function("scatter", region)?;
+        let rank = self.region(region).results.len();
+        if rank != outer.len() {
+            let message =
+                format!("an index of {rank} components for {} leading sizes", outer.len());
+            return Err(self.at(Error::type_error("scatter", message)));
+        }
+        if self.shape(t).dims().get(..sizes.len()) != Some(&sizes) {
+            let message = format!(
+                "index variables of sizes {sizes:?} do not range over the leading axes of {}",
+                self.ty(t)
+            );
+            return Err(self.at(Error::type_error("scatter", message)));
+        }
+        let inner = self.shape(t).drop_outer(sizes.len());
+        let ty = Type::new(self.dtype(t), self.join("scatter", outer, inner.dims())?);
+        let outer = Shape::new("scatter", outer).map_err(|e| self.at(e.into()))?;
+        self.make(Node::Scatter(outer, t, region), ty)
+    }
+
+    /// `oneHot sh v ix`.
+    pub fn one_hot(&mut self, outer: &[usize], v: TermId, ix: &[TermId]) -> Result<TermId> {
+        self.operand("one_hot", v)?;
+        self.expect_numeric("one_hot", v)?;
+        if ix.len() != outer.len() {
+            let message =
+                format!("an index of {} components for {} leading sizes", ix.len(), outer.len());
+            return Err(self.at(Error::type_error("one_hot", message)));
+        }
+        for &i in ix {
+            self.operand("one_hot", i)?;
+            self.expect_scalar("one_hot", "an index", i, Dtype::I64)?;
+        }
+        let ty = Type::new(self.dtype(v), self.join("one_hot", outer, self.shape(v).dims())?);
+        let outer = Shape::new("one_hot", outer).map_err(|e| self.at(e.into()))?;
+        self.make(Node::OneHot(outer, v, ix.into()), ty)
+    }
+
+    // ---- whole arrays -------------------------------------------------------------------------
+
+    /// `sumOuter t`.
+    pub fn sum_outer(&mut self, t: TermId) -> Result<TermId> {
+        self.operand("sum_outer", t)?;
+        self.expect_numeric("sum_outer", t)?;
+        let (_, inner) = self.expect_axis("sum_outer", t)?;
+        self.make(Node::SumOuter(t), Type::new(self.dtype(t), inner))
+    }
+
+    /// `[t1, .., tn]`.
+    pub fn stack(&mut self, ts: &[TermId]) -> Result<TermId> {
+        let Some(&first) = ts.first() else {
+            let hint = "an array without elements is a constant";
+            let error = Error::type_error("stack", "nothing to stack").with_hint(hint);
+            return Err(self.at(error));
+        };
+        for (n, &t) in ts.iter().enumerate() {
+            self.operand("stack", t)?;
+            if self.ty(t) != self.ty(first) {
+                let message = format!(
+                    "elements of different types: the first is {}, number {} is {}",
+                    self.ty(first),
+                    n + 1,
+                    self.ty(t)
+                );
+                return Err(self.at(Error::type_error("stack", message)));
+            }
+        }
+        let shape = self.join("stack", &[ts.len()], self.shape(first).dims())?;
+        self.make(Node::Stack(ts.into()), Type::new(self.dtype(first), shape))
+    }
+
+    /// `replicate k t`.
+    pub fn replicate(&mut self, k: usize, t: TermId) -> Result<TermId> {
+        self.operand("replicate", t)?;
+        let shape = self.join("replicate", &[k], self.shape(t).dims())?;
+        self.make(Node::Replicate(k, t), Type::new(self.dtype(t), shape))
+    }
+
+    /// `tr [k1, .., km] t`: axis `n` of the result is axis `kn` of `t`.
+    pub fn transpose(&mut self, perm: &[usize], t: TermId) -> Result<TermId> {
+        self.operand("transpose", t)?;
+        let dims = self.shape(t).dims();
+        let mut seen = vec![false; perm.len()];
+        let valid = perm.len() <= dims.len()
+            && perm.iter().all(|&k| k < seen.len() && !std::mem::replace(&mut seen[k], true));
+        if !valid {
+            let message = format!("{perm:?} does not permute the leading axes of {}", self.ty(t));
+            return Err(self.at(Error::type_error("transpose", message)));
+        }
+        let permuted: Vec<usize> = perm.iter().map(|&k| dims[k]).collect();
+        let shape = self.join("transpose", &permuted, &dims[perm.len()..])?;
+        let perm = perm.iter().map(|&k| k as u8).collect();
+        self.make(Node::Transpose(perm, t), Type::new(self.dtype(t), shape))
+    }
+
+    /// `reshape sh t`.
+    pub fn reshape(&mut self, dims: &[usize], t: TermId) -> Result<TermId> {
+        self.operand("reshape", t)?;
+        let shape = self.join("reshape", dims, &[])?;
+        if shape.numel() != self.shape(t).numel() {
+            let message = format!(
+                "{} has {} elements, {shape} has {}",
+                self.ty(t),
+                self.shape(t).numel(),
+                shape.numel()
+            );
+            return Err(self.at(Error::type_error("reshape", message)));
+        }
+        self.make(Node::Reshape(shape.clone(), t), Type::new(self.dtype(t), shape))
+    }
+
+    /// The position of the largest or smallest element along the outermost axis.
+    pub fn arg_extreme(&mut self, extreme: crate::Extreme, t: TermId) -> Result<TermId> {
+        let node = Node::ArgExtreme(extreme, t);
+        self.operand(node.name(), t)?;
+        let (_, inner) = self.expect_axis(node.name(), t)?;
+        self.make(node, Type::new(Dtype::I64, inner))
+    }
+
+    /// The permutation that sorts along the outermost axis.
+    pub fn arg_sort(&mut self, t: TermId) -> Result<TermId> {
+        self.operand("argsort_outer", t)?;
+        self.expect_axis("argsort_outer", t)?;
+        self.make(Node::ArgSort(t), Type::new(Dtype::I64, self.shape(t).clone()))
+    }
+
+    // ---- binders ------------------------------------------------------------------------------
+
+    /// `build1 k (\i -> t)`; the region has one index parameter and one result.
+    pub fn build1(&mut self, region: RegionId) -> Result<TermId> {
+        let sizes = self.expect_index_function_params("build", region)?;
+        let (&[k], &[t]) = (sizes.as_slice(), &*self.region(region).results) else {
+            return Err(self.at(Error::type_error("build", "needs one index and one result")));
+        };
+        let ty = Type::new(self.dtype(t), self.join("build", &[k], self.shape(t).dims())?);
+        self.make(Node::Build1(region), ty)
+    }
+
+    /// `mapAccum`; see [`crate::MapAccum`]. Its results are read by [`Builder::result`].
+    pub fn map_accum(&mut self, m: crate::MapAccum) -> Result<TermId> {
+        let op = "map_accum";
+        let step = self.region(m.step).clone();
+        let expected = m.init.len() + m.inputs.len();
+        if step.params.len() != expected || step.results.len() < m.init.len() {
+            let message = format!(
+                "a step of {} parameters and {} results for {} states and {} inputs",
+                step.params.len(),
+                step.results.len(),
+                m.init.len(),
+                m.inputs.len()
+            );
+            return Err(self.at(Error::type_error(op, message)));
+        }
+        for (n, &s) in m.init.iter().enumerate() {
+            self.operand(op, s)?;
+            for (what, t) in [("parameter", step.params[n]), ("next value", step.results[n])] {
+                if self.ty(t) != self.ty(s) {
+                    let message = format!(
+                        "state {n} starts as {}, but its {what} in the step is {}",
+                        self.ty(s),
+                        self.ty(t)
+                    );
+                    let hint = "a state keeps its type from step to step";
+                    return Err(self.at(Error::type_error(op, message).with_hint(hint)));
+                }
+            }
+        }
+        for (n, &x) in m.inputs.iter().enumerate() {
+            self.operand(op, x)?;
+            let (k, inner) = self.expect_axis(op, x)?;
+            if k != m.length {
+                let message =
+                    format!("input {n} is {}, but there are {} steps", self.ty(x), m.length);
+                return Err(self.at(Error::type_error(op, message)));
+            }
+            let element = Type::new(self.dtype(x), inner);
+            let param = step.params[m.init.len() + n];
+            if *self.ty(param) != element {
+                let message = format!(
+                    "input {n} has elements {element}, but the step takes {}",
+                    self.ty(param)
+                );
+                return Err(self.at(Error::type_error(op, message)));
+            }
+        }
+        for &y in &step.results[m.init.len()..] {
+            self.join(op, &[m.length], self.shape(y).dims())?;
+        }
+        self.make(Node::MapAccum(Box::new(m)), Type::scalar(Dtype::F64))
+    }
+
+    /// Result `n` of a former with several: of `mapAccum` the final states, then the outputs.
+    pub fn result(&mut self, t: TermId, n: usize) -> Result<TermId> {
+        let types = self.result_types(t);
+        let Some(ty) = types.as_ref().and_then(|types| types.get(n)) else {
+            let message = format!("{} has no result {n}", self.node(t).name());
+            return Err(self.at(Error::type_error("result", message)));
+        };
+        self.make(Node::Result(t, n as u32), ty.clone())
+    }
+
+    /// Opens a region and returns its parameters. Until [`Builder::close`], terms may use them.
+    pub fn open(&mut self, params: &[Param]) -> Result<Vec<TermId>> {
+        if self.open.len() >= MAX_NESTING {
+            let message = format!("lambdas nested deeper than {MAX_NESTING}");
+            return Err(self.at(Error::new(ErrorKind::Limit, "lambda", message)));
+        }
+        let level = self.open.len() as u8 + 1;
+        let mut vars = Vec::with_capacity(params.len());
+        for (position, param) in params.iter().enumerate() {
+            let ty = match param {
+                Param::Index(_) => Type::scalar(Dtype::I64),
+                Param::Value(ty) => ty.clone(),
+            };
+            let node = Node::Var { level, position: position as u32, param: param.clone() };
+            vars.push(self.make(node, ty)?);
+        }
+        self.open.push(vars.clone());
+        Ok(vars)
+    }
+
+    /// Closes the innermost open region with its results.
+    pub fn close(&mut self, results: &[TermId]) -> Result<RegionId> {
+        let level = self.open.len() as u8;
+        let Some(params) = self.open.pop() else {
+            return Err(Error::internal("no region is open"));
+        };
+        for &t in results {
+            self.operand("lambda", t)?;
+            if self.free(t).innermost() > level {
+                let message = "a result depends on a variable outside its lambda";
+                return Err(self.at(Error::type_error("lambda", message)));
+            }
+        }
+        let region = Region { level, params: params.into(), results: results.into() };
+        let hash = FxBuildHasher.hash_one(&region);
+        let regions = &self.arena.regions;
+        if let Some(&r) = self.region_table.find(hash, |r| regions[r.index()] == region) {
+            return Ok(r);
+        }
+        let r = RegionId(regions.len() as u32);
+        self.arena.regions.push(region);
+        let regions = &self.arena.regions;
+        self.region_table.insert_unique(hash, r, |r| FxBuildHasher.hash_one(&regions[r.index()]));
+        Ok(r)
+    }
+
+    /// Abandons the innermost open region, for recovery from an error inside it.
+    pub fn abandon(&mut self) {
+        self.open.pop();
+    }
+
+    /// The number of open regions.
+    pub fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// A region from a function of its parameters.
+    pub fn lambda(
+        &mut self,
+        params: &[Param],
+        body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+    ) -> Result<RegionId> {
+        let vars = self.open(params)?;
+        match body(self, &vars) {
+            Ok(results) => self.close(&results),
+            Err(error) => {
+                self.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// An index function: index variables of the given sizes to an index.
+    pub fn index_function(
+        &mut self,
+        sizes: &[usize],
+        body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+    ) -> Result<RegionId> {
+        let params: Vec<Param> = sizes.iter().map(|&k| Param::Index(k)).collect();
+        self.lambda(&params, body)
+    }
+
+    /// `build1 k (\i -> t)` from a function of the index.
+    pub fn build(
+        &mut self,
+        k: usize,
+        body: impl FnOnce(&mut Builder, TermId) -> Result<TermId>,
+    ) -> Result<TermId> {
+        let region = self.index_function(&[k], |b, is| Ok(vec![body(b, is[0])?]))?;
+        self.build1(region)
+    }
+
+    // ---- checks -------------------------------------------------------------------------------
+
+    /// The error, at the current place.
+    fn at(&self, error: Error) -> Error {
+        error.with_span(self.span)
+    }
+
+    /// A term that may stand as an operand: it exists and is one array.
+    fn operand(&self, op: &'static str, t: TermId) -> Result<()> {
+        match self.arena.nodes.get(t.index()) {
+            None => Err(Error::internal(format!("{op}: a term of another program"))),
+            Some(node @ Node::MapAccum(_)) => {
+                let message = format!("{} has several results; pick one", node.name());
+                Err(self.at(Error::type_error(op, message)))
+            }
+            Some(_) if self.free(t).innermost() as usize > self.open.len() => Err(self
+                .at(Error::type_error(op, "a variable is used outside the lambda that binds it"))),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn join(&self, op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape> {
+        Shape::join(op, outer, inner).map_err(|e| self.at(e.into()))
+    }
+
+    fn expect_scalar(&self, op: &'static str, what: &str, t: TermId, dtype: Dtype) -> Result<()> {
+        let ty = self.ty(t);
+        if ty.dtype == dtype && ty.shape.rank() == 0 {
+            return Ok(());
+        }
+        Err(self.at(Error::type_error(op, format!("{what} must be a scalar {dtype}, not {ty}"))))
+    }
+
+    fn expect_numeric(&self, op: &'static str, t: TermId) -> Result<()> {
+        if self.dtype(t).is_numeric() {
+            return Ok(());
+        }
+        let message = format!("cannot add elements of {}", self.ty(t));
+        let hint = "convert it to a numeric type first";
+        Err(self.at(Error::type_error(op, message).with_hint(hint)))
+    }
+
+    /// The outermost size and the remaining shape.
+    fn expect_axis(&self, op: &'static str, t: TermId) -> Result<(usize, Shape)> {
+        match self.shape(t).dims().first() {
+            Some(&k) => Ok((k, self.shape(t).drop_outer(1))),
+            None => Err(self.at(Error::type_error(op, format!("{} has no axes", self.ty(t))))),
+        }
+    }
+
+    fn expect_index(&self, op: &'static str, t: TermId, ix: &[TermId]) -> Result<()> {
+        if ix.len() > self.shape(t).rank() {
+            let message = format!("{} indices for {}", ix.len(), self.ty(t));
+            return Err(self.at(Error::type_error(op, message)));
+        }
+        for &i in ix {
+            if self.arena.nodes.get(i.index()).is_none() {
+                return Err(Error::internal(format!("{op}: a term of another program")));
+            }
+            self.expect_scalar(op, "an index", i, Dtype::I64)?;
+        }
+        Ok(())
+    }
+
+    /// The sizes of a region whose parameters are all indices.
+    fn expect_index_function_params(&self, op: &'static str, r: RegionId) -> Result<Vec<usize>> {
+        if self.arena.regions.get(r.index()).is_none() {
+            return Err(Error::internal(format!("{op}: a region of another program")));
+        }
+        let sizes = self.index_sizes(r);
+        if sizes.len() != self.region(r).params.len() {
+            return Err(self.at(Error::type_error(op, "a parameter is not an index")));
+        }
+        Ok(sizes.to_vec())
+    }
+
+    fn expect_index_function(&self, op: &'static str, r: RegionId) -> Result<Vec<usize>> {
+        let sizes = self.expect_index_function_params(op, r)?;
+        for &i in &self.region(r).results {
+            self.expect_scalar(op, "an index", i, Dtype::I64)?;
+        }
+        Ok(sizes)
+    }
+
+    // ---- making nodes -------------------------------------------------------------------------
+
+    /// The node, new or found.
+    fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
+        let hash = FxBuildHasher.hash_one(&node);
+        let nodes = &self.arena.nodes;
+        if let Some(&t) = self.node_table.find(hash, |t| nodes[t.index()] == node) {
+            return Ok(t);
+        }
+        self.poll(&node)?;
+        self.check_size(&node, &ty)?;
+        let free = self.free_of(&node);
+        if let Some(r) = node.region()
+            && self.region(r).level <= free.innermost()
+        {
+            // The region's own variables would be confused with those its operands use.
+            return Err(Error::internal("a region must be made where it is used"));
+        }
+        let meta = Meta {
+            free,
+            bounds: bounds::of_node(&self.arena, &node, ty.dtype),
+            ty: self.intern(ty),
+            span: self.span,
+        };
+        let t = TermId(self.arena.nodes.len() as u32);
+        self.arena.nodes.push(node);
+        self.arena.meta.push(meta);
+        let nodes = &self.arena.nodes;
+        self.node_table.insert_unique(hash, t, |t| FxBuildHasher.hash_one(&nodes[t.index()]));
+        Ok(t)
+    }
+
+    fn intern(&mut self, ty: Type) -> u32 {
+        let next = self.arena.types.len() as u32;
+        if let Some(&k) = self.type_table.get(&ty) {
+            return k;
+        }
+        self.type_table.insert(ty.clone(), next);
+        self.arena.types.push(ty);
+        next
+    }
+
+    fn free_of(&self, node: &Node) -> Levels {
+        if let Node::Var { level, .. } = node {
+            return Levels::just(*level);
+        }
+        let mut free = Levels::NONE;
+        node.for_each_operand(|t| free = free.union(self.free(t)));
+        if let Some(r) = node.region() {
+            let region = self.region(r);
+            let inside =
+                region.results.iter().fold(Levels::NONE, |free, &t| free.union(self.free(t)));
+            free = free.union(inside.without(region.level));
+        }
+        free
+    }
+
+    fn poll(&self, node: &Node) -> Result<()> {
+        let made = self.arena.nodes.len();
+        if made >= self.limits.max_nodes.min(u32::MAX as usize - 1) {
+            let message = format!("the program has more than {} nodes", self.limits.max_nodes);
+            return Err(self.at(Error::new(ErrorKind::Limit, node.name(), message)));
+        }
+        if made.is_multiple_of(POLL) {
+            if self.cancel.is_cancelled() {
+                return Err(Error::new(ErrorKind::Cancelled, node.name(), "cancelled"));
+            }
+            if self.limits.deadline.is_some_and(|d| std::time::Instant::now() >= d) {
+                return Err(Error::new(ErrorKind::Deadline, node.name(), "out of time"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, node: &Node, ty: &Type) -> Result<()> {
+        let (elements, bytes) = (ty.shape.numel() as u64, ty.shape.bytes(ty.dtype));
+        if elements <= self.limits.max_elements && bytes <= self.limits.max_bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "an array {ty} has {elements} elements in {bytes} bytes; the limits are {} and {}",
+            self.limits.max_elements, self.limits.max_bytes
+        );
+        Err(self.at(Error::new(ErrorKind::Limit, node.name(), message)))
+    }
+}
