@@ -17,9 +17,10 @@ impl Generator<'_> {
 
     /// An index into an axis of size `k`.
     fn index_into(&mut self, k: usize, size: usize) -> Result<TermId> {
-        let choice = if self.indices.is_empty() { 5 + self.rng.below(5) } else { self.rng.below(10) };
+        let choice =
+            if self.indices.is_empty() { 5 + self.rng.below(5) } else { self.rng.below(10) };
         match choice {
-            0 | 1 => self.index_variable(),
+            0 | 1 => Ok(self.index_variable()?.0),
             2..=4 => self.affine_index(k),
             5 | 6 => self.constant_index(k),
             7 if size > 1 && self.config.formers.contains(&Former::Index) => {
@@ -34,21 +35,21 @@ impl Generator<'_> {
         }
     }
 
-    /// An index variable in scope, more often an inner one; 0 when there is none.
-    fn index_variable(&mut self) -> Result<TermId> {
+    /// An index variable in scope and its size, more often an inner one; 0 when there is none.
+    pub(super) fn index_variable(&mut self) -> Result<(TermId, usize)> {
         let count = self.indices.len();
-        let last = self.rng.below(count);
-        let at = last.max(self.rng.below(count));
+        let at = self.rng.below(count).max(self.rng.below(count));
         match self.indices.get(at) {
-            Some(&(var, _)) => Ok(var),
-            None => self.b.scalar(0i64),
+            Some(&found) => Ok(found),
+            None => Ok((self.b.scalar(0i64)?, 1)),
         }
     }
 
     /// `i + c`, `k - 1 - i`, `2 * i`, `i // 2`, `i + j`, `i % k`, or `i` where those may not be used.
     fn affine_index(&mut self, k: usize) -> Result<TermId> {
-        let i = self.index_variable()?;
-        let op = *self.rng.pick(&[Op::Add, Op::Add, Op::Sub, Op::Sub, Op::Mul, Op::FloorDiv, Op::Rem]);
+        let (i, _) = self.index_variable()?;
+        let op =
+            *self.rng.pick(&[Op::Add, Op::Add, Op::Sub, Op::Sub, Op::Mul, Op::FloorDiv, Op::Rem]);
         if !self.config.allows(op, &I64S) {
             return Ok(i);
         }
@@ -70,7 +71,7 @@ impl Generator<'_> {
 
     /// `i + j` for another variable `j`.
     fn sum_with_variable(&mut self, i: TermId) -> Result<TermId> {
-        let j = self.index_variable()?;
+        let (j, _) = self.index_variable()?;
         self.b.op(Op::Add, &[i, j])
     }
 

@@ -1,6 +1,5 @@
 //! Formers with lambdas: gather, scatter and loops.
 
-use cotan_array::Dtype;
 use cotan_ir::{MapAccum, Param, Result, TermId, Type};
 
 use super::{Generator, array_type};
@@ -40,32 +39,32 @@ impl Generator<'_> {
 
     /// A loop one of whose results has a type: a final state, or an output.
     pub(super) fn map_accum(&mut self, ty: &Type, size: usize) -> Result<TermId> {
-        let small = |g: &mut Self| g.any_type(1);
-        let mut states: Vec<Type> =
-            (0..self.rng.below(3)).map(|_| small(self)).collect::<Result<_>>()?;
-        let mut outputs: Vec<Type> =
-            (0..self.rng.below(2)).map(|_| small(self)).collect::<Result<_>>()?;
-        let outermost = ty.shape.dims().first().copied();
-        let wanted = match outermost {
-            Some(k) if self.may_open(k) && self.rng.chance(60) => {
-                let at = self.rng.below(outputs.len() + 1);
-                outputs.insert(at, Type::new(ty.dtype, ty.shape.drop_outer(1)));
-                states.len() + at
-            }
-            _ => {
-                let at = self.rng.below(states.len() + 1);
-                states.insert(at, ty.clone());
-                at
-            }
+        let outermost = ty.shape.dims().first().copied().filter(|&k| self.may_open(k));
+        let as_output = outermost.filter(|_| self.rng.chance(60));
+        let length = match as_output {
+            Some(k) => k,
+            None => self.loop_length(),
         };
-        let length = match outermost {
-            Some(k) if wanted >= states.len() => k,
-            _ => self.loop_length(),
+        let (mut states, mut outputs) = (Vec::new(), Vec::new());
+        for _ in 0..self.rng.below(3) {
+            states.push(self.any_type(1)?);
+        }
+        for _ in 0..self.rng.below(2) {
+            outputs.extend(self.step_type(length)?);
+        }
+        let wanted = if as_output.is_some() {
+            let at = self.rng.below(outputs.len() + 1);
+            outputs.insert(at, Type::new(ty.dtype, ty.shape.drop_outer(1)));
+            states.len() + at
+        } else {
+            let at = self.rng.below(states.len() + 1);
+            states.insert(at, ty.clone());
+            at
         };
-        let outputs: Vec<Type> = outputs.into_iter().filter(|ty| self.holds(length, ty)).collect();
-        let mut elements: Vec<Type> =
-            (0..self.rng.below(3)).map(|_| small(self)).collect::<Result<_>>()?;
-        elements.retain(|ty| self.holds(length, ty));
+        let mut elements = Vec::new();
+        for _ in 0..self.rng.below(3) {
+            elements.extend(self.step_type(length)?);
+        }
 
         let mut parts = self.split(size / 2, states.len() + elements.len()).into_iter();
         let mut part = || parts.next().unwrap_or(0);
@@ -103,11 +102,10 @@ impl Generator<'_> {
         if self.may_open(length) { length } else { 1 }
     }
 
-    /// Whether `length` arrays of a type may be stacked.
-    fn holds(&self, length: usize, ty: &Type) -> bool {
-        length * ty.shape.numel() <= self.config.max_elements
-            && ty.shape.rank() < self.config.max_rank
-            && ty.dtype != Dtype::Bool
-            || ty.shape.rank() == 0
+    /// The type of what one step reads or writes, if `length` of them may be stacked.
+    fn step_type(&mut self, length: usize) -> Result<Option<Type>> {
+        let ty = self.any_type(1)?;
+        let fits = length * ty.shape.numel() <= self.config.max_elements;
+        Ok(Some(ty).filter(|ty| fits && ty.shape.rank() < self.config.max_rank))
     }
 }

@@ -81,7 +81,8 @@ impl<'a> Generator<'a> {
         for n in 0..count {
             let ty = self.any_type(self.config.max_rank.min(2))?;
             let term = self.fresh(&ty, self.config.max_nodes / count)?;
-            outputs.push(Output { name: if named { format!("y{n}") } else { String::new() }, term });
+            outputs
+                .push(Output { name: if named { format!("y{n}") } else { String::new() }, term });
         }
         self.b.finish(outputs)
     }
@@ -95,7 +96,9 @@ impl<'a> Generator<'a> {
 
     /// A term of a type: an existing one, or a new one of about `size` nodes.
     fn term(&mut self, ty: &Type, size: usize) -> Result<TermId> {
-        if self.rng.chance(self.config.reuse)
+        // A large operand is seldom replaced, or programs would stay small.
+        let reuse = if size > 8 { self.config.reuse / 4 } else { self.config.reuse };
+        if self.rng.chance(reuse)
             && let terms = self.pool.of_type(ty)
             && !terms.is_empty()
         {
@@ -144,7 +147,8 @@ impl<'a> Generator<'a> {
         body: impl FnOnce(&mut Self, &[TermId]) -> Result<Vec<TermId>>,
     ) -> Result<cotan_ir::RegionId> {
         let (mark, indices) = (self.pool.mark(), self.indices.len());
-        let outer_trips = std::mem::replace(&mut self.trips, self.trips * trips.max(1));
+        let outer_trips = self.trips;
+        self.trips *= trips.max(1);
         let vars = self.b.open(params)?;
         for (&var, param) in vars.iter().zip(params) {
             self.pool.add(&self.b, var);

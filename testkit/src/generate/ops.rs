@@ -91,7 +91,11 @@ impl Generator<'_> {
         if !self.config.allows(Op::Select, &types) {
             return Ok(a);
         }
-        if scalar && self.rng.chance(50) { self.b.cond(ok, a, b) } else { self.b.op(Op::Select, &[ok, a, b]) }
+        if scalar && self.rng.chance(50) {
+            self.b.cond(ok, a, b)
+        } else {
+            self.b.op(Op::Select, &[ok, a, b])
+        }
     }
 
     /// A smooth function of `a` whose values lie in a domain, away from its edges.

@@ -21,10 +21,10 @@ const WEIGHTS: [(Former, usize); 17] = [
     (Former::Transpose, 3),
     (Former::Reshape, 2),
     (Former::Build1, 8),
-    (Former::Iota, 2),
+    (Former::Iota, 14),
     (Former::OneHot, 2),
-    (Former::ArgExtreme, 2),
-    (Former::ArgSort, 2),
+    (Former::ArgExtreme, 5),
+    (Former::ArgSort, 8),
 ];
 /// The weight of `map_accum`, chosen together with the result that is read from it.
 const MAP_ACCUM: usize = 4;
@@ -33,7 +33,12 @@ impl Generator<'_> {
     /// A former for a type, or `None` when only a leaf fits.
     pub(super) fn choose_former(&mut self, ty: &Type) -> Option<Former> {
         let all = || WEIGHTS.into_iter().chain([(Former::MapAccum, MAP_ACCUM)]);
-        let weight = |former: Former, weight| if self.fits(former, ty) { weight } else { 0 };
+        let weight = |former: Former, weight| match former {
+            _ if !self.fits(former, ty) => 0,
+            // Inside a lambda its indices should be used.
+            Former::Index if !self.indices.is_empty() => 3 * weight,
+            _ => weight,
+        };
         let weights: Vec<usize> = all().map(|(former, w)| weight(former, w)).collect();
         let chosen = self.rng.weighted(weights.iter().copied())?;
         all().nth(chosen).map(|(former, _)| former)
@@ -176,8 +181,32 @@ impl Generator<'_> {
         })
     }
 
-    /// An input, an index variable, or a constant.
+    /// An existing term, an input, or a constant; inside a lambda often read by its index.
     pub(super) fn leaf(&mut self, ty: &Type) -> Result<TermId> {
+        if !self.indices.is_empty() && self.rng.chance(40) && self.fits(Former::Index, ty) {
+            return self.read_by_variable(ty);
+        }
+        self.plain_leaf(ty)
+    }
+
+    /// `t[i]` for an index variable `i`.
+    fn read_by_variable(&mut self, ty: &Type) -> Result<TermId> {
+        let (i, k) = self.index_variable()?;
+        let scalar = ty.shape.rank() == 0;
+        if scalar && ty.dtype == Dtype::I64 && self.rng.chance(50) {
+            return Ok(i);
+        }
+        let rows = array_type(ty.dtype, &[k], ty.shape.dims())?;
+        if rows.shape.rank() > self.config.max_rank || rows.shape.numel() > self.config.max_elements
+        {
+            return self.plain_leaf(ty);
+        }
+        let t = self.plain_leaf(&rows)?;
+        self.pool.add(&self.b, t);
+        self.b.index(t, &[i])
+    }
+
+    fn plain_leaf(&mut self, ty: &Type) -> Result<TermId> {
         let terms = self.pool.of_type(ty);
         if !terms.is_empty() && self.rng.chance(60) {
             return Ok(*self.rng.pick(terms));
