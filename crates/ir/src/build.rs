@@ -95,8 +95,16 @@ impl Builder {
         if !self.open.is_empty() {
             return Err(Error::internal("a region is still open at the end of the program"));
         }
+        let named = outputs.iter().filter(|o| !o.name.is_empty()).count();
+        if named != 0 && named != outputs.len() {
+            return Err(Error::type_error("output", "either all results have names or none has"));
+        }
         for (n, output) in outputs.iter().enumerate() {
             self.operand("output", output.term)?;
+            if named > 0 && outputs[..n].iter().any(|o| o.name == output.name) {
+                let message = format!("two results are called `{}`", output.name);
+                return Err(Error::type_error("output", message));
+            }
             if self.free(output.term) != Levels::NONE {
                 return Err(Error::type_error(
                     "output",
@@ -432,19 +440,14 @@ impl Builder {
         Ok(vars)
     }
 
-    /// Closes the innermost open region with its results.
+    /// Closes the innermost open region with its results. It is closed also when this fails.
     pub fn close(&mut self, results: &[TermId]) -> Result<RegionId> {
         let level = self.open.len() as u8;
+        let checked = results.iter().try_for_each(|&t| self.operand("lambda", t));
         let Some(params) = self.open.pop() else {
             return Err(Error::internal("no region is open"));
         };
-        for &t in results {
-            self.operand("lambda", t)?;
-            if self.free(t).innermost() > level {
-                let message = "a result depends on a variable outside its lambda";
-                return Err(self.at(Error::type_error("lambda", message)));
-            }
-        }
+        checked?;
         let region = Region { level, params: params.into(), results: results.into() };
         let hash = FxBuildHasher.hash_one(&region);
         let regions = &self.arena.regions;

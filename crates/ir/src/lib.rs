@@ -21,9 +21,11 @@
 
 mod bounds;
 mod build;
+mod copy;
 mod error;
 mod limits;
 mod literal;
+mod print;
 pub mod scalar;
 pub mod span;
 mod term;
@@ -31,6 +33,7 @@ mod walk;
 
 pub use bounds::Interval;
 pub use build::Builder;
+pub use copy::Copier;
 pub use error::{Error, ErrorKind, Result};
 pub use limits::{CancelToken, Limits};
 pub use literal::Literal;

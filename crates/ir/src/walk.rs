@@ -28,8 +28,8 @@ impl Scope {
 /// All scopes of a program.
 #[derive(Clone, Debug)]
 pub struct Scopes {
-    top: Scope,
-    regions: Vec<Scope>,
+    pub(crate) top: Scope,
+    pub(crate) regions: Vec<Scope>,
 }
 
 impl Scopes {

@@ -1,0 +1,256 @@
+//! Copying terms from one program into a builder, and programs up to renaming.
+
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::limits::{CancelToken, Limits};
+use crate::term::{Arena, MapAccum, Node, Output, Param, Program, RegionId, TermId};
+use crate::walk::{Scope, Scopes};
+
+/// Copies terms of a source program into a builder, renaming variables to their new nesting.
+///
+/// A pass that changes some nodes and keeps the rest overrides [`Copier::set`] for the former and
+/// lets [`Copier::copy`] do the latter.
+pub struct Copier<'a> {
+    source: &'a Arena,
+    scopes: &'a Scopes,
+    images: Vec<Option<TermId>>,
+}
+
+impl<'a> Copier<'a> {
+    /// A copier that has copied nothing yet.
+    pub fn new(source: &'a Arena, scopes: &'a Scopes) -> Copier<'a> {
+        Copier { source, scopes, images: vec![None; source.len()] }
+    }
+
+    /// Declares the inputs of the source in the builder, in order.
+    pub fn inputs(&mut self, b: &mut Builder) -> Result<()> {
+        let mut declared = Vec::with_capacity(self.source.inputs().len());
+        for input in self.source.inputs() {
+            declared.push(b.input(input.name.clone(), input.ty.clone())?);
+        }
+        for t in self.source.terms() {
+            if let Node::Input(k) = self.source.node(t) {
+                self.images[t.index()] = declared.get(*k as usize).copied();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets `image` stand for `t` from now on.
+    pub fn set(&mut self, t: TermId, image: TermId) {
+        self.images[t.index()] = Some(image);
+    }
+
+    /// What stands for `t`.
+    pub fn image(&self, t: TermId) -> Result<TermId> {
+        self.images[t.index()]
+            .ok_or_else(|| Error::internal(format!("node {} was not copied", t.index())))
+    }
+
+    /// Whether something stands for `t`.
+    pub fn has(&self, t: TermId) -> bool {
+        self.images[t.index()].is_some()
+    }
+
+    /// Copies every node of a scope that has no image yet.
+    pub fn scope(&mut self, b: &mut Builder, scope: &Scope) -> Result<()> {
+        for &t in scope.order() {
+            if !self.has(t) {
+                let image = self.copy(b, t)?;
+                self.set(t, image);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies one node; its operands and the captures of its region have images.
+    pub fn copy(&mut self, b: &mut Builder, t: TermId) -> Result<TermId> {
+        let source = self.source;
+        let before = b.set_span(source.span(t));
+        let made = self.remake(b, source.node(t));
+        b.set_span(before);
+        made
+    }
+
+    fn remake(&mut self, b: &mut Builder, node: &Node) -> Result<TermId> {
+        let images = |this: &Self, ts: &[TermId]| -> Result<Vec<TermId>> {
+            ts.iter().map(|&t| this.image(t)).collect()
+        };
+        match node {
+            Node::Const(c) => b.constant(c),
+            Node::Input(_) | Node::Var { .. } => {
+                Err(Error::internal("an input or variable has no image"))
+            }
+            Node::Cond(p, u, v) => b.cond(self.image(*p)?, self.image(*u)?, self.image(*v)?),
+            Node::Op(op, args) => b.op(*op, &images(self, args)?),
+            Node::Index(t, ix) => b.index(self.image(*t)?, &images(self, ix)?),
+            Node::SumOuter(t) => b.sum_outer(self.image(*t)?),
+            Node::Gather(t, r) => {
+                let region = self.region(b, *r)?;
+                b.gather(self.image(*t)?, region)
+            }
+            Node::Scatter(sh, t, r) => {
+                let region = self.region(b, *r)?;
+                b.scatter(sh.dims(), self.image(*t)?, region)
+            }
+            Node::Stack(ts) => b.stack(&images(self, ts)?),
+            Node::Replicate(k, t) => b.replicate(*k, self.image(*t)?),
+            Node::Transpose(perm, t) => {
+                let perm: Vec<usize> = perm.iter().map(|&k| usize::from(k)).collect();
+                b.transpose(&perm, self.image(*t)?)
+            }
+            Node::Reshape(sh, t) => b.reshape(sh.dims(), self.image(*t)?),
+            Node::Build1(r) => {
+                let region = self.region(b, *r)?;
+                b.build1(region)
+            }
+            Node::Iota(k) => b.iota(*k),
+            Node::OneHot(sh, v, ix) => b.one_hot(sh.dims(), self.image(*v)?, &images(self, ix)?),
+            Node::ArgExtreme(extreme, t) => b.arg_extreme(*extreme, self.image(*t)?),
+            Node::ArgSort(t) => b.arg_sort(self.image(*t)?),
+            Node::MapAccum(m) => {
+                let step = self.region(b, m.step)?;
+                b.map_accum(MapAccum {
+                    length: m.length,
+                    reverse: m.reverse,
+                    init: images(self, &m.init)?.into(),
+                    inputs: images(self, &m.inputs)?.into(),
+                    step,
+                })
+            }
+            Node::Result(t, k) => b.result(self.image(*t)?, *k as usize),
+        }
+    }
+
+    /// Copies a region; its captures have images. Recursive over the nesting of regions only.
+    pub fn region(&mut self, b: &mut Builder, r: RegionId) -> Result<RegionId> {
+        let (source, scopes) = (self.source, self.scopes);
+        let region = source.region(r);
+        let params: Vec<Param> = region
+            .params()
+            .iter()
+            .filter_map(|&p| match source.node(p) {
+                Node::Var { param, .. } => Some(param.clone()),
+                _ => None,
+            })
+            .collect();
+        b.lambda(&params, |b, vars| {
+            for (&p, &var) in region.params().iter().zip(vars) {
+                self.set(p, var);
+            }
+            self.scope(b, scopes.region(r))?;
+            let results = region.results().iter().map(|&t| self.image(t)).collect();
+            // Another region may use the same nodes with other variables.
+            for &t in scopes.region(r).order().iter().chain(region.params()) {
+                self.images[t.index()] = None;
+            }
+            results
+        })
+    }
+}
+
+impl Program {
+    /// The same program without dead nodes, in the order of a depth-first walk from the outputs,
+    /// with variables named by actual nesting. Programs equal up to renaming become identical.
+    pub fn normalised(&self) -> Result<Program> {
+        let scopes = Scopes::new(self);
+        let unlimited = Limits {
+            max_nodes: usize::MAX,
+            max_elements: u64::MAX,
+            max_bytes: u64::MAX,
+            deadline: None,
+        };
+        let mut b = Builder::with_limits(unlimited, CancelToken::new());
+        let mut copier = Copier::new(self, &scopes);
+        copier.inputs(&mut b)?;
+        copier.scope(&mut b, scopes.top())?;
+        let mut outputs = Vec::with_capacity(self.outputs.len());
+        for output in &self.outputs {
+            outputs.push(Output { name: output.name.clone(), term: copier.image(output.term)? });
+        }
+        b.finish_with_sources(outputs, self.sources.clone())
+    }
+}
+
+/// Equality up to the names of bound variables, the order of nodes, dead nodes and spans.
+impl PartialEq for Program {
+    fn eq(&self, other: &Program) -> bool {
+        let (Ok(a), Ok(b)) = (self.normalised(), other.normalised()) else { return false };
+        a.arena.nodes == b.arena.nodes
+            && a.arena.regions == b.arena.regions
+            && a.arena.inputs == b.arena.inputs
+            && a.outputs == b.outputs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar::Op;
+    use crate::term::Type;
+    use cotan_array::{Dtype, Shape};
+
+    fn vector(b: &mut Builder, k: usize) -> TermId {
+        b.input("a", Type::new(Dtype::F64, Shape::new("test", &[k]).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn equal_up_to_order_and_dead_nodes() {
+        let program = |swap: bool| {
+            let mut b = Builder::new();
+            let a = vector(&mut b, 3);
+            if swap {
+                b.op(Op::Cos, &[a]).unwrap();
+            }
+            let (first, second) = if swap { (Op::Exp, Op::Sin) } else { (Op::Sin, Op::Exp) };
+            b.op(first, &[a]).unwrap();
+            b.op(second, &[a]).unwrap();
+            let (s, e) = (b.op(Op::Sin, &[a]).unwrap(), b.op(Op::Exp, &[a]).unwrap());
+            let t = b.op(Op::Sub, &[s, e]).unwrap();
+            b.finish_one(t).unwrap()
+        };
+        assert_eq!(program(false), program(true));
+        assert_eq!(program(true).normalised().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn equal_up_to_the_depth_a_lambda_was_written_at() {
+        // build 2 (i => build 3 (j => a[j])) : the inner lambda does not use i.
+        let mut b = Builder::new();
+        let a = vector(&mut b, 3);
+        let nested = b.build(2, |b, _| b.build(3, |b, j| b.index(a, &[j]))).unwrap();
+        let nested = b.finish_one(nested).unwrap();
+        let mut b = Builder::new();
+        let a = vector(&mut b, 3);
+        let inner = b.build(3, |b, j| b.index(a, &[j])).unwrap();
+        let hoisted = b.build(2, |_, _| Ok(inner)).unwrap();
+        let hoisted = b.finish_one(hoisted).unwrap();
+        assert_eq!(nested, hoisted);
+    }
+
+    #[test]
+    fn different_programs_differ() {
+        let program = |k: usize, op: Op| {
+            let mut b = Builder::new();
+            let a = vector(&mut b, k);
+            let t = b.op(op, &[a]).unwrap();
+            b.finish_one(t).unwrap()
+        };
+        assert_ne!(program(3, Op::Sin), program(3, Op::Cos));
+        assert_ne!(program(3, Op::Sin), program(2, Op::Sin));
+    }
+
+    #[test]
+    fn sibling_lambdas_with_one_body_are_copied_apart() {
+        // The same open term under a build and under a gather's index function.
+        let mut b = Builder::new();
+        let a = vector(&mut b, 3);
+        let indices = b.build(3, |b, i| b.op(Op::Mul, &[i, i])).unwrap();
+        let f = b.index_function(&[3], |b, is| Ok(vec![b.op(Op::Mul, &[is[0], is[0]])?])).unwrap();
+        let g = b.gather(a, f).unwrap();
+        let sum = b.sum_outer(indices).unwrap();
+        let at = b.index(g, &[sum]).unwrap();
+        let p = b.finish_one(at).unwrap();
+        assert_eq!(p, p.normalised().unwrap());
+    }
+}
