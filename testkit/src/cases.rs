@@ -17,8 +17,7 @@ pub fn for_each_case(
     count: usize,
     mut property: impl FnMut(&mut Rng) -> Result<(), String>,
 ) {
-    let start = setting("COTAN_SEED").unwrap_or_else(|| seed_of(name));
-    for seed in (start..).take(scaled(count)) {
+    for seed in (first_seed(name)..).take(scaled(count)) {
         let blame = Blame { name, seed };
         let outcome = property(&mut Rng::new(seed));
         std::mem::forget(blame);
@@ -26,6 +25,11 @@ pub fn for_each_case(
             fail(&format!("{name} fails for COTAN_SEED={seed}\n{message}"));
         }
     }
+}
+
+/// The seed of the first case of a test: `COTAN_SEED`, or one of its own.
+pub(crate) fn first_seed(name: &str) -> u64 {
+    setting("COTAN_SEED").unwrap_or_else(|| seed_of(name))
 }
 
 /// `count` times `COTAN_CASES`.

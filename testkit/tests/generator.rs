@@ -1,5 +1,7 @@
 //! What the generator makes: everything, often enough, and never the same twice by accident.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::HashMap;
 
 use cotan_ir::{Extreme, Levels, Node, Program, Scopes, TermId, live_nodes, use_counts};
@@ -94,7 +96,7 @@ fn programs_share_nest_capture_and_have_elements() {
     for config in configs {
         let s = survey(&config, 1000);
         assert!(s.nodes > 15_000, "{s:?}");
-        assert!(s.shared * 6 > s.nodes, "{s:?}");
+        assert!(s.shared * 7 > s.nodes, "{s:?}");
         assert!(s.empty < 150, "{s:?}");
         assert!(s.dependent_builds * 2 > s.builds, "{s:?}");
         assert!(s.nested > 500 && s.capturing > 150, "{s:?}");

@@ -77,9 +77,14 @@ impl Generator<'_> {
         }
 
         let results: Vec<&Type> = states.iter().chain(&outputs).collect();
-        let parts = self.split(size / 2, results.len());
+        let parts = self.split(size / 2 + results.len(), results.len());
         let body = |g: &mut Self, _: &[TermId]| {
-            results.iter().zip(parts).map(|(ty, part)| g.term(ty, part)).collect()
+            let mut terms = Vec::with_capacity(results.len());
+            for (ty, part) in results.iter().zip(parts) {
+                let idle = g.rng.chance(30);
+                terms.push(if idle { g.term(ty, part)? } else { g.fresh(ty, part)? });
+            }
+            Ok(terms)
         };
         let params: Vec<Param> =
             states.iter().chain(&elements).map(|ty| Param::Value(ty.clone())).collect();

@@ -27,6 +27,7 @@ pub use former::Former;
 
 use crate::{Rng, exact};
 use pool::Pool;
+pub(crate) use term::{float, integer};
 
 /// How often to try again for a program that never rounds.
 const ATTEMPTS: usize = 20;

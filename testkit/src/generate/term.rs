@@ -18,7 +18,7 @@ const WEIGHTS: [(Former, usize); 17] = [
     (Former::Scatter, 5),
     (Former::Stack, 3),
     (Former::Replicate, 2),
-    (Former::Transpose, 3),
+    (Former::Transpose, 5),
     (Former::Reshape, 2),
     (Former::Build1, 8),
     (Former::Iota, 14),
@@ -37,6 +37,8 @@ impl Generator<'_> {
             _ if !self.fits(former, ty) => 0,
             // Inside a lambda its indices should be used.
             Former::Index if !self.indices.is_empty() => 3 * weight,
+            // There is little to permute.
+            Former::Transpose if ty.shape.rank() < 2 => 1,
             _ => weight,
         };
         let weights: Vec<usize> = all().map(|(former, w)| weight(former, w)).collect();
