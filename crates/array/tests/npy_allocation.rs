@@ -15,6 +15,8 @@ thread_local! {
     /// Bytes held by this thread, and the most it has held. Signed: a thread may free what
     /// another allocated.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
+    /// Requests of this thread for more than this find no memory.
+    static LARGEST: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 struct Counting;
@@ -29,10 +31,13 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract;
-// counting neither allocates (the cell is const-initialised and has no destructor) nor unwinds.
+// SAFETY: every call is answered with null, as is allowed, or handed on unchanged to the system's
+// allocator, which keeps the contract; counting neither allocates (the cell is const-initialised and has no destructor) nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if LARGEST.try_with(Cell::get).is_ok_and(|largest| layout.size() > largest) {
+            return std::ptr::null_mut();
+        }
         Counting::add(layout.size() as isize);
         // SAFETY: the caller's obligations are ours.
         unsafe { System.alloc(layout) }
@@ -132,4 +137,29 @@ fn archives_are_streamed() {
     let (read, peak) = peak(|| npz::read(&bytes).unwrap());
     assert_eq!(read, [("x".to_string(), array)]);
     assert!(peak < bytes.len() + 2 * SLACK, "{peak}");
+}
+
+#[test]
+fn without_memory_there_is_an_error() {
+    let shape = || Shape::new("test", &[300, 400]).unwrap();
+    let bytes = npy1(header("<f4", "(300, 400)"), &vec![0; 480_000]);
+    let row = Array::from_vec(Shape::new("test", &[400]).unwrap(), vec![1.5f32; 400]).unwrap();
+    LARGEST.set(100_000);
+    let errors = [
+        Array::full(shape(), 1.5f32).unwrap_err().to_string(),
+        row.replicate(300).unwrap().contiguous().unwrap_err().to_string(),
+        npy::read(&bytes).unwrap_err().to_string(),
+        npy::write(&row.replicate(300).unwrap()).unwrap_err().to_string(),
+    ];
+    LARGEST.set(usize::MAX);
+    for (error, (op, bytes)) in errors.iter().zip([
+        ("full", 480_000),
+        ("contiguous", 480_000),
+        ("npy", 480_000),
+        ("npy", 480_128),
+    ]) {
+        let expected =
+            format!("{op}: no memory for an array of shape [300, 400] of f32 ({bytes} bytes)");
+        assert_eq!(*error, expected);
+    }
 }
