@@ -3,10 +3,10 @@
 use cotan_array::{ArrayError, Shape};
 use cotan_ir::{Span, Type};
 
-/// An error of making a value or of a run. No run fails because of the elements of its inputs.
+/// What went wrong with a value or a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InterpError {
+pub enum Failure {
     /// The number of elements and the shape disagree.
     #[error(
         "value: {got} elements do not fill shape {shape}, which has {} elements", .shape.numel()
@@ -27,7 +27,7 @@ pub enum InterpError {
     },
     /// A value cannot be written as an array.
     #[error("value: {0}")]
-    Array(#[from] ArrayError),
+    Array(ArrayError),
     /// More or fewer inputs than the program declares.
     #[error("the program takes {expected} inputs ({names}), but {got} were given")]
     WrongInputCount {
@@ -111,22 +111,44 @@ pub enum InterpError {
     },
 }
 
+/// An error of making a value or of a run. No run fails because of the elements of its inputs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct InterpError(Box<Failure>);
+
+impl From<Failure> for InterpError {
+    fn from(failure: Failure) -> InterpError {
+        InterpError(Box::new(failure))
+    }
+}
+
+impl From<ArrayError> for InterpError {
+    fn from(error: ArrayError) -> InterpError {
+        Failure::Array(error).into()
+    }
+}
+
 impl InterpError {
+    /// What went wrong.
+    pub fn failure(&self) -> &Failure {
+        &self.0
+    }
+
     /// The place in the source of the former that could not be evaluated, or [`Span::NONE`].
     pub fn span(&self) -> Span {
-        match self {
-            InterpError::Work { span, .. }
-            | InterpError::Memory { span, .. }
-            | InterpError::OutOfMemory { span, .. } => *span,
-            InterpError::WrongCount { .. }
-            | InterpError::WrongElement { .. }
-            | InterpError::Array(_)
-            | InterpError::WrongInputCount { .. }
-            | InterpError::WrongInputType { .. }
-            | InterpError::FieldInput { .. }
-            | InterpError::Cancelled
-            | InterpError::Deadline
-            | InterpError::Internal { .. } => Span::NONE,
+        match &*self.0 {
+            Failure::Work { span, .. }
+            | Failure::Memory { span, .. }
+            | Failure::OutOfMemory { span, .. } => *span,
+            Failure::WrongCount { .. }
+            | Failure::WrongElement { .. }
+            | Failure::Array(_)
+            | Failure::WrongInputCount { .. }
+            | Failure::WrongInputType { .. }
+            | Failure::FieldInput { .. }
+            | Failure::Cancelled
+            | Failure::Deadline
+            | Failure::Internal { .. } => Span::NONE,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use cotan_array::{Dtype, Shape};
+use cotan_array::Shape;
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Extreme, Literal, MapAccum, Node, RegionId, TermId, Type};
 

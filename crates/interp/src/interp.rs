@@ -3,7 +3,7 @@
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Node, Program, Scopes};
 
-use crate::error::{InterpError, Result};
+use crate::error::{Failure, Result};
 use crate::machine::Machine;
 use crate::options::{Mode, Options};
 use crate::position::{advance, first};
@@ -68,16 +68,16 @@ impl<'a> Interp<'a> {
         if declared.len() != inputs.len() {
             let names: Vec<&str> = declared.iter().map(|i| i.name.as_str()).collect();
             let (expected, got) = (declared.len(), inputs.len());
-            return Err(InterpError::WrongInputCount { expected, got, names: names.join(", ") });
+            return Err(Failure::WrongInputCount { expected, got, names: names.join(", ") }.into());
         }
         for (position, (input, value)) in declared.iter().zip(inputs).enumerate() {
             let name = input.name.clone();
             if input.ty != *value.ty() {
                 let (expected, got) = (input.ty.clone(), value.ty().clone());
-                return Err(InterpError::WrongInputType { position, name, expected, got });
+                return Err(Failure::WrongInputType { position, name, expected, got }.into());
             }
             if value.is_field() && self.options.mode != Mode::Field {
-                return Err(InterpError::FieldInput { position, name });
+                return Err(Failure::FieldInput { position, name }.into());
             }
         }
         Ok(())

@@ -56,7 +56,7 @@ mod report;
 mod tensor;
 mod value;
 
-pub use error::{InterpError, Result};
+pub use error::{Failure, InterpError, Result};
 pub use interp::Interp;
 pub use options::{Mode, Options};
 pub use report::{Access, Counts, OutOfRange, Poisoned, Run};

@@ -12,7 +12,7 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Node, Program, RegionId, Scopes, TermId, Type};
 
-use crate::error::{InterpError, Result};
+use crate::error::{Failure, InterpError, Result};
 use crate::options::Options;
 use crate::position::{advance, first};
 use crate::report::{Access, Counts, OutOfRange};
@@ -187,11 +187,11 @@ impl<'a> Machine<'a> {
         let bytes = (numel as u64).saturating_mul(size_of::<Entry>() as u64);
         let (needed, limit) = (self.meter.in_use().saturating_add(bytes), self.options.max_bytes);
         if needed > limit {
-            return Err(InterpError::Memory { op, span, ty: ty.clone(), needed, limit });
+            return Err(Failure::Memory { op, span, ty: ty.clone(), needed, limit }.into());
         }
         let mut entries = Vec::new();
         if entries.try_reserve_exact(numel).is_err() {
-            return Err(InterpError::OutOfMemory { op, span, ty: ty.clone() });
+            return Err(Failure::OutOfMemory { op, span, ty: ty.clone() }.into());
         }
         Ok((entries, self.meter.hold(bytes)))
     }
@@ -282,15 +282,15 @@ impl<'a> Machine<'a> {
         self.work = self.work.saturating_add(n);
         if self.work > self.options.max_work {
             let (op, span, limit) = (self.op(), self.span(), self.options.max_work);
-            return Err(InterpError::Work { op, span, limit });
+            return Err(Failure::Work { op, span, limit }.into());
         }
         if self.work >= self.next_poll {
             self.next_poll = self.work.saturating_add(POLL);
             if self.options.cancel.is_cancelled() {
-                return Err(InterpError::Cancelled);
+                return Err(Failure::Cancelled.into());
             }
             if self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(InterpError::Deadline);
+                return Err(Failure::Deadline.into());
             }
         }
         Ok(())
@@ -326,6 +326,6 @@ impl<'a> Machine<'a> {
     }
 
     pub(crate) fn internal(&self, message: &'static str) -> InterpError {
-        InterpError::Internal { op: self.op(), message }
+        Failure::Internal { op: self.op(), message }.into()
     }
 }

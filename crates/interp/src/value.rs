@@ -6,7 +6,7 @@ use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_ir::Type;
 use cotan_ir::scalar::{Fp, Scalar};
 
-use crate::error::{InterpError, Result};
+use crate::error::{Failure, Result};
 use crate::position::{offset, positions};
 
 /// An input or output of a run: a type and the elements in row-major order.
@@ -35,7 +35,7 @@ impl Value {
     /// A value from its elements in row-major order.
     pub fn new(ty: Type, elements: Vec<Scalar>) -> Result<Value> {
         if elements.len() != ty.shape.numel() {
-            return Err(InterpError::WrongCount { shape: ty.shape, got: elements.len() });
+            return Err(Failure::WrongCount { shape: ty.shape, got: elements.len() }.into());
         }
         let field = matches!(elements.first(), Some(Scalar::Fp(_)));
         let fits = |x: &Scalar| match x {
@@ -46,7 +46,7 @@ impl Value {
             Scalar::Bool(_) => ty.dtype == Dtype::Bool,
         };
         if let Some(position) = elements.iter().position(|x| !fits(x)) {
-            return Err(InterpError::WrongElement { ty, position });
+            return Err(Failure::WrongElement { ty, position }.into());
         }
         Ok(Value { ty, elements })
     }
@@ -112,7 +112,7 @@ impl Value {
         fn collect<T: Element>(value: &Value, pick: impl Fn(Scalar) -> Option<T>) -> Result<Array> {
             let mut picked = Vec::with_capacity(value.elements.len());
             for (position, &x) in value.elements.iter().enumerate() {
-                let wrong = InterpError::WrongElement { ty: value.ty.clone(), position };
+                let wrong = Failure::WrongElement { ty: value.ty.clone(), position };
                 picked.push(pick(x).ok_or(wrong)?);
             }
             Ok(Array::from_vec(value.ty.shape.clone(), picked)?)
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(e, "value: element 0 is not of the element type of [2]f32");
         let mixed = vec![Scalar::Fp(Fp::ONE), Scalar::F64(1.0)];
         let e = Value::new(ty(Dtype::F64, &[2]), mixed).unwrap_err();
-        assert_eq!(e, InterpError::WrongElement { ty: ty(Dtype::F64, &[2]), position: 1 });
+        assert_eq!(*e.failure(), Failure::WrongElement { ty: ty(Dtype::F64, &[2]), position: 1 });
         assert!(Value::new(ty(Dtype::I64, &[1]), vec![Scalar::Fp(Fp::ONE)]).is_err());
         assert!(Value::new(ty(Dtype::Bool, &[0, 3]), vec![]).is_ok());
     }
@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn the_field_has_no_array() {
         let v = Value::scalar(0.5).into_field();
-        assert!(matches!(v.to_array(), Err(InterpError::WrongElement { .. })));
+        let e = v.to_array().unwrap_err();
+        assert!(matches!(e.failure(), Failure::WrongElement { position: 0, .. }));
         assert_eq!(v.to_string(), "f64 {1152921504606846976}");
         assert_eq!(
             Value::of(&[2], vec![true, false]).unwrap().to_string(),
