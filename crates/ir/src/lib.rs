@@ -1,1 +1,5 @@
 //! The core language.
+
+pub mod span;
+
+pub use span::{FileId, SourceMap, Span};
