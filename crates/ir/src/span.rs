@@ -91,8 +91,8 @@ impl SourceMap {
     /// Adds a file; the name is what messages show.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         let (name, text) = (name.into(), text.into());
-        let after_newline = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(after_newline.map(|(_, next)| next)).collect();
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
         self.files.push(SourceFile { name, text, lines });
         FileId((self.files.len() - 1) as u32)
     }
