@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 //! The core language: one intermediate representation with a text form.
 //!
 //! # Overview
@@ -40,3 +41,10 @@ pub use term::{
     Region, RegionId, TermId, Terms, Type,
 };
 pub use walk::{Scope, Scopes, live_nodes, use_counts};
+=======
+//! The core language.
+
+pub mod span;
+
+pub use span::{FileId, SourceMap, Span};
+>>>>>>> syntax

@@ -1,1 +1,3 @@
 //! Text and programs.
+
+pub mod ast;
