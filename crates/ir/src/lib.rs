@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! The core language: one intermediate representation with a text form.
 //!
 //! # Overview
@@ -41,10 +40,3 @@ pub use term::{
     Region, RegionId, TermId, Terms, Type,
 };
 pub use walk::{Scope, Scopes, live_nodes, use_counts};
-=======
-//! The core language.
-
-pub mod span;
-
-pub use span::{FileId, SourceMap, Span};
->>>>>>> syntax
