@@ -92,7 +92,7 @@ impl SourceMap {
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         let (name, text) = (name.into(), text.into());
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
+        let lines = std::iter::once(0).chain(newlines.map(|(at, _)| (at + 1) as u32)).collect();
         self.files.push(SourceFile { name, text, lines });
         FileId((self.files.len() - 1) as u32)
     }
