@@ -45,6 +45,7 @@ pub fn parse(file: FileId, text: &str) -> Parsed {
         at: 0,
         depth: 0,
         recovering: false,
+        found_too_deep: false,
         ast: Ast::default(),
         heights: Vec::new(),
         names: FxHashMap::default(),
@@ -95,6 +96,8 @@ struct Parser<'t> {
     depth: usize,
     /// After an error, until a place is reached where parsing makes sense again: report nothing.
     recovering: bool,
+    /// Once per declaration is enough.
+    found_too_deep: bool,
     ast: Ast,
     /// Per expression: how deep it is, as [`MAX_NESTING`] counts it.
     heights: Vec<usize>,
@@ -241,6 +244,7 @@ impl<'t> Parser<'t> {
     }
 
     fn too_deep(&mut self, span: Span) {
+        self.recovering |= std::mem::replace(&mut self.found_too_deep, true);
         let message = format!("nested more than {MAX_NESTING} deep");
         self.fail(
             Diagnostic::new(Code::NestingTooDeep, span, message)

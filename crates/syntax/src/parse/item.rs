@@ -11,6 +11,7 @@ impl Parser<'_> {
         let mut items = Vec::new();
         loop {
             self.recovering = false;
+            self.found_too_deep = false;
             let start = self.token().start;
             let item = match self.peek() {
                 TokenKind::End => return items,
