@@ -16,8 +16,8 @@ use cotan_ir::{FileId, Span};
 
 /// How deep brackets, lambdas, operators of rising precedence, … may nest in a file.
 ///
-/// A node is one deeper than its deepest child, except that a [`ExprKind::Binary`] is only as deep
-/// as its `lhs` on that side.
+/// No tree is more than one level higher than that, where a node is one higher than its highest
+/// child, but [`ExprKind::Binary`] no higher than its `lhs`.
 pub const MAX_NESTING: usize = 256;
 
 /// A name, shared between its occurrences in a file. Quoted names have lost their quotes.
@@ -487,6 +487,63 @@ impl Ast {
         }
         chain.reverse();
         (at, chain)
+    }
+
+    /// Calls `visit` with every expression directly within `expr`, in the order of the text. Sizes in
+    /// the annotations of a `let` are not among them.
+    pub fn for_each_child(&self, expr: ExprId, mut visit: impl FnMut(ExprId)) {
+        match &self[expr].kind {
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Error => {}
+            ExprKind::Unary { operand, .. } => visit(*operand),
+            ExprKind::Binary { lhs, rhs, .. } => {
+                visit(*lhs);
+                visit(*rhs);
+            }
+            ExprKind::Call { callee, args } => {
+                visit(*callee);
+                args.iter().for_each(|arg| visit(arg.value));
+            }
+            ExprKind::Index { base, items } => {
+                visit(*base);
+                for item in items {
+                    match item {
+                        IndexItem::At(at) => visit(*at),
+                        IndexItem::Slice { lo, hi, step, .. } => {
+                            [lo, hi, step].into_iter().flatten().for_each(|part| visit(*part));
+                        }
+                    }
+                }
+            }
+            ExprKind::Field { base, .. } | ExprKind::Proj { base, .. } => visit(*base),
+            ExprKind::Tuple(items) | ExprKind::Array(items) => {
+                items.iter().for_each(|item| visit(*item));
+            }
+            ExprKind::Record(fields) => fields.iter().for_each(|(_, value)| visit(*value)),
+            ExprKind::Lambda { body, .. } => visit(*body),
+            ExprKind::Build { sizes, body } => {
+                sizes.iter().for_each(|size| visit(*size));
+                visit(*body);
+            }
+            ExprKind::If { arms, otherwise } => {
+                for (condition, branch) in arms {
+                    visit(*condition);
+                    visit(*branch);
+                }
+                visit(*otherwise);
+            }
+            ExprKind::Let { bindings, body } => {
+                bindings.iter().for_each(|binding| visit(binding.value));
+                visit(*body);
+            }
+        }
+    }
+
+    /// Notes that `expr` stands in parentheses, which are at `span`.
+    pub(crate) fn set_parens(&mut self, expr: ExprId, span: Span) {
+        if let Some(expr) = self.exprs.get_mut(expr.index()) {
+            expr.parens = true;
+            expr.span = span;
+        }
     }
 
     /// How many expressions there are; ids are below it.

@@ -3,8 +3,12 @@
 pub mod ast;
 mod code;
 pub mod diagnostic;
+mod equal;
 pub mod lex;
+pub mod parse;
+mod precedence;
 pub mod render;
 
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use parse::{Parsed, parse};
