@@ -1,1 +1,14 @@
 //! Text and programs.
+
+pub mod ast;
+mod code;
+pub mod diagnostic;
+mod equal;
+pub mod lex;
+pub mod parse;
+mod precedence;
+pub mod render;
+
+pub use code::{Code, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use parse::{Parsed, parse};
