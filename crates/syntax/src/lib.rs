@@ -4,6 +4,7 @@ pub mod ast;
 mod code;
 pub mod diagnostic;
 mod equal;
+pub mod fmt;
 pub mod lex;
 pub mod parse;
 mod precedence;
@@ -11,4 +12,5 @@ pub mod render;
 
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use fmt::format;
 pub use parse::{Parsed, parse};

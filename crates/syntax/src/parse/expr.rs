@@ -189,9 +189,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the `in` or `;` after a binding; the `let` of the next one will do as well.
+    /// Takes the `in` or `;` (or both) after a binding; the `let` of the next one will do as well.
     fn end_of_binding(&mut self) -> bool {
-        self.eat(TokenKind::In) || self.eat(TokenKind::Semicolon) || self.peek() == TokenKind::Let
+        let semicolon = self.eat(TokenKind::Semicolon);
+        self.eat(TokenKind::In) || semicolon || self.peek() == TokenKind::Let
     }
 
     fn missing_in(&mut self) {

@@ -131,7 +131,7 @@ impl Parser<'_> {
         let mut sizes = self.atom();
         if let ExprKind::Tuple(items) = &self.ast[sizes].kind
             && let &[only_sizes, body] = items.as_slice()
-            && (self.is_lambda(body) || self.peek() != TokenKind::OpenParen)
+            && (self.is_bare_lambda(body) || self.peek() != TokenKind::OpenParen)
         {
             return self.finish_build(start, only_sizes, body);
         }
@@ -165,6 +165,10 @@ impl Parser<'_> {
 
     fn is_lambda(&self, expr: ExprId) -> bool {
         matches!(self.ast[expr].kind, ExprKind::Lambda { .. })
+    }
+
+    fn is_bare_lambda(&self, expr: ExprId) -> bool {
+        self.is_lambda(expr) && !self.ast[expr].parens
     }
 
     fn finish_build(&mut self, start: u32, sizes: ExprId, body: ExprId) -> ExprId {
