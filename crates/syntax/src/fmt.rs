@@ -4,7 +4,7 @@
 //! declarations and between bindings stay (at most one), parentheses stay. The formatted text says
 //! the same as the text did, and formatting it again changes nothing.
 //!
-//! The tree is written as events in the order of the text ([`layout`]). A comment is written just
+//! The tree is written as events in the order of the text (`layout`). A comment is written just
 //! before the first token that followed it, so it stays between the same two tokens.
 
 mod expr;

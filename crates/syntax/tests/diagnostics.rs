@@ -5,7 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Rng, codes};
-use cotan_ir::SourceMap;
+use cotan_ir::{FileId, SourceMap};
 use cotan_syntax::ast::{Ast, ExprId, ExprKind, Item};
 use cotan_syntax::render::{Style, render_all};
 use cotan_syntax::{Code, format, parse};
@@ -71,8 +71,7 @@ fn every_code_of_the_parser_is_shown() {
 }
 
 /// Every span lies within the text, on the borders of characters.
-fn check_spans(sources: &SourceMap, text: &str) {
-    let Some(file) = sources.files().next() else { panic!("one file") };
+fn check_spans(file: FileId, text: &str) {
     let parsed = parse(file, text);
     for diagnostic in &parsed.diagnostics {
         let labels = std::iter::once(&diagnostic.primary).chain(&diagnostic.secondary);
@@ -108,7 +107,7 @@ fn check_expr_spans(ast: &Ast, root: ExprId, text: &str) {
 fn survive(text: &str) {
     let mut sources = SourceMap::new();
     let file = sources.add("mutant.ct", text);
-    check_spans(&sources, text);
+    check_spans(file, text);
     match format(file, text) {
         Ok(formatted) => {
             assert_eq!(format(file, &formatted).as_ref(), Ok(&formatted), "{text}");
@@ -143,7 +142,10 @@ fn mutants_are_survived() {
                 1 if text.is_char_boundary((start + 9).min(text.len())) => {
                     text.replace_range(start..(start + 9).min(text.len()), "");
                 }
-                2 => text.insert_str(start, &text[start..end].to_string()),
+                2 => {
+                    let copy = text[start..end].to_string();
+                    text.insert_str(start, &copy);
+                }
                 _ => text.insert_str(start, NOISE[rng.below(NOISE.len())]),
             }
         }

@@ -1,4 +1,5 @@
 //! The formatter: one layout, the same meaning, nothing lost.
+#![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod common;
 
@@ -9,6 +10,7 @@ use cotan_syntax::lex::lex;
 use cotan_syntax::{Code, format};
 
 const LIBRARY: &str = include_str!("samples/library.ct");
+const CORE: &str = include_str!("samples/core.ct");
 
 fn format_ok(text: &str) -> String {
     match format(FileId(0), text) {
@@ -38,6 +40,11 @@ fn the_library() {
     let formatted = check(LIBRARY);
     assert!(formatted.lines().all(|line| line.chars().count() <= 100), "{formatted}");
     insta::assert_snapshot!(formatted);
+}
+
+#[test]
+fn the_core_language() {
+    insta::assert_snapshot!(check(CORE));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! What the tests share.
+#![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use cotan_array::Dtype;
