@@ -133,6 +133,10 @@ rather than writing them out as literals.
 "A file is a list of declarations, each beginning with `def`, `type` or `import`. A constant is a
 definition without parameters: `def half() = 0.5`.
 ";
+    Internal = Error 99, "A fault of cotan itself.",
+"Something that should be impossible has happened. Nothing is wrong with the program; please report
+it together with the message.
+";
 }
 
 impl Code {

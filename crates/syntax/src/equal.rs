@@ -92,13 +92,11 @@ impl Pairs<'_> {
             }
             (Item::Type(a), Item::Type(b)) => {
                 self.ident(&a.name, &b.name)
-                    && a.doc == b.doc
                     && self.each(&a.sizes, &b.sizes, Pairs::ident)
                     && self.ty(&a.ty, &b.ty)
             }
             (Item::Def(a), Item::Def(b)) => {
                 self.ident(&a.name, &b.name)
-                    && a.doc == b.doc
                     && self.each(&a.sizes, &b.sizes, Pairs::ident)
                     && self.each(&a.params, &b.params, |pairs, a, b| {
                         pairs.ident(&a.name, &b.name) && pairs.ty(&a.ty, &b.ty)

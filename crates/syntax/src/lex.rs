@@ -34,6 +34,11 @@ pub enum TokenKind {
     #[token("``")]
     #[token("\"\"")]
     BadQuote,
+    #[doc(hidden)]
+    #[regex(r"[\p{L}_][\p{L}\p{M}\p{N}_']*", priority = 1)]
+    ForeignName,
+    /// Characters without meaning, which have been reported.
+    Bad,
     /// `def`
     #[token("def")]
     Def,
@@ -231,52 +236,69 @@ pub fn lex(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Lexed {
         tokens.push(Token { kind: TokenKind::End, start: 0, end: 0 });
         return Lexed { tokens, comments };
     }
-    // Characters without meaning, gathered so that a run of them is one message.
-    let mut noise = Span::NONE;
     let mut lexer = TokenKind::lexer(text);
     while let Some(result) = lexer.next() {
         let range = lexer.span();
         let span = Span::new(file, range.start as u32, range.end as u32);
-        if noise.end != span.start || result.is_ok() {
-            report_noise(std::mem::take(&mut noise), text, diagnostics);
-        }
-        match result {
-            Err(()) => noise = noise.join(span),
+        // What is nearly a name or a path goes on as one, so that it is the only thing wrong.
+        let kind = match result {
             Ok(TokenKind::Comment) => {
                 let end = span.start + lexer.slice().trim_end().len() as u32;
                 comments.push(Comment { span: Span { end, ..span } });
+                continue;
             }
-            Ok(TokenKind::BadQuote) => diagnostics.push(bad_quote(span, lexer.slice())),
-            Ok(kind) => tokens.push(Token { kind, start: span.start, end: span.end }),
+            Ok(TokenKind::BadQuote) => {
+                diagnostics.push(bad_quote(span, lexer.slice()));
+                if lexer.slice().starts_with('`') { TokenKind::QuotedName } else { TokenKind::Text }
+            }
+            Ok(TokenKind::ForeignName) => {
+                diagnostics.push(foreign_name(span, lexer.slice()));
+                TokenKind::Name
+            }
+            Ok(kind) => kind,
+            Err(()) => TokenKind::Bad,
+        };
+        match tokens.last_mut() {
+            // A run of them is one.
+            Some(Token { kind: TokenKind::Bad, end, .. })
+                if kind == TokenKind::Bad && *end == span.start =>
+            {
+                *end = span.end;
+            }
+            _ => tokens.push(Token { kind, start: span.start, end: span.end }),
         }
     }
-    report_noise(noise, text, diagnostics);
+    for token in tokens.iter().filter(|token| token.kind == TokenKind::Bad) {
+        diagnostics.push(bad(Span::new(file, token.start, token.end), text));
+    }
     let end = text.len() as u32;
     tokens.push(Token { kind: TokenKind::End, start: end, end });
     Lexed { tokens, comments }
 }
 
-fn report_noise(noise: Span, text: &str, diagnostics: &mut Diagnostics) {
-    let Some(first) = text.get(noise.range()).and_then(|found| found.chars().next()) else {
-        return;
+fn bad(span: Span, text: &str) -> Diagnostic {
+    let first = text.get(span.range()).and_then(|found| found.chars().next()).unwrap_or_default();
+    let hint = match first {
+        '&' | '|' | '!' => "logical operators are the words `and`, `or`, `not`",
+        '\\' => "a function is written `x => …`",
+        '^' => "powers are written `**`, exclusive or is written `xor`",
+        '@' => "matrix products are written `matmul(a, b)`",
+        '\'' => "text stands only after `import`, in double quotes",
+        _ => "remove it",
     };
     let message = format!("unexpected character {first:?}");
-    let diagnostic = Diagnostic::new(Code::UnexpectedCharacter, noise, message);
-    diagnostics.push(match first {
-        '&' | '|' | '!' => diagnostic.hint("logical operators are the words `and`, `or`, `not`"),
-        '\\' | 'λ' => diagnostic.hint("a function is written `x => …`"),
-        '^' => diagnostic.hint("powers are written `**`, exclusive or is written `xor`"),
-        '@' => diagnostic.hint("matrix products are written `matmul(a, b)`"),
-        letter if letter.is_alphabetic() => {
-            diagnostic.hint("names are ASCII letters, digits, `_` and `'`, or stand in backquotes")
-        }
-        _ => diagnostic.hint("remove it"),
-    });
+    Diagnostic::new(Code::UnexpectedCharacter, span, message).hint(hint)
+}
+
+fn foreign_name(span: Span, name: &str) -> Diagnostic {
+    let message = "names consist of ASCII letters, digits, `_` and `'`";
+    Diagnostic::new(Code::UnexpectedCharacter, span, message)
+        .hint(format!("write it between backquotes: `` `{name}` ``"))
 }
 
 fn bad_quote(span: Span, found: &str) -> Diagnostic {
     let (what, quote) = if found.starts_with('`') { ("a quoted name", '`') } else { ("text", '"') };
-    if found.len() == 2 {
+    if found.len() == 2 && found.ends_with(quote) {
         return Diagnostic::new(Code::Unterminated, span, format!("{what} must not be empty"))
             .hint(format!("write something between the two {quote}"));
     }

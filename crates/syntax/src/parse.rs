@@ -170,10 +170,23 @@ impl<'t> Parser<'t> {
         Span::new(self.file, token.start, token.end)
     }
 
+    /// Just behind the last token taken.
+    fn end_of_previous(&self) -> Span {
+        let end = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(0, |t| t.end);
+        Span::new(self.file, end, end)
+    }
+
     /// From a place to the end of the last token taken.
     fn since(&self, start: u32) -> Span {
-        let end = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(0, |t| t.end);
-        Span::new(self.file, start, end.max(start))
+        Span::new(self.file, start, self.end_of_previous().end.max(start))
+    }
+
+    /// The next token; at the end of the file, which is an empty line, the place behind the last.
+    fn here(&self) -> Span {
+        match self.peek() {
+            TokenKind::End => self.end_of_previous(),
+            _ => self.span_of(self.token()),
+        }
     }
 
     fn text_of(&self, token: Token) -> &'t str {
@@ -223,8 +236,8 @@ impl<'t> Parser<'t> {
     }
 
     fn error_expr(&mut self) -> ExprId {
-        let start = self.token().start;
-        self.add(ExprKind::Error, Span::new(self.file, start, start))
+        let place = self.end_of_previous();
+        self.add(ExprKind::Error, place)
     }
 
     // Depth.
@@ -232,7 +245,7 @@ impl<'t> Parser<'t> {
     /// Goes one level down; `false`, with an error reported, at the limit. Pairs with `leave`.
     fn enter(&mut self) -> bool {
         if self.depth > MAX_NESTING {
-            self.too_deep(self.span_of(self.token()));
+            self.too_deep(self.here());
             return false;
         }
         self.depth += 1;
@@ -254,8 +267,10 @@ impl<'t> Parser<'t> {
 
     // Errors.
 
-    /// Reports an error after which the following tokens have no certain meaning.
+    /// Reports an error after which the following tokens have no certain meaning. What is no token
+    /// at all has been reported already.
     fn fail(&mut self, diagnostic: Diagnostic) {
+        self.recovering |= self.peek() == TokenKind::Bad;
         if !self.recovering {
             self.diagnostics.push(diagnostic);
             self.recovering = true;
@@ -274,9 +289,8 @@ impl<'t> Parser<'t> {
     }
 
     fn expected_with(&mut self, what: &str, hint: Option<String>) {
-        let (token, found) = (self.token(), self.describe_next());
-        let message = format!("expected {what}, found {found}");
-        let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span_of(token), message);
+        let message = format!("expected {what}, found {}", self.describe_next());
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.here(), message);
         let hint = hint.or_else(|| self.usual_hint());
         self.fail(hint.into_iter().fold(diagnostic, Diagnostic::hint));
     }
@@ -284,7 +298,6 @@ impl<'t> Parser<'t> {
     /// What people who know other languages are likely to have meant by the next token.
     fn usual_hint(&self) -> Option<String> {
         let hint = match (self.peek(), self.nth(1)) {
-            (TokenKind::Dot, TokenKind::Number) => "a number begins with a digit: `0.5`",
             (TokenKind::Eq, _) => "equality is written `==`",
             (TokenKind::Text, _) => "text stands only after `import`",
             (TokenKind::Underscore, _) => "`_` is a pattern; it has no value",
@@ -343,7 +356,7 @@ impl<'t> Parser<'t> {
             None => {
                 let bracket = self.text_of(opened);
                 let message = format!("this `{bracket}` is never closed");
-                let here = self.span_of(self.token());
+                let here = self.here();
                 self.fail(
                     Diagnostic::new(Code::UnclosedBracket, self.span_of(opened), message)
                         .label("opened here")

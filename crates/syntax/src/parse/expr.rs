@@ -118,6 +118,7 @@ impl Parser<'_> {
             TokenKind::OpenBrace => self.record(),
             TokenKind::Build => self.build(),
             _ if self.at_number() => self.number(false, token.start),
+            TokenKind::Dot if self.nth(1) == TokenKind::Number => self.number_without_start(),
             _ => {
                 self.expected("an expression");
                 self.error_expr()
@@ -139,7 +140,10 @@ impl Parser<'_> {
     fn record(&mut self) -> ExprId {
         let list = self.list(|parser| {
             let field = parser.ident("the name of a field")?;
-            parser.expect(TokenKind::Eq, "`=` and the value of the field");
+            if !parser.eat(TokenKind::Eq) {
+                let hint = format!("write `{} = value`", field.name);
+                parser.expected_with("`=` and the value of the field", Some(hint));
+            }
             Some((field, parser.expr()))
         });
         let fields = list.elements.into_iter().flatten().collect::<Vec<(Ident, ExprId)>>();
@@ -189,15 +193,16 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the `in` or `;` after a binding; the `let` of the next one will do as well.
+    /// Takes the `in` or `;` (or both) after a binding; the `let` of the next one will do as well.
     fn end_of_binding(&mut self) -> bool {
-        self.eat(TokenKind::In) || self.eat(TokenKind::Semicolon) || self.peek() == TokenKind::Let
+        let semicolon = self.eat(TokenKind::Semicolon);
+        self.eat(TokenKind::In) || semicolon || self.peek() == TokenKind::Let
     }
 
     fn missing_in(&mut self) {
         let found = self.describe_next();
         let message = format!("expected `in` before the result of the `let`, found {found}");
-        let place = self.span_of(self.token());
+        let place = self.here();
         self.fail(
             Diagnostic::new(Code::MissingIn, place, message)
                 .hint("write `let x = value in result`"),

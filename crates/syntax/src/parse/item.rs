@@ -54,14 +54,16 @@ impl Parser<'_> {
             TokenKind::Let => "at the top level, write `def name() = value` instead of `let`",
             _ => "declarations begin with `def`, `type` or `import`",
         };
-        let place = self.span_of(self.token());
+        let place = self.here();
         self.fail(Diagnostic::new(Code::MisplacedDeclaration, place, message).hint(hint));
     }
 
     fn import(&mut self, start: u32) -> Option<Import> {
         self.bump();
         let token = self.token();
-        if !self.expect(TokenKind::Text, "the path of a file in double quotes") {
+        if !self.eat(TokenKind::Text) {
+            let hint = "write for instance `import \"lib/linear.ct\"`".to_string();
+            self.expected_with("the path of a file in double quotes", Some(hint));
             return None;
         }
         let path = self.text_of(token).trim_matches('"').to_string();

@@ -40,6 +40,19 @@ impl Parser<'_> {
         };
         self.add(kind, span)
     }
+
+    /// `.5`
+    pub(super) fn number_without_start(&mut self) -> ExprId {
+        let start = self.bump().start;
+        let digits = self.bump();
+        let place = self.since(start);
+        let digits = self.text_of(digits);
+        self.report(
+            Diagnostic::new(Code::BadNumber, place, "a number begins with a digit")
+                .hint(format!("write `0.{digits}`")),
+        );
+        self.add(ExprKind::Error, place)
+    }
 }
 
 fn float(value: f64, suffix: Option<Dtype>) -> Literal {

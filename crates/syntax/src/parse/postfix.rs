@@ -88,18 +88,35 @@ impl Parser<'_> {
                 let Some(field) = self.ident("a field") else { return base };
                 self.apply(base, field.span, |base| ExprKind::Field { base, field })
             }
-            _ => {
-                let word = self.text_of(token);
-                let keyword = word.starts_with(|c: char| c.is_ascii_lowercase());
-                let number = matches!(self.ast[base].kind, ExprKind::Literal(_));
-                let hint = if keyword {
-                    Some(format!("the field `{word}` is a keyword; choose another name"))
-                } else {
-                    number.then(|| "a number ends with a digit: `1.0`".to_string())
-                };
-                self.expected_with("the name of a field or the number of a component", hint);
+            _ if matches!(self.ast[base].kind, ExprKind::Literal(_)) => {
+                let number = self.ast[base].span;
+                let place = self.since(number.start);
+                self.report(
+                    Diagnostic::new(Code::BadNumber, place, "a number ends with a digit")
+                        .hint("write for instance `1.0`"),
+                );
                 base
             }
+            _ => {
+                self.field_expected(token);
+                base
+            }
+        }
+    }
+
+    fn field_expected(&mut self, token: Token) {
+        let what = "the name of a field or the number of a component";
+        let word = self.text_of(token);
+        if word.starts_with(|c: char| c.is_ascii_lowercase()) {
+            let message = format!("expected {what}, found the keyword `{word}`");
+            let place = self.span_of(token);
+            self.report(
+                Diagnostic::new(Code::UnexpectedToken, place, message)
+                    .hint(format!("choose another name, or write `` .`{word}` ``")),
+            );
+            self.bump();
+        } else {
+            self.expected(what);
         }
     }
 
@@ -128,10 +145,14 @@ impl Parser<'_> {
     /// lambda, or after which no further argument list follows, is the function.
     pub(super) fn build(&mut self) -> ExprId {
         let start = self.bump().start;
+        if !self.enter() {
+            return self.error_expr();
+        }
         let mut sizes = self.atom();
+        self.leave();
         if let ExprKind::Tuple(items) = &self.ast[sizes].kind
             && let &[only_sizes, body] = items.as_slice()
-            && (self.is_lambda(body) || self.peek() != TokenKind::OpenParen)
+            && (self.is_bare_lambda(body) || self.peek() != TokenKind::OpenParen)
         {
             return self.finish_build(start, only_sizes, body);
         }
@@ -165,6 +186,10 @@ impl Parser<'_> {
 
     fn is_lambda(&self, expr: ExprId) -> bool {
         matches!(self.ast[expr].kind, ExprKind::Lambda { .. })
+    }
+
+    fn is_bare_lambda(&self, expr: ExprId) -> bool {
+        self.is_lambda(expr) && !self.ast[expr].parens
     }
 
     fn finish_build(&mut self, start: u32, sizes: ExprId, body: ExprId) -> ExprId {

@@ -1,4 +1,5 @@
 //! What the tests share.
+#![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use cotan_array::Dtype;
@@ -117,5 +118,23 @@ fn show_pattern(ast: &Ast, pattern: PatId) -> String {
         }
         PatternKind::Wildcard => "_".to_string(),
         PatternKind::Error => "error".to_string(),
+    }
+}
+
+/// A small generator of numbers (xorshift), the same on every run.
+pub struct Rng(u64);
+
+impl Rng {
+    /// Starts from a seed.
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % bound as u64) as usize
     }
 }
