@@ -21,6 +21,7 @@
 
 mod bounds;
 mod build;
+mod check;
 mod copy;
 mod error;
 mod limits;
@@ -34,6 +35,7 @@ mod walk;
 
 pub use bounds::Interval;
 pub use build::Builder;
+pub use check::{CheckError, Place};
 pub use copy::Copier;
 pub use error::{Error, ErrorKind, Result};
 pub use limits::{CancelToken, Limits};
