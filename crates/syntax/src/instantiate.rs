@@ -152,6 +152,9 @@ impl Request<'_> {
         }
         let value = elab.call_def(id, values, &explicit, head)?;
         let Some(result) = elab.tree_of(&value) else {
+            if let Some(reported) = elab.reported_error() {
+                return Err(reported);
+            }
             let message = format!("`{}` gives a function, not arrays", self.function);
             return Err(elab.report(Diagnostic::new(Code::CannotInstantiate, head, message)));
         };

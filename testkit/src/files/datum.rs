@@ -105,7 +105,11 @@ impl<'a> Reader<'a> {
     }
 
     fn end(&self) -> Result<(), String> {
-        if self.rest.is_empty() { Ok(()) } else { Err(format!("nothing expected at `{}`", self.rest)) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("nothing expected at `{}`", self.rest))
+        }
     }
 
     /// Letters, digits and what numbers are made of.

@@ -49,16 +49,17 @@ pub(super) fn directives(text: &str) -> Result<Vec<(usize, Directive)>, String> 
 
 fn directive(comment: &str) -> Result<Option<Directive>, String> {
     let Some((head, rest)) = comment.split_once(':') else { return Ok(None) };
-    let value = |tolerance| {
-        Datum::parse(rest).map(|value| Some(Directive::Expect { value, tolerance }))
-    };
+    let value =
+        |tolerance| Datum::parse(rest).map(|value| Some(Directive::Expect { value, tolerance }));
     match head.split_whitespace().collect::<Vec<_>>().as_slice() {
         ["run"] => Ok(Some(Directive::Run(Call::parse(rest)?))),
         ["expect"] => value(0.0),
         ["near", tolerance] => {
             value(tolerance.parse().map_err(|_| format!("`{tolerance}` is no tolerance"))?)
         }
-        ["prints"] => Ok(Some(Directive::Prints(rest.strip_prefix(' ').unwrap_or(rest).to_owned()))),
+        ["prints"] => {
+            Ok(Some(Directive::Prints(rest.strip_prefix(' ').unwrap_or(rest).to_owned())))
+        }
         ["error" | "warning"] => Ok(Some(Directive::Message(message(rest)?))),
         ["skip"] if rest.trim().is_empty() => Err("a skipped file needs a reason".into()),
         ["skip"] => Ok(Some(Directive::Skip(rest.trim().to_owned()))),

@@ -117,11 +117,7 @@ fn messages(directives: &[(usize, Directive)]) -> Vec<&Message> {
 }
 
 /// Makes and runs the program of a call and compares it with what is expected.
-fn run_call(
-    modules: &Modules,
-    call: &Call,
-    expected: &[(usize, Directive)],
-) -> Result<(), String> {
+fn run_call(modules: &Modules, call: &Call, expected: &[(usize, Directive)]) -> Result<(), String> {
     if expected.is_empty() {
         return Err("nothing is expected of it".into());
     }
@@ -142,8 +138,7 @@ fn run_call(
     check_program(&instance)?;
     let inputs: Vec<Value> =
         call.args.iter().flat_map(|d| d.leaves().into_iter().cloned()).collect();
-    let outputs =
-        run_program(&instance.program, &inputs, Mode::Ieee).map_err(|e| e.to_string())?;
+    let outputs = run_program(&instance.program, &inputs, Mode::Ieee).map_err(|e| e.to_string())?;
     for (line, directive) in expected {
         match directive {
             Directive::Expect { value, tolerance } => compare(&outputs, value, *tolerance)
@@ -176,14 +171,15 @@ fn compare(outputs: &[Value], expected: &Datum, tolerance: f64) -> Result<(), St
         0.0 => Equality::Values,
         t => Equality::ScaledUlps((t / f64::EPSILON).ceil() as u64),
     };
-    let shown = |values: &[Value]| {
-        values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join("; ")
-    };
+    let shown =
+        |values: &[Value]| values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join("; ");
     match first_difference(outputs, &expected, equality) {
         None => Ok(()),
-        Some(difference) => {
-            Err(format!("{difference}\n  got      {}\n  expected {}", shown(outputs), shown(&expected)))
-        }
+        Some(difference) => Err(format!(
+            "{difference}\n  got      {}\n  expected {}",
+            shown(outputs),
+            shown(&expected)
+        )),
     }
 }
 
@@ -194,7 +190,8 @@ fn expect_messages(
     sources: &SourceMap,
 ) -> Result<(), String> {
     let shown = || {
-        let text = cotan_syntax::render::render_all(found, sources, cotan_syntax::render::Style::Plain);
+        let text =
+            cotan_syntax::render::render_all(found, sources, cotan_syntax::render::Style::Plain);
         if text.is_empty() { "no message".to_owned() } else { format!("\n{text}") }
     };
     if expected.len() != found.iter().count() {
