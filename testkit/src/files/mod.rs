@@ -28,12 +28,13 @@ use std::path::{Path, PathBuf};
 use cotan_interp::{Mode, Value};
 use cotan_ir::{Limits, SourceMap};
 use cotan_syntax::{
-    ArgSpec, Diagnostics, Failure, FileLoader, Instance, Modules, instantiate, load, parse_program,
+    ArgSpec, Diagnostics, Failure, FileLoader, Instance, Modules, instantiate, load,
 };
 
 pub use datum::{Call, Datum};
 use header::{Directive, Message, directives};
 
+use crate::fuzz_targets::reads_back;
 use crate::{Equality, first_difference, run_program};
 
 /// What became of a test file.
@@ -159,9 +160,7 @@ fn run_call(modules: &Modules, call: &Call, expected: &[(usize, Directive)]) -> 
 fn check_program(instance: &Instance) -> Result<(), String> {
     let program = &instance.program;
     program.check().map_err(|e| format!("{e}\n{program}"))?;
-    let text = program.to_string();
-    let again = parse_program(&text).map_err(|e| format!("{e}\nparsing again\n{text}"))?;
-    if again == *program { Ok(()) } else { Err(format!("\n{text}is parsed again as\n{again}")) }
+    reads_back(program)
 }
 
 fn compare(outputs: &[Value], expected: &Datum, tolerance: f64) -> Result<(), String> {
