@@ -53,7 +53,7 @@ fn constants_and_inputs_are_themselves() {
         let a = tabulate(&dims, digits);
         let array = a.to_array().unwrap();
         assert_same(&eval(&[], |b, _| b.constant(&array)), &a);
-        assert_same(&eval(&[a.clone()], |_, xs| Ok(xs[0])), &a);
+        assert_same(&eval(std::slice::from_ref(&a), |_, xs| Ok(xs[0])), &a);
     }
 }
 
@@ -209,7 +209,7 @@ fn stack_and_replicate_add_an_axis() {
     for dims in shapes(3, &SIZES) {
         let (a, b) = (tabulate(&dims, digits), tabulate(&dims, tied));
         for k in SIZES {
-            let got = eval(&[a.clone()], |b, xs| b.replicate(k, xs[0]));
+            let got = eval(std::slice::from_ref(&a), |b, xs| b.replicate(k, xs[0]));
             assert_same(&got, &tabulate(&[&[k], &dims[..]].concat(), |ix| digits(&ix[1..])));
         }
         let got = eval(&[a, b], |m, xs| m.stack(&[xs[0], xs[1], xs[0]]));

@@ -1,5 +1,6 @@
 //! What the tests of the interpreter share.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "no test uses all of it")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use cotan_array::{Dtype, Shape};
 use cotan_interp::{Interp, Run, Value};
