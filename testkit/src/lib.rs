@@ -1,1 +1,28 @@
-//! The test kit.
+//! The test kit: random programs and inputs, exact comparison, shrinking, checking of rules.
+//!
+//! * [`Rng`], [`for_each_case`]: seeded random numbers and properties over many seeds;
+//! * [`generate`], [`Config`]: random well-typed programs; [`inputs_for`]: inputs for them;
+//! * [`Oracle`]: comparison of two programs; [`check_transform`]: of every generated program with
+//!   what a pass makes of it;
+//! * [`shrink`]: smaller programs that fail in the same way;
+//! * [`rules`]: checking of rewrite rules one by one;
+//! * [`exact`]: which programs compute on floats without rounding.
+
+mod cases;
+pub mod exact;
+mod generate;
+mod inputs;
+mod oracle;
+mod rng;
+pub mod rules;
+mod shrink;
+
+pub use cases::{fail, for_each_case, scaled};
+pub use generate::{Config, Data, Former, TypedOp, generate};
+pub use inputs::{InputKind, inputs_for, value_of};
+pub use oracle::{
+    Difference, Equality, Fault, Mismatch, Oracle, Trial, check_transform, first_difference,
+    run_program, ulps_apart,
+};
+pub use rng::Rng;
+pub use shrink::shrink;

@@ -173,7 +173,9 @@ impl Layout {
     /// The same elements, in row-major order, under another shape of as many elements; `None`
     /// when no strides can say so.
     ///
-    /// Each run of this layout has to be the product of consecutive axes of the new shape.
+    /// Each run of this layout has to be the product of consecutive axes of the new shape. Taken
+    /// from the innermost, each run uses up axes of at least its own product; as the products of
+    /// all agree, either all fit exactly or the axes run out.
     pub(crate) fn reshape(&self, shape: &Shape) -> Option<Layout> {
         if shape.numel() == 0 {
             return Some(Layout::row_major(shape.clone()));
@@ -183,12 +185,9 @@ impl Layout {
         for run in self.runs().iter().rev() {
             let mut filled = 1;
             while filled < run.len {
-                let k = *axes.next()?;
+                let k = axes.next()?;
                 strides.push(filled as isize * run.stride);
-                filled = filled.checked_mul(k)?;
-            }
-            if filled != run.len {
-                return None;
+                filled *= k;
             }
         }
         // What is left are axes of size 1, whose strides do not matter.

@@ -67,59 +67,11 @@ impl<'a> Copier<'a> {
     pub fn copy(&mut self, b: &mut Builder, t: TermId) -> Result<TermId> {
         let source = self.source;
         let before = b.set_span(source.span(t));
-        let made = self.remake(b, source.node(t));
+        let node = source.node(t);
+        let region = node.region().map(|r| self.region(b, r)).transpose();
+        let made = region.and_then(|region| b.remake(node, region, |u| self.image(u)));
         b.set_span(before);
         made
-    }
-
-    fn remake(&mut self, b: &mut Builder, node: &Node) -> Result<TermId> {
-        let images = |this: &Self, ts: &[TermId]| -> Result<Vec<TermId>> {
-            ts.iter().map(|&t| this.image(t)).collect()
-        };
-        match node {
-            Node::Const(c) => b.constant(c),
-            Node::Input(_) | Node::Var { .. } => {
-                Err(Error::internal("an input or variable has no image"))
-            }
-            Node::Cond(p, u, v) => b.cond(self.image(*p)?, self.image(*u)?, self.image(*v)?),
-            Node::Op(op, args) => b.op(*op, &images(self, args)?),
-            Node::Index(t, ix) => b.index(self.image(*t)?, &images(self, ix)?),
-            Node::SumOuter(t) => b.sum_outer(self.image(*t)?),
-            Node::Gather(t, r) => {
-                let region = self.region(b, *r)?;
-                b.gather(self.image(*t)?, region)
-            }
-            Node::Scatter(sh, t, r) => {
-                let region = self.region(b, *r)?;
-                b.scatter(sh.dims(), self.image(*t)?, region)
-            }
-            Node::Stack(ts) => b.stack(&images(self, ts)?),
-            Node::Replicate(k, t) => b.replicate(*k, self.image(*t)?),
-            Node::Transpose(perm, t) => {
-                let perm: Vec<usize> = perm.iter().map(|&k| usize::from(k)).collect();
-                b.transpose(&perm, self.image(*t)?)
-            }
-            Node::Reshape(sh, t) => b.reshape(sh.dims(), self.image(*t)?),
-            Node::Build1(r) => {
-                let region = self.region(b, *r)?;
-                b.build1(region)
-            }
-            Node::Iota(k) => b.iota(*k),
-            Node::OneHot(sh, v, ix) => b.one_hot(sh.dims(), self.image(*v)?, &images(self, ix)?),
-            Node::ArgExtreme(extreme, t) => b.arg_extreme(*extreme, self.image(*t)?),
-            Node::ArgSort(t) => b.arg_sort(self.image(*t)?),
-            Node::MapAccum(m) => {
-                let step = self.region(b, m.step)?;
-                b.map_accum(MapAccum {
-                    length: m.length,
-                    reverse: m.reverse,
-                    init: images(self, &m.init)?.into(),
-                    inputs: images(self, &m.inputs)?.into(),
-                    step,
-                })
-            }
-            Node::Result(t, k) => b.result(self.image(*t)?, *k as usize),
-        }
     }
 
     /// Copies a region; its captures have images. Recursive over the nesting of regions only.
@@ -146,6 +98,51 @@ impl<'a> Copier<'a> {
             }
             results
         })
+    }
+}
+
+impl Builder {
+    /// A node like `node`, of other operands and another region.
+    pub fn remake(
+        &mut self,
+        node: &Node,
+        region: Option<RegionId>,
+        image: impl Fn(TermId) -> Result<TermId>,
+    ) -> Result<TermId> {
+        let images = |ts: &[TermId]| ts.iter().map(|&t| image(t)).collect::<Result<Vec<TermId>>>();
+        let region = || region.ok_or_else(|| Error::internal("a binder without a region"));
+        match node {
+            Node::Const(c) => self.constant(c),
+            Node::Input(_) | Node::Var { .. } => {
+                Err(Error::internal("an input or variable has no image"))
+            }
+            Node::Cond(p, u, v) => self.cond(image(*p)?, image(*u)?, image(*v)?),
+            Node::Op(op, args) => self.op(*op, &images(args)?),
+            Node::Index(t, ix) => self.index(image(*t)?, &images(ix)?),
+            Node::SumOuter(t) => self.sum_outer(image(*t)?),
+            Node::Gather(t, _) => self.gather(image(*t)?, region()?),
+            Node::Scatter(sh, t, _) => self.scatter(sh.dims(), image(*t)?, region()?),
+            Node::Stack(ts) => self.stack(&images(ts)?),
+            Node::Replicate(k, t) => self.replicate(*k, image(*t)?),
+            Node::Transpose(perm, t) => {
+                let perm: Vec<usize> = perm.iter().map(|&k| usize::from(k)).collect();
+                self.transpose(&perm, image(*t)?)
+            }
+            Node::Reshape(sh, t) => self.reshape(sh.dims(), image(*t)?),
+            Node::Build1(_) => self.build1(region()?),
+            Node::Iota(k) => self.iota(*k),
+            Node::OneHot(sh, v, ix) => self.one_hot(sh.dims(), image(*v)?, &images(ix)?),
+            Node::ArgExtreme(extreme, t) => self.arg_extreme(*extreme, image(*t)?),
+            Node::ArgSort(t) => self.arg_sort(image(*t)?),
+            Node::MapAccum(m) => self.map_accum(MapAccum {
+                length: m.length,
+                reverse: m.reverse,
+                init: images(&m.init)?.into(),
+                inputs: images(&m.inputs)?.into(),
+                step: region()?,
+            }),
+            Node::Result(t, k) => self.result(image(*t)?, *k as usize),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ mod limits;
 mod literal;
 mod print;
 pub mod scalar;
+mod show;
 pub mod span;
 mod term;
 mod walk;
@@ -39,6 +40,7 @@ pub use copy::Copier;
 pub use error::{Error, ErrorKind, Result};
 pub use limits::{CancelToken, Limits};
 pub use literal::Literal;
+pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
     Arena, Args, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output, Param, Program,

@@ -415,6 +415,14 @@ fn quote(name: &str) -> String {
     if plain { name.to_string() } else { format!("`{name}`") }
 }
 
+/// A literal array if it is small, else its type.
+pub(crate) fn short_constant(array: &Array) -> String {
+    if array.shape().numel() <= 4 {
+        return constant(array).0;
+    }
+    format!("<{}{}>", array.shape(), array.dtype())
+}
+
 /// A literal array: nested brackets, or `empty(..)` when it has no elements.
 fn constant(array: &Array) -> Text {
     let elements: Vec<String> = match array.dtype() {

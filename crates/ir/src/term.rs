@@ -398,6 +398,11 @@ impl Arena {
         self.regions.len()
     }
 
+    /// All regions, inner ones before outer ones.
+    pub fn regions(&self) -> impl DoubleEndedIterator<Item = RegionId> + use<> {
+        (0..self.regions.len() as u32).map(RegionId)
+    }
+
     /// The declared inputs.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs

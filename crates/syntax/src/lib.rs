@@ -1,1 +1,40 @@
-//! Text and programs.
+//! The text language `.ct`.
+//!
+//! Text becomes tokens ([`lex`]), tokens become a syntax tree ([`mod@parse`], [`ast`]). What is wrong
+//! on the way is collected as [`Diagnostics`], each with a stable [`Code`], and shown by [`render`];
+//! the formatter ([`fmt`]) writes a tree back in the one canonical layout.
+//!
+//! ```
+//! use cotan_ir::SourceMap;
+//! use cotan_syntax::render::{Style, render_all};
+//!
+//! let mut sources = SourceMap::new();
+//! let text = "def area(r: f64) = 3.14 * r ^ 2";
+//! let file = sources.add("area.ct", text);
+//! let parsed = cotan_syntax::parse(file, text);
+//! let shown = render_all(&parsed.diagnostics, &sources, Style::Plain);
+//! assert!(shown.starts_with("error[E0001]: unexpected character '^'\n --> area.ct:1:29"));
+//! assert!(shown.contains("powers are written `**`"));
+//!
+//! let formatted = cotan_syntax::format(file, "def area(r:f64)=3.14*r**2");
+//! assert_eq!(formatted.as_deref(), Ok("def area(r: f64) = 3.14 * r ** 2\n"));
+//! ```
+//!
+//! No text makes this crate panic, overflow a stack of 2 MiB, or take more than linear time.
+
+#![deny(missing_docs)]
+
+pub mod ast;
+mod code;
+pub mod diagnostic;
+mod equal;
+pub mod fmt;
+pub mod lex;
+pub mod parse;
+mod precedence;
+pub mod render;
+
+pub use code::{Code, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use fmt::format;
+pub use parse::{Parsed, parse};

@@ -136,7 +136,10 @@ pub enum NpyError {
         found: u64,
     },
     /// More data than the header calls for.
-    #[error("{extra} bytes too many: shape {shape} of '{descr}' ends at byte {end}")]
+    #[error(
+        "bytes after the data: shape {shape} of '{descr}' ends at byte {end}, the file at byte \
+             {length}"
+    )]
     ExtraBytes {
         /// The shape in the header.
         shape: Shape,
@@ -144,8 +147,8 @@ pub enum NpyError {
         descr: String,
         /// Where the data should end.
         end: u64,
-        /// Bytes after it.
-        extra: u64,
+        /// The length of the file.
+        length: u64,
     },
     /// An unsigned integer that no `i64` can hold.
     #[error(

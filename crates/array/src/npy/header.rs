@@ -57,7 +57,18 @@ fn once<T>(slot: &mut Option<T>, at: usize, key: &'static str, value: T) -> Resu
 
 /// The beginning of a text that may be anything, fit for a message.
 fn excerpt(text: &[u8]) -> String {
-    text.iter().take(24).flat_map(|b| b.escape_ascii()).map(char::from).collect()
+    const SHOWN: usize = 24;
+    let mut shown = String::new();
+    for &b in text.iter().take(SHOWN) {
+        match b {
+            b'\'' => shown.push('\''),
+            _ => shown.extend(b.escape_ascii().map(char::from)),
+        }
+    }
+    if text.len() > SHOWN {
+        shown.push_str("...");
+    }
+    shown
 }
 
 /// The part of the text that has not been read yet.

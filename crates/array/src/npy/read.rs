@@ -100,7 +100,7 @@ fn check_data_length(header: &Header, found: u64, length: u64) -> Result<(), Npy
         Some(0) => Ok(()),
         Some(extra) => {
             let end = length.saturating_sub(extra);
-            Err(NpyError::ExtraBytes { shape, descr, end, extra })
+            Err(NpyError::ExtraBytes { shape, descr, end, length })
         }
     }
 }

@@ -28,17 +28,22 @@ impl<R: Read> Inflate<R> {
         Inflate { input, state, chunk: [0; CHUNK], start: 0, end: 0 }
     }
 
-    /// Whether there is input beyond the end of the deflated data.
-    pub(super) fn has_rest(&mut self) -> io::Result<bool> {
-        Ok(self.start < self.end || self.input.read(&mut [0])? > 0)
+    /// Whether there is more: inflated data, or input beyond the end of the deflated data.
+    pub(super) fn goes_on(&mut self) -> io::Result<bool> {
+        Ok(has_byte(self)? || self.start < self.end || has_byte(&mut self.input)?)
     }
+}
+
+fn has_byte(input: &mut impl Read) -> io::Result<bool> {
+    Ok(io::copy(&mut input.take(1), &mut io::sink())? > 0)
 }
 
 impl<R: Read> Read for Inflate<R> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.start == self.end {
-                self.start = 0;
+                // Empty also if reading fails: a read that was interrupted is tried again.
+                (self.start, self.end) = (0, 0);
                 self.end = self.input.read(&mut self.chunk)?;
             }
             let pending = self.chunk.get(self.start..self.end).unwrap_or_default();
@@ -90,7 +95,7 @@ mod tests {
                 }
                 all.extend_from_slice(&piece[..n]);
             }
-            assert!(all == sample() && !stream.has_rest().unwrap());
+            assert!(all == sample() && !stream.goes_on().unwrap());
         }
     }
 
@@ -106,7 +111,22 @@ mod tests {
         let extended = [&deflated[..], &[0]].concat();
         let mut stream = Inflate::new(&extended[..]);
         assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), 200_000);
-        assert!(stream.has_rest().unwrap());
+        assert!(stream.goes_on().unwrap());
+    }
+
+    #[test]
+    fn an_interrupted_read_loses_nothing() {
+        struct Interrupted<'a>(&'a [u8], bool);
+        impl Read for Interrupted<'_> {
+            fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
+                self.1 = !self.1;
+                if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(output) }
+            }
+        }
+        let deflated = compress_to_vec(&sample(), 6);
+        let (mut all, mut stream) = (Vec::new(), Inflate::new(Interrupted(&deflated, false)));
+        stream.read_to_end(&mut all).unwrap();
+        assert!(all == sample() && !stream.goes_on().unwrap());
     }
 
     #[test]

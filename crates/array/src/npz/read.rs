@@ -170,8 +170,7 @@ impl Member<'_> {
             let mut data = Summed::new(Inflate::new(data));
             let array = npy::read_from(&mut data, unpacked, limit).map_err(of_array)?;
             let found = data.crc();
-            let mut rest = || Ok(data.input.read(&mut [0])? > 0 || data.input.has_rest()?);
-            if rest().map_err(|e: io::Error| of_array(e.into()))? {
+            if data.input.goes_on().map_err(|e| of_array(e.into()))? {
                 return self.refuse(MemberProblem::TooLong { declared: unpacked });
             }
             (array, found)

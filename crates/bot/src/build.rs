@@ -1,0 +1,391 @@
+//! Fig. bot-rules-build: push `build1` down.
+//!
+//! One forward walk over the body of a build; `many(t)` is `build1 k (\i -> t)`, already made for
+//! everything that `t` depends on.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
+use cotan_ir::{Error, Extreme, Node, Result, TermId, Type};
+use rustc_hash::FxHashMap;
+
+use crate::options::Fault;
+use crate::order::{Captures, all_dependencies, post_order};
+use crate::transform::{Bot, rule};
+
+/// What stands for a term of the body outside the build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Image {
+    /// The same for every lane.
+    One(TermId),
+    /// One for each lane, along a new outermost axis.
+    Many(TermId),
+}
+
+/// A build being vectorised: its variable is the first of `level`, its size `k`.
+pub(crate) struct Batch {
+    pub(crate) level: u8,
+    pub(crate) k: usize,
+    pub(crate) images: FxHashMap<TermId, Image>,
+    /// The images of the results of each `map_accum`.
+    pub(crate) results: FxHashMap<TermId, Vec<Image>>,
+}
+
+impl Bot<'_> {
+    /// `build1 k (\i -> body)`, where `i` is the variable of `level`.
+    pub(crate) fn vectorise(&mut self, level: u8, k: usize, body: TermId) -> Result<TermId> {
+        let mut batch =
+            Batch { level, k, images: FxHashMap::default(), results: FxHashMap::default() };
+        self.vectorise_all(&mut batch, &[body])?;
+        self.many(&batch, body)
+    }
+
+    /// Images of everything the roots depend on inside the build.
+    pub(crate) fn vectorise_all(&mut self, batch: &mut Batch, roots: &[TermId]) -> Result<()> {
+        let mut captures = std::mem::take(&mut self.captures);
+        let order = post_order(
+            roots,
+            |t| self.b.free(t).innermost() >= batch.level && !batch.images.contains_key(&t),
+            |t, found| self.dependencies(batch, &mut captures, t, found),
+        );
+        self.captures = captures;
+        for t in order {
+            self.b.set_span(self.b.span(t));
+            let image = self.vectorise_node(batch, t)?;
+            batch.images.insert(t, image);
+            if let Image::Many(v) = image
+                && self.shared.contains(&t)
+            {
+                // build1 k (\i -> let x = v in u)  ~>  let x = build1 k (\i -> v) in ..
+                let expected = self.b.ty(v).clone();
+                rule!(self, "build/let", t, expected, v)?;
+                self.shared.insert(v);
+            }
+        }
+        Ok(())
+    }
+
+    /// What must be vectorised before `t`: not the simple terms in its indices, which are written
+    /// into the index functions.
+    fn dependencies(
+        &self,
+        batch: &Batch,
+        captures: &mut Captures,
+        t: TermId,
+        found: &mut Vec<TermId>,
+    ) {
+        all_dependencies(&self.b, captures, t, found);
+        let index_terms = match self.b.node(t) {
+            Node::Index(..) | Node::OneHot(..) | Node::Gather(..) | Node::Scatter(..) => 1,
+            _ => found.len(),
+        };
+        let mut position = 0;
+        found.retain(|&u| {
+            position += 1;
+            position <= index_terms || !self.is_simple(batch, u)
+        });
+    }
+
+    /// What stands for `t` outside the build.
+    pub(crate) fn lookup(&self, batch: &Batch, t: TermId) -> Result<Image> {
+        if self.b.free(t).innermost() < batch.level {
+            return Ok(Image::One(t));
+        }
+        let missing = || Error::internal(format!("{} was not vectorised", self.b.show(t)));
+        batch.images.get(&t).copied().ok_or_else(missing)
+    }
+
+    /// `build1 k (\i -> t)`.
+    pub(crate) fn many(&mut self, batch: &Batch, t: TermId) -> Result<TermId> {
+        match self.lookup(batch, t)? {
+            Image::Many(v) => Ok(v),
+            // build1 k (\i -> t)  ~>  replicate k t                          (i not free in t)
+            Image::One(u) => {
+                let expected = self.batched(batch.k, self.b.ty(u))?;
+                rule!(self, "build/const", t, expected, self.b.replicate(batch.k, u)?)
+            }
+        }
+    }
+
+    fn many_all(&mut self, batch: &Batch, ts: &[TermId]) -> Result<Vec<TermId>> {
+        ts.iter().map(|&t| self.many(batch, t)).collect()
+    }
+
+    /// The image of a node, when its dependencies have theirs.
+    fn vectorise_node(&mut self, batch: &mut Batch, t: TermId) -> Result<Image> {
+        let node = self.b.node(t).clone();
+        if let Node::Result(u, n) = node {
+            let results = batch.results.get(&u).and_then(|all| all.get(n as usize));
+            return results.copied().ok_or_else(|| Error::internal("a result of nothing"));
+        }
+        if let Some(same) = self.unaffected(batch, t, &node)? {
+            let count = self.b.result_types(same).map_or(0, |types| types.len());
+            let results = (0..count).map(|n| self.b.result(same, n).map(Image::One));
+            batch.results.insert(t, results.collect::<Result<_>>()?);
+            return Ok(Image::One(same));
+        }
+        if let Node::MapAccum(m) = &node {
+            let v = self.vectorise_map_accum(batch, t, m)?;
+            return Ok(Image::One(v));
+        }
+        let expected = self.batched(batch.k, self.b.ty(t))?;
+        self.build_rule(batch, t, &node, expected).map(Image::Many)
+    }
+
+    /// A node inside a step function that is the same for every lane: copied, not vectorised.
+    fn unaffected(&mut self, batch: &Batch, t: TermId, node: &Node) -> Result<Option<TermId>> {
+        if matches!(node, Node::Var { .. }) {
+            return Ok(None);
+        }
+        let mut dependencies = Vec::new();
+        all_dependencies(&self.b, &mut self.captures, t, &mut dependencies);
+        let mut images = FxHashMap::default();
+        for u in dependencies {
+            if self.b.free(u).innermost() >= batch.level && self.is_simple(batch, u) {
+                return Ok(None);
+            }
+            match self.lookup(batch, u)? {
+                Image::One(same) => images.insert(u, same),
+                Image::Many(_) => return Ok(None),
+            };
+        }
+        self.copy_node(t, &mut images).map(Some)
+    }
+
+    /// The rules of the figure, in its order, then ours.
+    fn build_rule(
+        &mut self,
+        batch: &Batch,
+        t: TermId,
+        node: &Node,
+        expected: Type,
+    ) -> Result<TermId> {
+        let k = batch.k;
+        match node {
+            // build1 k (\i -> i)  ~>  [0, .., k - 1]
+            Node::Var { .. } => rule!(self, "build/var", t, expected, {
+                let iota = self.b.iota(k)?;
+                if self.faulty(Fault::BuildVarOffByOne) {
+                    let one = self.b.scalar(1i64)?;
+                    let ones = self.b.replicate(k, one)?;
+                    self.b.op(Op::Add, &[iota, ones])?
+                } else {
+                    iota
+                }
+            }),
+
+            // build1 k (\i -> cond b u v)  ~>  where (build1 b) (build1 u) (build1 v)
+            Node::Cond(p, u, v) => {
+                let condition = self.lookup(batch, *p)?;
+                let (mut u, mut v) = (self.many(batch, *u)?, self.many(batch, *v)?);
+                match condition {
+                    Image::Many(p) => {
+                        if self.faulty(Fault::BuildCondSwapped) {
+                            (u, v) = (v, u);
+                        }
+                        let p = self.broadcast_inner(p, self.b.shape(u).dims().to_vec())?;
+                        rule!(self, "build/cond", t, expected, self.b.op(Op::Select, &[p, u, v])?)
+                    }
+                    // build1 k (\i -> cond b u v)  ~>  cond b (build1 u) (build1 v)
+                    //                                                        (i not free in b)
+                    Image::One(p) => {
+                        if self.faulty(Fault::BuildCondInvariantSwapped) {
+                            (u, v) = (v, u);
+                        }
+                        rule!(self, "build/cond-invariant", t, expected, self.b.cond(p, u, v)?)
+                    }
+                }
+            }
+
+            // build1 k (\i -> op t u)  ~>  op (build1 t) (build1 u)
+            Node::Op(op, args) => {
+                let mut args = self.many_all(batch, args)?;
+                if self.faulty(Fault::BuildOpSwapped) && args.len() == 2 {
+                    args.reverse();
+                }
+                let made = self.b.op(*op, &args)?;
+                match args.len() {
+                    1 => rule!(self, "build/op1", t, expected, made),
+                    2 => rule!(self, "build/op2", t, expected, made),
+                    _ => rule!(self, "build/op3", t, expected, made),
+                }
+            }
+
+            // build1 k (\i -> sumOuter t)  ~>  sumOuter (tr (build1 t))
+            Node::SumOuter(u) => {
+                let v = self.many(batch, *u)?;
+                let square = self.b.shape(v).dims().first() == self.b.shape(v).dims().get(1);
+                let swapped = if self.faulty(Fault::BuildSumWrongAxis) && square {
+                    v
+                } else {
+                    self.b.transpose(&[1, 0], v)?
+                };
+                rule!(self, "build/sumOuter", t, expected, self.b.sum_outer(swapped)?)
+            }
+
+            // build1 k (\i -> gather sh t (\is -> ix))
+            //   ~>  gather (k ::: sh) (build1 t) (\(i ::: is) -> i ::: ix)
+            Node::Gather(u, r) => match self.lookup(batch, *u)? {
+                Image::Many(v) => {
+                    let first = self.faulty(Fault::BuildGatherDropsIndex);
+                    let f = self.vectorise_index_function(batch, *r, true, first)?;
+                    rule!(self, "build/gather", t, expected, self.b.gather(v, f)?)
+                }
+                // build1 k (\i -> gather sh t (\is -> ix))
+                //   ~>  gather (k ::: sh) t (\(i ::: is) -> ix)              (i not free in t)
+                Image::One(u) if self.options.keep_invariants => {
+                    let f = self.vectorise_index_function(batch, *r, false, false)?;
+                    let made = self.b.gather(u, f)?;
+                    let made = if self.faulty(Fault::BuildGatherInvariantSwapped)
+                        && self.b.shape(made).dims().get(1) == Some(&k)
+                    {
+                        self.b.transpose(&[1, 0], made)?
+                    } else {
+                        made
+                    };
+                    rule!(self, "build/gather-invariant", t, expected, made)
+                }
+                Image::One(_) => {
+                    let v = self.many(batch, *u)?;
+                    let f = self.vectorise_index_function(batch, *r, true, false)?;
+                    rule!(self, "build/gather", t, expected, self.b.gather(v, f)?)
+                }
+            },
+
+            // build1 k (\i -> scatter sh t (\is -> ix))
+            //   ~>  scatter (k ::: sh) (build1 t) (\(i ::: is) -> i ::: ix)
+            Node::Scatter(sh, u, r) => {
+                let v = self.many(batch, *u)?;
+                let first = self.faulty(Fault::BuildScatterDropsIndex);
+                let f = self.vectorise_index_function(batch, *r, true, first)?;
+                let outer = [&[k], sh.dims()].concat();
+                rule!(self, "build/scatter", t, expected, self.b.scatter(&outer, v, f)?)
+            }
+
+            // build1 k (\i -> [t1, .., tn])  ~>  tr [build1 t1, .., build1 tn]
+            Node::Stack(ts) => {
+                let mut vs = self.many_all(batch, ts)?;
+                if self.faulty(Fault::BuildStackReversed) {
+                    vs.reverse();
+                }
+                let stacked = self.b.stack(&vs)?;
+                rule!(self, "build/stack", t, expected, self.b.transpose(&[1, 0], stacked)?)
+            }
+
+            // build1 k (\i -> replicate n t)  ~>  tr (replicate n (build1 t))
+            Node::Replicate(n, u) => {
+                let v = self.many(batch, *u)?;
+                let repeated = self.b.replicate(*n, v)?;
+                let made = if self.faulty(Fault::BuildReplicateNotTransposed) && *n == k {
+                    repeated
+                } else {
+                    self.b.transpose(&[1, 0], repeated)?
+                };
+                rule!(self, "build/replicate", t, expected, made)
+            }
+
+            // build1 k (\i -> tr [b0, .., bn] t)  ~>  tr [0, b0 + 1, .., bn + 1] (build1 t)
+            Node::Transpose(perm, u) => {
+                let v = self.many(batch, *u)?;
+                let mut shifted: Vec<usize> =
+                    std::iter::once(0).chain(perm.iter().map(|&p| usize::from(p) + 1)).collect();
+                if self.faulty(Fault::BuildTransposeUnshifted) {
+                    let inverse = inverse(&shifted);
+                    let dims = self.b.shape(v).dims();
+                    if inverse.iter().map(|&p| dims[p]).eq(shifted.iter().map(|&p| dims[p])) {
+                        shifted = inverse;
+                    }
+                }
+                rule!(self, "build/transpose", t, expected, self.b.transpose(&shifted, v)?)
+            }
+
+            // build1 k (\i -> reshape sh t)  ~>  reshape (k ::: sh) (build1 t)
+            Node::Reshape(sh, u) => {
+                let mut v = self.many(batch, *u)?;
+                if self.faulty(Fault::BuildReshapeReversed) {
+                    v = self.reverse_lanes(k, v)?;
+                }
+                let dims = [&[k], sh.dims()].concat();
+                rule!(self, "build/reshape", t, expected, self.b.reshape(&dims, v)?)
+            }
+
+            // build1 k (\i -> index t ix): see Fig. bot-rules-desperate.
+            Node::Index(u, ix) => self.build_index_rule(batch, t, *u, ix, expected),
+
+            // build1 k (\i -> oneHot sh v ix)
+            //   ~>  scatter (k ::: sh) (build1 v) (\[i] -> i ::: ix)
+            Node::OneHot(sh, v, ix) => {
+                let v = self.many(batch, *v)?;
+                let first = self.faulty(Fault::BuildOneHotDropsIndex);
+                let f = self.lane_function(batch, ix, true, first)?;
+                let outer = [&[k], sh.dims()].concat();
+                rule!(self, "build/oneHot", t, expected, self.b.scatter(&outer, v, f)?)
+            }
+
+            // build1 k (\i -> argmaxOuter t)  ~>  argmaxOuter (tr (build1 t))
+            Node::ArgExtreme(extreme, u) => {
+                let v = self.many(batch, *u)?;
+                let swapped = self.b.transpose(&[1, 0], v)?;
+                let extreme = match extreme {
+                    Extreme::Max if self.faulty(Fault::BuildArgExtremeFlipped) => Extreme::Min,
+                    same => *same,
+                };
+                let made = self.b.arg_extreme(extreme, swapped)?;
+                rule!(self, "build/argExtreme", t, expected, made)
+            }
+
+            // build1 k (\i -> argsortOuter t)  ~>  tr (argsortOuter (tr (build1 t)))
+            Node::ArgSort(u) => {
+                let v = self.many(batch, *u)?;
+                if self.faulty(Fault::BuildArgSortNotTransposed) {
+                    return rule!(self, "build/argSort", t, expected, self.b.arg_sort(v)?);
+                }
+                let swapped = self.b.transpose(&[1, 0], v)?;
+                let sorted = self.b.arg_sort(swapped)?;
+                rule!(self, "build/argSort", t, expected, self.b.transpose(&[1, 0], sorted)?)
+            }
+
+            Node::Const(_) | Node::Input(_) | Node::Iota(_) => {
+                Err(Error::internal("a closed leaf depends on a build's index"))
+            }
+            Node::Build1(_) => Err(Error::internal("a build inside a build is left")),
+            Node::MapAccum(_) | Node::Result(..) => {
+                Err(Error::internal("map_accum has a rule of its own"))
+            }
+        }
+    }
+
+    /// A vector of conditions repeated along the inner axes of a shape.
+    fn broadcast_inner(&mut self, p: TermId, dims: Vec<usize>) -> Result<TermId> {
+        let inner = dims.len().saturating_sub(1);
+        if inner == 0 {
+            return Ok(p);
+        }
+        let repeated = self.broadcast(p, &dims[1..])?;
+        // [inner.., k] to [k, inner..]
+        let perm: Vec<usize> = std::iter::once(inner).chain(0..inner).collect();
+        self.b.transpose(&perm, repeated)
+    }
+
+    /// The lanes in reverse, for a deliberate fault.
+    fn reverse_lanes(&mut self, k: usize, v: TermId) -> Result<TermId> {
+        let f = self.b.index_function(&[k], |b, is| {
+            let last = b.scalar(k as i64 - 1)?;
+            Ok(vec![b.op(Op::Sub, &[last, is[0]])?])
+        })?;
+        self.b.gather(v, f)
+    }
+}
+
+fn inverse(perm: &[usize]) -> Vec<usize> {
+    let mut inverse = vec![0; perm.len()];
+    for (n, &p) in perm.iter().enumerate() {
+        inverse[p] = n;
+    }
+    inverse
+}
+
+/// Whether a term is a scalar index or condition.
+pub(crate) fn is_discrete_scalar(arena: &cotan_ir::Arena, t: TermId) -> bool {
+    let ty = arena.ty(t);
+    ty.shape.rank() == 0 && matches!(ty.dtype, Dtype::I64 | Dtype::Bool)
+}

@@ -1,0 +1,236 @@
+//! Index functions under a build: the build's index becomes one more variable.
+
+use cotan_ir::scalar::Op;
+use cotan_ir::{Error, Node, Param, RegionId, Result, TermId};
+use rustc_hash::FxHashMap;
+
+use crate::build::{Batch, Image, is_discrete_scalar};
+use crate::options::Fault;
+use crate::order::{all_dependencies, post_order};
+use crate::transform::Bot;
+
+/// Index terms of at most this many operations are written into index functions; larger ones are
+/// computed once a lane and read from memory. This bounds the recomputation.
+const MAX_INLINE_OPERATIONS: usize = 8;
+
+impl Bot<'_> {
+    /// `\(i ::: is) -> i ::: ix` for the index function `\is -> ix` of a region inside a build, or
+    /// `\(i ::: is) -> ix`. With `first_lane` (a deliberate fault) 0 stands for the leading `i`.
+    pub(crate) fn vectorise_index_function(
+        &mut self,
+        batch: &Batch,
+        r: RegionId,
+        lead: bool,
+        first_lane: bool,
+    ) -> Result<RegionId> {
+        let region = self.b.region(r).clone();
+        let sizes = self.b.index_sizes(r);
+        let sizes: Vec<usize> = std::iter::once(batch.k).chain(sizes).collect();
+        self.batch_function(batch, &sizes, region.params(), region.results(), lead, first_lane)
+    }
+
+    /// `\[i] -> i ::: ix`, or `\[i] -> ix`, for an index inside a build.
+    pub(crate) fn lane_function(
+        &mut self,
+        batch: &Batch,
+        ix: &[TermId],
+        lead: bool,
+        first_lane: bool,
+    ) -> Result<RegionId> {
+        self.batch_function(batch, &[batch.k], &[], ix, lead, first_lane)
+    }
+
+    fn batch_function(
+        &mut self,
+        batch: &Batch,
+        sizes: &[usize],
+        params: &[TermId],
+        results: &[TermId],
+        lead: bool,
+        first_lane: bool,
+    ) -> Result<RegionId> {
+        let vars = self.b.open(&Bot::index_params(sizes))?;
+        let made = self.batch_results(batch, &vars, params, results);
+        let made = made.and_then(|made| self.normalise_all(&made)).and_then(|made| {
+            let lane = if first_lane { self.b.scalar(0i64)? } else { vars[0] };
+            Ok(if lead { [&[lane], made.as_slice()].concat() } else { made })
+        });
+        match made {
+            Ok(made) => self.b.close(&made),
+            Err(error) => {
+                self.b.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// The results of an index function with the build's index and the function's own variables
+    /// replaced by the new ones. Terms of the build that are not simple are read at the lane.
+    fn batch_results(
+        &mut self,
+        batch: &Batch,
+        vars: &[TermId],
+        params: &[TermId],
+        results: &[TermId],
+    ) -> Result<Vec<TermId>> {
+        let mut images: FxHashMap<TermId, TermId> = FxHashMap::default();
+        for (&p, &var) in params.iter().zip(&vars[1..]) {
+            images.insert(p, var);
+        }
+        let own = params.first().map(|&p| self.b.free(p).innermost());
+        let lane =
+            if self.faulty(Fault::CaptureFirstLane) { self.b.scalar(0i64)? } else { vars[0] };
+        // A term of the build itself, not of the index function.
+        let outer = |bot: &Self, t: TermId| own.is_none_or(|own| !bot.b.free(t).contains(own));
+        // Terms of the build that are read from memory, in the order in which they are met.
+        let mut reads: Vec<TermId> = Vec::new();
+        let mut captures = std::mem::take(&mut self.captures);
+        let order = post_order(
+            results,
+            |t| {
+                if self.b.free(t).innermost() < batch.level || images.contains_key(&t) {
+                    return false;
+                }
+                let read = outer(self, t) && !self.is_simple(batch, t);
+                if read {
+                    reads.push(t);
+                }
+                !read
+            },
+            |t, found| all_dependencies(&self.b, &mut captures, t, found),
+        );
+        self.captures = captures;
+        for t in reads {
+            let image = match self.lookup(batch, t)? {
+                Image::One(u) => u,
+                Image::Many(v) => self.push_index(v, vec![lane])?,
+            };
+            images.insert(t, image);
+        }
+        for t in order {
+            // The only variable left is the build's own index.
+            let image = match self.b.node(t) {
+                Node::Var { .. } => vars[0],
+                _ => self.copy_node(t, &mut images)?,
+            };
+            images.insert(t, image);
+        }
+        results
+            .iter()
+            .map(|&t| match images.get(&t) {
+                Some(&image) => Ok(image),
+                None if self.b.free(t).innermost() < batch.level => Ok(t),
+                None => Err(Error::internal("an index without an image")),
+            })
+            .collect()
+    }
+
+    /// Whether a term of the build is cheap enough to be computed again wherever it is used: a
+    /// small tree of integer operations on the build's index and on scalars from outside.
+    pub(crate) fn is_simple(&self, batch: &Batch, t: TermId) -> bool {
+        let mut operations = 0;
+        let mut stack = vec![t];
+        while let Some(t) = stack.pop() {
+            if !is_discrete_scalar(&self.b, t) {
+                return false;
+            }
+            if self.b.free(t).innermost() < batch.level {
+                continue;
+            }
+            match self.b.node(t) {
+                Node::Var { level, position: 0, param: Param::Index(_) }
+                    if *level == batch.level => {}
+                Node::Op(op, args) if is_cheap(*op) => {
+                    operations += 1;
+                    stack.extend(args.iter());
+                }
+                _ => return false,
+            }
+            if operations > MAX_INLINE_OPERATIONS || !self.options.inline_indices && operations > 0
+            {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A copy of a node of this builder with images in place of operands; those without an image
+    /// stay. Regions are copied to the present depth.
+    pub(crate) fn copy_node(
+        &mut self,
+        t: TermId,
+        images: &mut FxHashMap<TermId, TermId>,
+    ) -> Result<TermId> {
+        let node = self.b.node(t).clone();
+        if let Node::Index(u, ix) = &node {
+            let image = |t: &TermId| images.get(t).copied().unwrap_or(*t);
+            let (u, ix) = (image(u), ix.iter().map(image).collect());
+            return self.push_index(u, ix);
+        }
+        let region = match node.region() {
+            Some(r) => Some(self.copy_region(r, images)?),
+            None => None,
+        };
+        self.b.remake(&node, region, |u| Ok(images.get(&u).copied().unwrap_or(u)))
+    }
+
+    /// A copy of a region at the present depth. Recursive over the nesting of regions only.
+    fn copy_region(
+        &mut self,
+        r: RegionId,
+        images: &mut FxHashMap<TermId, TermId>,
+    ) -> Result<RegionId> {
+        let region = self.b.region(r).clone();
+        let mut params = Vec::with_capacity(region.params().len());
+        for &p in region.params() {
+            if let Node::Var { param, .. } = self.b.node(p) {
+                params.push(param.clone());
+            }
+        }
+        let vars = self.b.open(&params)?;
+        for (&p, &var) in region.params().iter().zip(&vars) {
+            images.insert(p, var);
+        }
+        let made = self.copy_results(&region, images);
+        match made {
+            Ok(results) => self.b.close(&results),
+            Err(error) => {
+                self.b.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// Copies of a region's results, its parameters having images.
+    pub(crate) fn copy_results(
+        &mut self,
+        region: &cotan_ir::Region,
+        images: &mut FxHashMap<TermId, TermId>,
+    ) -> Result<Vec<TermId>> {
+        let (b, captures) = (&self.b, &mut self.captures);
+        let order = post_order(
+            region.results(),
+            |t| b.free(t).innermost() >= region.level() && !images.contains_key(&t),
+            |t, found| all_dependencies(b, captures, t, found),
+        );
+        for &t in &order {
+            let image = self.copy_node(t, images)?;
+            images.insert(t, image);
+        }
+        let results =
+            region.results().iter().map(|t| images.get(t).copied().unwrap_or(*t)).collect();
+        // Another copy may give the variables other images.
+        for t in order.iter().chain(region.params()) {
+            images.remove(t);
+        }
+        Ok(results)
+    }
+}
+
+/// Integer operations that index arithmetic is made of.
+fn is_cheap(op: Op) -> bool {
+    use Op::{Abs, Add, And, Eq, FloorDiv, Ge, Gt, Le, Lt, Max, Min, Mul, Ne, Neg, Not, Or};
+    use Op::{Rem, Select, Sign, Sub, ToI64, Xor};
+    matches!(op, Add | Sub | Mul | Neg | Abs | Sign | Min | Max | FloorDiv | Rem | Select | ToI64)
+        || matches!(op, Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor | Not)
+}

@@ -1,0 +1,310 @@
+//! The walk over the source: scope by scope, an image for every node.
+
+use cotan_array::{Array, Dtype};
+use cotan_ir::scalar::Op;
+use cotan_ir::{
+    Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, Type,
+    use_counts,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::affine::Affine;
+use crate::fire::Report;
+use crate::options::{Fault, Options};
+use crate::order::Captures;
+
+/// How often the transform is repeated at most: a second round pushes indices into computations
+/// that lost their other users in the first.
+const MAX_ROUNDS: usize = 8;
+
+/// The program without `build1`, with every `index` in normal form, and which rules fired.
+pub fn bulk(program: &Program, options: &Options) -> Result<(Program, Report)> {
+    let mut report = Report::new(options.trace);
+    let mut current = round(program, options, &mut report)?;
+    for _ in 1..MAX_ROUNDS {
+        if !options.push_index || crate::normal_form(&current).is_ok() {
+            break;
+        }
+        current = round(&current, options, &mut report)?;
+    }
+    Ok((current, report))
+}
+
+fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
+    let scopes = Scopes::new(program);
+    let mut bot = Bot {
+        b: Builder::with_limits(options.limits, options.cancel.clone()),
+        source: program,
+        scopes: &scopes,
+        counts: use_counts(program),
+        images: vec![None; program.len()],
+        shared: FxHashSet::default(),
+        captures: Captures::default(),
+        affine: FxHashMap::default(),
+        options,
+        report,
+    };
+    bot.inputs()?;
+    bot.scope(scopes.top().order())?;
+    let mut outputs = Vec::with_capacity(program.outputs().len());
+    for output in program.outputs() {
+        outputs.push(Output { name: output.name.clone(), term: bot.image(output.term)? });
+    }
+    bot.b.finish_with_sources(outputs, program.sources().clone())?.normalised()
+}
+
+/// The state of the transform: the source, and the result as far as it is made.
+pub(crate) struct Bot<'a> {
+    /// The result.
+    pub(crate) b: Builder,
+    source: &'a Program,
+    scopes: &'a Scopes,
+    counts: Vec<u32>,
+    /// What stands for each node of the source.
+    images: Vec<Option<TermId>>,
+    /// Terms of the result that more than one place uses: the report's variables.
+    pub(crate) shared: FxHashSet<TermId>,
+    pub(crate) captures: Captures,
+    /// Affine forms of index terms.
+    pub(crate) affine: FxHashMap<TermId, Option<Affine>>,
+    pub(crate) options: &'a Options,
+    pub(crate) report: &'a mut Report,
+}
+
+/// Fires a rule of the table: `rule!(bot, "name", before, type, after)`.
+macro_rules! rule {
+    ($bot:expr, $name:literal, $before:expr, $expected:expr, $after:expr) => {{
+        const RULE: usize = {
+            let found = crate::rules::find($name);
+            assert!(found < crate::rules::RULES.len(), "a rule that is not in the table");
+            found
+        };
+        let after = $after;
+        let (before, expected) = ($before, $expected);
+        let arena = &*$bot.b;
+        $bot.report.fire(
+            RULE,
+            arena,
+            || arena.show(before).to_string(),
+            arena.span(before),
+            &expected,
+            after,
+        )
+    }};
+}
+pub(crate) use rule;
+
+impl Bot<'_> {
+    /// Whether a deliberate fault is on.
+    pub(crate) fn faulty(&self, fault: Fault) -> bool {
+        cfg!(feature = "faults") && self.options.fault == Some(fault)
+    }
+
+    fn inputs(&mut self) -> Result<()> {
+        let mut declared = Vec::new();
+        for input in self.source.inputs() {
+            declared.push(self.b.input(input.name.clone(), input.ty.clone())?);
+        }
+        for t in self.source.terms() {
+            if let Node::Input(k) = self.source.node(t) {
+                self.images[t.index()] = declared.get(*k as usize).copied();
+            }
+        }
+        Ok(())
+    }
+
+    fn image(&self, t: TermId) -> Result<TermId> {
+        let missing = || Error::internal(format!("node {} has no image", t.index()));
+        self.images[t.index()].ok_or_else(missing)
+    }
+
+    fn images(&self, ts: &[TermId]) -> Result<Vec<TermId>> {
+        ts.iter().map(|&t| self.image(t)).collect()
+    }
+
+    /// Images for the nodes of a scope, in order.
+    fn scope(&mut self, order: &[TermId]) -> Result<()> {
+        for &t in order {
+            if self.images[t.index()].is_some() {
+                continue;
+            }
+            self.b.set_span(self.source.span(t));
+            let image = self.node(t)?;
+            self.images[t.index()] = Some(image);
+            if self.counts[t.index()] > 1 && !self.b.is_atom(image) {
+                self.shared.insert(image);
+            }
+        }
+        Ok(())
+    }
+
+    /// The image of one node whose dependencies have images.
+    fn node(&mut self, t: TermId) -> Result<TermId> {
+        let node = self.source.node(t);
+        match node {
+            Node::Build1(r) => self.build(*r),
+            Node::Index(u, ix) => {
+                let (u, ix) = (self.image(*u)?, self.images(ix)?);
+                self.push_index(u, ix)
+            }
+            Node::Op(Op::Select, args) => {
+                let args = self.images(args)?;
+                match self.drop_guard(args[0], args[1], args[2])? {
+                    Some(image) => Ok(image),
+                    None => self.b.op(Op::Select, &args),
+                }
+            }
+            Node::Cond(p, u, v) => {
+                let (p, u, v) = (self.image(*p)?, self.image(*u)?, self.image(*v)?);
+                match self.drop_guard(p, u, v)? {
+                    Some(image) => Ok(image),
+                    None => self.b.cond(p, u, v),
+                }
+            }
+            Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Op(..) => {
+                self.remake(node, None)
+            }
+            Node::SumOuter(_) | Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => {
+                self.remake(node, None)
+            }
+            Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::ArgExtreme(..) => {
+                self.remake(node, None)
+            }
+            Node::ArgSort(_) | Node::Result(..) => self.remake(node, None),
+            Node::Gather(_, r) | Node::Scatter(_, _, r) => {
+                let region = self.region(*r, true)?;
+                self.remake(node, Some(region))
+            }
+            Node::MapAccum(m) => {
+                let region = self.region(m.step, false)?;
+                self.remake(node, Some(region))
+            }
+        }
+    }
+
+    fn remake(&mut self, node: &Node, region: Option<RegionId>) -> Result<TermId> {
+        let images = &self.images;
+        self.b.remake(node, region, |t| {
+            images[t.index()].ok_or_else(|| Error::internal("an operand has no image"))
+        })
+    }
+
+    /// The image of a region that stays a region. Recursive over the nesting of regions only.
+    fn region(&mut self, r: RegionId, index_function: bool) -> Result<RegionId> {
+        let results = self.open_body(r)?;
+        let results = if index_function { self.normalise_all(&results)? } else { results };
+        self.forget_body(r);
+        self.b.close(&results)
+    }
+
+    /// `build1 k (\i -> t)`: the body first, then it is vectorised.
+    fn build(&mut self, r: RegionId) -> Result<TermId> {
+        let k = self.source.index_sizes(r).first().copied().unwrap_or(0);
+        let results = self.open_body(r)?;
+        self.forget_body(r);
+        self.b.abandon();
+        let level = self.b.depth() as u8 + 1;
+        match results.as_slice() {
+            &[body] => self.vectorise(level, k, body),
+            _ => Err(Error::internal("a build without one result")),
+        }
+    }
+
+    /// Opens the image of a region and transforms its nodes; the images of its results.
+    fn open_body(&mut self, r: RegionId) -> Result<Vec<TermId>> {
+        let region = self.source.region(r);
+        let mut params = Vec::with_capacity(region.params().len());
+        for &p in region.params() {
+            match self.source.node(p) {
+                Node::Var { param, .. } => params.push(param.clone()),
+                _ => return Err(Error::internal("a parameter that is not a variable")),
+            }
+        }
+        let vars = self.b.open(&params)?;
+        for (&p, &var) in region.params().iter().zip(&vars) {
+            self.images[p.index()] = Some(var);
+        }
+        self.scope(self.scopes.region(r).order())?;
+        self.images(region.results())
+    }
+
+    /// Forgets the images of a region's nodes: a sibling may use them with other variables.
+    fn forget_body(&mut self, r: RegionId) {
+        let region = self.source.region(r);
+        for &t in self.scopes.region(r).order().iter().chain(region.params()) {
+            self.images[t.index()] = None;
+        }
+    }
+
+    // ---- small terms ----------------------------------------------------------------------------
+
+    /// Zero (or `false`) of a type.
+    pub(crate) fn zeros(&mut self, ty: &Type) -> Result<TermId> {
+        let zero = match ty.dtype {
+            Dtype::F64 => Array::scalar(0.0f64),
+            Dtype::F32 => Array::scalar(0.0f32),
+            Dtype::I64 => Array::scalar(0i64),
+            Dtype::Bool => Array::scalar(false),
+        };
+        let zero = self.b.constant(&zero)?;
+        self.broadcast(zero, ty.shape.dims())
+    }
+
+    /// A scalar repeated to a shape.
+    pub(crate) fn broadcast(&mut self, t: TermId, dims: &[usize]) -> Result<TermId> {
+        let mut t = t;
+        for &k in dims.iter().rev() {
+            t = self.b.replicate(k, t)?;
+        }
+        Ok(t)
+    }
+
+    /// `index < size` and `index >= 0`, as far as that is not known; `None` if it is.
+    pub(crate) fn in_range(&mut self, index: TermId, size: usize) -> Result<Option<TermId>> {
+        let bounds = self.b.bounds(index);
+        let size_off = if self.faulty(Fault::MaskUpperOffByOne) { size + 1 } else { size };
+        let lower = bounds.lo < 0 && !bounds.is_empty() && !self.faulty(Fault::MaskLowerMissing);
+        let upper = !bounds.is_empty() && i128::from(bounds.hi) >= size_off as i128;
+        let mut condition = None;
+        if lower {
+            let zero = self.b.scalar(0i64)?;
+            condition = Some(self.b.op(Op::Ge, &[index, zero])?);
+        }
+        if upper {
+            let size = self.b.scalar(size_off as i64)?;
+            let below = self.b.op(Op::Lt, &[index, size])?;
+            condition = Some(match condition {
+                Some(above) => self.b.op(Op::And, &[above, below])?,
+                None => below,
+            });
+        }
+        Ok(condition)
+    }
+
+    /// The conjunction of conditions, `None` being always true.
+    pub(crate) fn both(&mut self, a: Option<TermId>, b: Option<TermId>) -> Result<Option<TermId>> {
+        Ok(match (a, b) {
+            (Some(a), Some(b)) => Some(self.b.op(Op::And, &[a, b])?),
+            (one, other) => one.or(other),
+        })
+    }
+
+    /// `mask(c, t)`: `t` where the scalar condition holds, zeros elsewhere.
+    pub(crate) fn mask(&mut self, condition: Option<TermId>, t: TermId) -> Result<TermId> {
+        let Some(condition) = condition else { return Ok(t) };
+        let ty = self.b.ty(t).clone();
+        let zeros = self.zeros(&ty)?;
+        let condition = self.broadcast(condition, ty.shape.dims())?;
+        self.b.op(Op::Select, &[condition, t, zeros])
+    }
+
+    /// The type with one more outermost axis.
+    pub(crate) fn batched(&self, k: usize, ty: &Type) -> Result<Type> {
+        Ok(Type::new(ty.dtype, ty.shape.cons("build", k)?))
+    }
+
+    /// The parameter specifications of index variables.
+    pub(crate) fn index_params(sizes: &[usize]) -> Vec<Param> {
+        sizes.iter().map(|&k| Param::Index(k)).collect()
+    }
+}

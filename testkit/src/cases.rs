@@ -1,0 +1,98 @@
+//! Running a property on many random cases, with the seed in every failure.
+//!
+//! Two environment variables scale every random test:
+//!
+//! * `COTAN_CASES=100` runs 100 times as many cases;
+//! * `COTAN_SEED=17` starts from seed 17 instead of the test's own seed. Case `n` of a run uses the
+//!   seed `start + n`, so the seed printed by a failure reproduces it as the first case.
+
+use crate::Rng;
+
+/// Runs `property` on `count` cases (times `COTAN_CASES`), each with its own seed.
+///
+/// Panics at the first case that fails, naming the property and the seed; a panic inside the
+/// property prints both on standard error.
+pub fn for_each_case(
+    name: &str,
+    count: usize,
+    mut property: impl FnMut(&mut Rng) -> Result<(), String>,
+) {
+    for seed in (first_seed(name)..).take(scaled(count)) {
+        let blame = Blame { name, seed };
+        let outcome = property(&mut Rng::new(seed));
+        std::mem::forget(blame);
+        if let Err(message) = outcome {
+            fail(&format!("{name} fails for COTAN_SEED={seed}\n{message}"));
+        }
+    }
+}
+
+/// The seed of the first case of a test: `COTAN_SEED`, or one of its own.
+pub(crate) fn first_seed(name: &str) -> u64 {
+    setting("COTAN_SEED").unwrap_or_else(|| seed_of(name))
+}
+
+/// `count` times `COTAN_CASES`.
+pub fn scaled(count: usize) -> usize {
+    let factor = setting("COTAN_CASES").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+    count.saturating_mul(factor)
+}
+
+/// Ends a test: the one place where the kit panics.
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+#[track_caller]
+pub fn fail(message: &str) -> ! {
+    panic!("{message}")
+}
+
+/// The value of an environment variable that must be a number.
+fn setting(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    match text.trim().parse() {
+        Ok(value) => Some(value),
+        Err(_) => fail(&format!("{variable} must be a number, not `{text}`")),
+    }
+}
+
+/// Different tests see different programs.
+fn seed_of(name: &str) -> u64 {
+    let hash = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    // Small enough to be typed.
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, hash) % 1_000_000
+}
+
+/// Prints the seed when the property panics instead of returning an error.
+struct Blame<'a> {
+    name: &'a str,
+    seed: u64,
+}
+
+impl Drop for Blame<'_> {
+    fn drop(&mut self) {
+        eprintln!("{} panics for COTAN_SEED={}", self.name, self.seed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_its_own_seed() {
+        let mut first = Vec::new();
+        for_each_case("distinct seeds", 50, |rng| {
+            first.push(rng.bits());
+            Ok(())
+        });
+        assert!(first.len() >= 50);
+        first.sort();
+        first.dedup();
+        assert_eq!(first.len(), scaled(50));
+    }
+
+    #[test]
+    #[should_panic(expected = "always false fails for COTAN_SEED=")]
+    fn a_failure_names_its_seed() {
+        for_each_case("always false", 3, |_| Err("no".into()));
+    }
+}

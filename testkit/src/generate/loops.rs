@@ -1,0 +1,116 @@
+//! Formers with lambdas: gather, scatter and loops.
+
+use cotan_ir::{MapAccum, Param, Result, TermId, Type};
+
+use super::{Generator, array_type};
+
+/// One parameter for each size.
+fn index_params(sizes: &[usize]) -> Vec<Param> {
+    sizes.iter().map(|&k| Param::Index(k)).collect()
+}
+
+impl Generator<'_> {
+    /// A gather whose result has a type: some leading axes range over indices.
+    pub(super) fn gather(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let dims = ty.shape.dims();
+        let (outer, inner) = dims.split_at(self.rng.below(dims.len() + 1));
+        let count = self.rng.below(4);
+        let source = self.more_axes(count, inner);
+        let t = self.term(&array_type(ty.dtype, &source, inner)?, size / 2)?;
+        let body = |g: &mut Self, _: &[TermId]| g.index(&source, size / 2);
+        let region = self.lambda(&index_params(outer), outer.iter().product(), body)?;
+        self.b.gather(t, region)
+    }
+
+    /// A scatter whose result has a type: some leading axes are written by index.
+    pub(super) fn scatter(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let dims = ty.shape.dims();
+        let (outer, inner) = dims.split_at(self.rng.below(dims.len() + 1));
+        let count = self.rng.below(4);
+        let mut source = self.more_axes(count, inner);
+        while !self.may_open(source.iter().product()) {
+            source.pop();
+        }
+        let t = self.term(&array_type(ty.dtype, &source, inner)?, size / 2)?;
+        let body = |g: &mut Self, _: &[TermId]| g.index(outer, size / 2);
+        let region = self.lambda(&index_params(&source), source.iter().product(), body)?;
+        self.b.scatter(outer, t, region)
+    }
+
+    /// A loop one of whose results has a type: a final state, or an output.
+    pub(super) fn map_accum(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let outermost = ty.shape.dims().first().copied().filter(|&k| self.may_open(k));
+        let as_output = outermost.filter(|_| self.rng.chance(60));
+        let length = match as_output {
+            Some(k) => k,
+            None => self.loop_length(),
+        };
+        let (mut states, mut outputs) = (Vec::new(), Vec::new());
+        for _ in 0..self.rng.below(3) {
+            states.push(self.any_type(1)?);
+        }
+        for _ in 0..self.rng.below(2) {
+            outputs.extend(self.step_type(length)?);
+        }
+        let wanted = if as_output.is_some() {
+            let at = self.rng.below(outputs.len() + 1);
+            outputs.insert(at, Type::new(ty.dtype, ty.shape.drop_outer(1)));
+            states.len() + at
+        } else {
+            let at = self.rng.below(states.len() + 1);
+            states.insert(at, ty.clone());
+            at
+        };
+        let mut elements = Vec::new();
+        for _ in 0..self.rng.below(3) {
+            elements.extend(self.step_type(length)?);
+        }
+
+        let mut parts = self.split(size / 2, states.len() + elements.len()).into_iter();
+        let mut part = || parts.next().unwrap_or(0);
+        let init: Vec<TermId> =
+            states.iter().map(|ty| self.term(ty, part())).collect::<Result<_>>()?;
+        let mut inputs = Vec::new();
+        for ty in &elements {
+            let array = array_type(ty.dtype, &[length], ty.shape.dims())?;
+            inputs.push(self.term(&array, part())?);
+        }
+
+        let results: Vec<&Type> = states.iter().chain(&outputs).collect();
+        let parts = self.split(size / 2 + results.len(), results.len());
+        let body = |g: &mut Self, _: &[TermId]| {
+            let mut terms = Vec::with_capacity(results.len());
+            for (ty, part) in results.iter().zip(parts) {
+                let idle = g.rng.chance(30);
+                terms.push(if idle { g.term(ty, part)? } else { g.fresh(ty, part)? });
+            }
+            Ok(terms)
+        };
+        let params: Vec<Param> =
+            states.iter().chain(&elements).map(|ty| Param::Value(ty.clone())).collect();
+        let step = self.lambda(&params, length, body)?;
+        let reverse = self.rng.chance(50);
+        let node = MapAccum { length, reverse, init: init.into(), inputs: inputs.into(), step };
+        let t = self.b.map_accum(node)?;
+        for n in 0..results.len() {
+            if n != wanted && self.rng.chance(50) {
+                let other = self.b.result(t, n)?;
+                self.pool.add(&self.b, other);
+            }
+        }
+        self.b.result(t, wanted)
+    }
+
+    /// A number of steps that may be run here.
+    fn loop_length(&mut self) -> usize {
+        let length = self.any_size();
+        if self.may_open(length) { length } else { 1 }
+    }
+
+    /// The type of what one step reads or writes, if `length` of them may be stacked.
+    fn step_type(&mut self, length: usize) -> Result<Option<Type>> {
+        let ty = self.any_type(1)?;
+        let fits = length * ty.shape.numel() <= self.config.max_elements;
+        Ok(Some(ty).filter(|ty| fits && ty.shape.rank() < self.config.max_rank))
+    }
+}

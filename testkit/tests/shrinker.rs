@@ -1,0 +1,163 @@
+//! The shrinker finds small programs for planted faults.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use cotan_array::{Array, Dtype};
+use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Node, Program, Scopes, TermId, Type};
+use cotan_testkit::{Config, Oracle, Rng, check_transform, generate, shrink};
+
+/// The first generated program with a property, shrunk.
+fn smallest(has: impl Fn(&Program) -> bool) -> (usize, Program) {
+    let config = Config::default().nodes(80);
+    let programs = (0..20_000).map(|seed| generate(&config, &mut Rng::new(seed)).unwrap());
+    let program = programs.into_iter().find(|p| p.len() > 40 && has(p)).unwrap();
+    let small = shrink(&program, 5000, &has);
+    assert!(has(&small));
+    println!("{} to {} nodes:\n{small}", program.len(), small.len());
+    (program.len(), small)
+}
+
+/// Whether a node with `inner` lies in a region of a node with `outer`.
+fn nested(p: &Program, outer: fn(&Node) -> bool, inner: fn(&Node) -> bool) -> bool {
+    let scopes = Scopes::new(p);
+    let holds = |t: &TermId| {
+        let region = p.node(*t).region().filter(|_| outer(p.node(*t)));
+        region.is_some_and(|r| scopes.region(r).order().iter().any(|&u| inner(p.node(u))))
+    };
+    scopes.top().order().iter().any(holds)
+}
+
+#[test]
+fn a_scatter_under_a_build() {
+    let is_build = |n: &Node| matches!(n, Node::Build1(_));
+    let is_scatter = |n: &Node| matches!(n, Node::Scatter(..));
+    let (_, small) = smallest(|p| nested(p, is_build, is_scatter));
+    assert!(small.len() <= 8, "{small}");
+}
+
+#[test]
+fn a_loop_inside_a_loop() {
+    let is_loop = |n: &Node| matches!(n, Node::MapAccum(_));
+    let (_, small) = smallest(|p| nested(p, is_loop, is_loop));
+    assert!(small.len() <= 9, "{small}");
+}
+
+#[test]
+fn two_operations_of_one_argument() {
+    let has = |p: &Program, wanted: Op| {
+        p.terms().any(|t| matches!(p.node(t), Node::Op(op, _) if *op == wanted))
+    };
+    let (_, small) = smallest(|p| has(p, Op::Exp) && has(p, Op::Sin));
+    assert!(small.len() <= 6, "{small}");
+}
+
+#[test]
+fn sizes_become_as_small_as_the_fault_allows() {
+    let large = |p: &Program| {
+        p.terms().any(|t| matches!(p.node(t), Node::SumOuter(u) if p.shape(*u).dims()[0] >= 3))
+    };
+    let (_, small) = smallest(large);
+    assert_eq!(small.len(), 2, "{small}");
+    assert!(small.terms().all(|t| p_max(&small, t) <= 3), "{small}");
+}
+
+/// The largest size of a node.
+fn p_max(p: &Program, t: TermId) -> usize {
+    p.shape(t).dims().iter().copied().max().unwrap_or(0)
+}
+
+#[test]
+fn nothing_is_tried_beyond_the_budget() {
+    let program = generate(&Config::default(), &mut Rng::new(3)).unwrap();
+    let mut tried = 0;
+    shrink(&program, 7, |_| {
+        tried += 1;
+        true
+    });
+    assert!(tried <= 7);
+    let everything = shrink(&program, 100_000, |_| true);
+    assert_eq!((everything.len(), everything.outputs().len()), (1, 1), "{everything}");
+    assert_eq!(shrink(&program, 100_000, |_| false), program);
+}
+
+/// A wrong pass: every `x - y` of floats becomes `y - x`.
+fn swap_subtractions(program: &Program) -> cotan_ir::Result<Program> {
+    let scopes = Scopes::new(program);
+    let mut b = Builder::new();
+    let mut copier = cotan_ir::Copier::new(program, &scopes);
+    copier.inputs(&mut b)?;
+    for &t in scopes.top().order() {
+        if copier.has(t) {
+            continue;
+        }
+        let image = match program.node(t) {
+            Node::Op(Op::Sub, args) if program.dtype(t).is_float() => {
+                b.op(Op::Sub, &[copier.image(args[1])?, copier.image(args[0])?])?
+            }
+            _ => copier.copy(&mut b, t)?,
+        };
+        copier.set(t, image);
+    }
+    let outputs = program
+        .outputs()
+        .iter()
+        .map(|o| Ok(cotan_ir::Output { name: o.name.clone(), term: copier.image(o.term)? }));
+    let outputs = outputs.collect::<cotan_ir::Result<_>>()?;
+    b.finish(outputs)
+}
+
+#[test]
+fn a_wrong_pass_is_caught_and_its_report_is_complete() {
+    let wrong =
+        || check_transform("swaps", &Config::ring(), 2000, &Oracle::exact(), swap_subtractions);
+    let panic = std::panic::catch_unwind(wrong).unwrap_err();
+    let report = panic.downcast_ref::<String>().unwrap();
+    println!("{report}");
+    for part in ["swaps fails for COTAN_SEED=", "def main", "became", "against", "input 0"] {
+        assert!(report.contains(part), "no `{part}` in\n{report}");
+    }
+    let text: Vec<&str> = report.split("the program\n").nth(1).unwrap().lines().collect();
+    assert!(text.len() < 8, "{report}");
+}
+
+#[test]
+fn a_panicking_pass_is_caught_and_shrunk() {
+    let panics = |p: &Program| -> Result<Program, String> {
+        assert!(!p.terms().any(|t| matches!(p.node(t), Node::Stack(_))), "no stacks");
+        Ok(p.clone())
+    };
+    let wrong = || check_transform("panics", &Config::default(), 2000, &Oracle::exact(), panics);
+    let panic = std::panic::catch_unwind(wrong).unwrap_err();
+    let report = panic.downcast_ref::<String>().unwrap();
+    assert!(report.contains("no stacks") && report.contains("to 2 nodes"), "{report}");
+}
+
+#[test]
+fn the_identity_is_right_on_every_kind_of_input() {
+    let identity = |p: &Program| -> Result<Program, String> { Ok(p.clone()) };
+    check_transform("identity", &Config::default(), 100, &Oracle::bitwise(), identity);
+    check_transform("exact identity", &Config::integers(), 100, &Oracle::exact(), identity);
+    check_transform("close identity", &Config::smooth(), 100, &Oracle::close(0), identity);
+}
+
+#[test]
+fn oracles_tell_programs_apart() {
+    let constant = |x: f64| {
+        let mut b = Builder::new();
+        let t = b.constant(&Array::scalar(x)).unwrap();
+        b.finish_one(t).unwrap()
+    };
+    let compare = |oracle: Oracle, x: f64, y: f64| {
+        oracle.compare(&constant(x), &constant(y), &mut Rng::new(0)).is_ok()
+    };
+    assert!(compare(Oracle::exact(), 0.0, -0.0) && !compare(Oracle::bitwise(), 0.0, -0.0));
+    assert!(!compare(Oracle::exact(), 1.0, 2.0) && !compare(Oracle::close(1000), 1.0, 1.1));
+    assert!(compare(Oracle::close(2), 1.0, 1.0 + f64::EPSILON));
+    // Programs of other inputs cannot be compared, and say so.
+    let mut b = Builder::new();
+    let x = b.input("x", Type::scalar(Dtype::F64)).unwrap();
+    let other = b.finish_one(x).unwrap();
+    let mismatch = Oracle::exact().compare(&constant(0.0), &other, &mut Rng::new(0));
+    assert!(mismatch.unwrap_err().to_string().contains("right: the program takes 1 inputs"));
+}
