@@ -42,7 +42,8 @@ impl Affine {
             let (t, coefficient) = match (a.peek(), b.peek()) {
                 (None, None) => return sum,
                 (Some(&&(x, m)), Some(&&(y, n))) if x == y => {
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     (x, m.wrapping_add(c.wrapping_mul(n)))
                 }
                 (Some(&&(x, m)), other) if other.is_none_or(|&&(y, _)| x < y) => {

@@ -80,13 +80,13 @@ impl Bot<'_> {
             step: region,
         })?;
         let mut images = Vec::with_capacity(step.results().len());
-        for n in 0..step.results().len() {
+        for (n, &varies) in varying[..states].iter().chain(&output_varies).enumerate() {
             let result = self.b.result(loop_, n)?;
-            images.push(match n.checked_sub(states) {
-                None if varying[n] => Image::Many(result),
+            images.push(match varies {
+                false => Image::One(result),
+                true if n < states => Image::Many(result),
                 // Outputs of the batch are [length, k, ..].
-                Some(y) if output_varies[y] => Image::Many(self.b.transpose(&[1, 0], result)?),
-                None | Some(_) => Image::One(result),
+                true => Image::Many(self.b.transpose(&[1, 0], result)?),
             });
         }
         batch.results.insert(t, images);

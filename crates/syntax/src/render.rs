@@ -1,9 +1,15 @@
 //! Messages as text: the lines they are about, with the places marked.
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{
+    Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet,
+};
+use cotan_ir::span::Position;
 use cotan_ir::{FileId, SourceMap, Span};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+
+/// How many bytes of text a message shows in one piece.
+const MOST_TEXT: usize = 8 << 10;
 
 /// With or without colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +31,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
     let mut group = Group::with_title(level.primary_title(&diagnostic.message).id(&code));
     // One snippet per file; the file of the primary place comes first.
     for file in files(diagnostic) {
-        if let Some(snippet) = snippet(diagnostic, file, sources) {
-            group = group.element(snippet);
+        for element in places(diagnostic, file, sources) {
+            group = group.element(element);
         }
     }
     for note in &diagnostic.notes {
@@ -70,27 +76,50 @@ fn files(diagnostic: &Diagnostic) -> Vec<FileId> {
     files
 }
 
-/// The marked lines of one file. Only the lines from the first to the last label are handed on, so
-/// the cost does not depend on the size of the file.
-fn snippet<'a>(
+/// The marked lines of one file: all in one piece if they are not far apart.
+fn places<'a>(
     diagnostic: &'a Diagnostic,
     file: FileId,
     sources: &'a SourceMap,
+) -> Vec<Element<'a>> {
+    let here: Vec<_> = labels(diagnostic).filter(|(_, label)| label.span.file == file).collect();
+    match snippet(&here, sources) {
+        Some(snippet) => vec![snippet.into()],
+        None => here.iter().filter_map(|label| place(*label, sources)).collect(),
+    }
+}
+
+/// The line of one label, or only its position if that line is too long to be looked at.
+fn place<'a>(label: (AnnotationKind, &'a Label), sources: &'a SourceMap) -> Option<Element<'a>> {
+    if let Some(snippet) = snippet(&[label], sources) {
+        return Some(snippet.into());
+    }
+    let span = label.1.span;
+    let Position { line, column } = sources.position(span)?;
+    let name = sources.name(span.file);
+    Some(Origin::path(name).line(line as usize).char_column(column as usize).into())
+}
+
+/// The lines from the first to the last of some labels of one file. Only these are handed on, so the
+/// cost does not depend on the size of the file; `None` if they are more than [`MOST_TEXT`].
+fn snippet<'a>(
+    labels: &[(AnnotationKind, &'a Label)],
+    sources: &'a SourceMap,
 ) -> Option<Snippet<'a, Annotation<'a>>> {
-    let here = || labels(diagnostic).filter(move |(_, label)| label.span.file == file);
-    let around = here().fold(Span::NONE, |all, (_, label)| all.join(label.span));
-    let text = sources.text(file);
+    let around = labels.iter().fold(Span::NONE, |all, (_, label)| all.join(label.span));
+    let text = sources.text(around.file);
     let (before, after) = (text.get(..around.start as usize)?, text.get(around.end as usize..)?);
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let end = after.find('\n').map_or(text.len(), |newline| around.end as usize + newline);
-    let annotations = here().map(|(kind, label)| {
+    let lines = text.get(start..end).filter(|lines| lines.len() <= MOST_TEXT)?;
+    let annotations = labels.iter().map(|(kind, label)| {
         let range = label.span.start as usize - start..label.span.end as usize - start;
         kind.span(range).label((!label.text.is_empty()).then_some(label.text.as_str()))
     });
     Some(
-        Snippet::source(text.get(start..end)?)
+        Snippet::source(lines)
             .line_start(sources.position(around)?.line as usize)
-            .path(sources.name(file))
+            .path(sources.name(around.file))
             .annotations(annotations),
     )
 }
@@ -124,6 +153,32 @@ mod tests {
         ");
         let coloured = render(&message, &sources, Style::Colour);
         assert!(coloured.contains('\u{1b}') && !plain.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn far_places_are_shown_apart_and_endless_lines_not_at_all() {
+        let mut sources = SourceMap::new();
+        let text =
+            format!("first\n{}last\n{}\n", "\n".repeat(MOST_TEXT), "x".repeat(MOST_TEXT + 1));
+        let last = 6 + MOST_TEXT as u32;
+        let file = sources.add("main.ct", text);
+        let message =
+            Diagnostic::new(Code::UnexpectedToken, Span::new(file, last, last + 4), "far")
+                .also(Span::new(file, 0, 5), "one")
+                .also(Span::new(file, last + 9, last + 10), "other");
+        insta::assert_snapshot!(render(&message, &sources, Style::Plain), @r"
+        error[E0005]: far
+            --> main.ct:8194:1
+             |
+        8194 | last
+             | ^^^^
+             |
+            ::: main.ct:1:1
+             |
+           1 | first
+             | ----- one
+            ::: main.ct:8195:5
+        ");
     }
 
     #[test]

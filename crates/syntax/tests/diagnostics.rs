@@ -135,16 +135,14 @@ fn mutants_are_survived() {
         for _ in 0..=rng.below(3) {
             let places: Vec<usize> =
                 text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-            let (a, b) = (places[rng.below(places.len())], places[rng.below(places.len())]);
-            let (start, end) = (a.min(b), a.max(b));
-            match rng.below(4) {
-                0 => text.replace_range(start..end.min(start + 1).max(start), ""),
-                1 if text.is_char_boundary((start + 9).min(text.len())) => {
-                    text.replace_range(start..(start + 9).min(text.len()), "");
-                }
-                2 => {
+            let first = rng.below(places.len());
+            let last = (first + rng.below(20)).min(places.len() - 1);
+            let (start, end) = (places[first], places[last]);
+            match rng.below(3) {
+                0 => text.replace_range(start..end, ""),
+                1 => {
                     let copy = text[start..end].to_string();
-                    text.insert_str(start, &copy);
+                    text.insert_str(places[rng.below(places.len())], &copy);
                 }
                 _ => text.insert_str(start, NOISE[rng.below(NOISE.len())]),
             }

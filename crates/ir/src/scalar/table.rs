@@ -128,6 +128,10 @@ scalar_ops! {
         "The a-th derivative of digamma at b; NaN for negative a.";
     Logistic "logistic" CALL, Rule::Real1(logistic, OPAQUE1),
         ["y * logistic(-a)"], NO, [Any], "1 / (1 + exp(-a)).";
+    Scale "scale" CALL, Rule::Real2(|a, b| if a == 0.0 { 0.0 } else { a * b }, Field2::Exact(|a, b| a * b)),
+        ["b", "a"], YES, [NonZero, Any], "Product in which 0 as the first factor annihilates also an infinite or undefined second one.";
+    StopGradient "stop_gradient" CALL, Rule::Numeric1(|a| a, |a| a, Field1::Exact(|a| a)),
+        ["0"], YES, [Any], "The argument, taken as a constant by every derivative.";
     Floor "floor" CALL, Rule::Real1(libm::floor, OPAQUE1),
         ["0"], YES, [BetweenSteps], "Largest integer not above a.";
     Ceil "ceil" CALL, Rule::Real1(libm::ceil, OPAQUE1),

@@ -3,7 +3,7 @@
 use cotan_ir::Span;
 
 use super::Parser;
-use crate::ast::{Arg, ExprId, ExprKind, IndexItem};
+use crate::ast::{Arg, ExprId, ExprKind, IndexItem, Literal};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lex::{Token, TokenKind};
 
@@ -80,28 +80,35 @@ impl Parser<'_> {
         self.bump();
         let token = self.token();
         match token.kind {
-            TokenKind::Number => {
-                self.bump();
-                self.components(base, token)
-            }
             TokenKind::Name | TokenKind::QuotedName => {
                 let Some(field) = self.ident("a field") else { return base };
                 self.apply(base, field.span, |base| ExprKind::Field { base, field })
             }
-            _ if matches!(self.ast[base].kind, ExprKind::Literal(_)) => {
-                let number = self.ast[base].span;
-                let place = self.since(number.start);
+            _ if self.is_bare_number(base) => {
+                let place = self.since(self.ast[base].span.start);
                 self.report(
                     Diagnostic::new(Code::BadNumber, place, "a number ends with a digit")
                         .hint("write for instance `1.0`"),
                 );
+                self.eat(TokenKind::Number);
                 base
+            }
+            TokenKind::Number => {
+                self.bump();
+                self.components(base, token)
             }
             _ => {
                 self.field_expected(token);
                 base
             }
         }
+    }
+
+    fn is_bare_number(&self, expr: ExprId) -> bool {
+        let expr = &self.ast[expr];
+        let number =
+            matches!(expr.kind, ExprKind::Literal(Literal::Int { .. } | Literal::Float { .. }));
+        number && !expr.parens
     }
 
     fn field_expected(&mut self, token: Token) {

@@ -1,0 +1,3 @@
+//! Differentiation: dual arrays and their transposition.
+
+pub mod section2;
