@@ -30,7 +30,13 @@ pub struct Cli {
     pub command: Command,
 
     /// Colours in messages; NO_COLOR is honoured
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = false
+    )]
     pub color: When,
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Limits, Type};
-use cotan_syntax::{ArgSpec, FunctionInfo, Instance, Modules, Parameter, instantiate};
+use cotan_syntax::{ArgSpec, FunctionInfo, Instance, Leaf, Modules, Parameter, instantiate};
 
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
@@ -14,7 +14,6 @@ use crate::terminal::Terminal;
 pub struct Function<'m> {
     modules: &'m Modules,
     pub name: &'m str,
-    pub signature: &'m str,
     pub params: Vec<Parameter>,
     sizes: Vec<(&'m str, usize)>,
     /// Parameters whose values are known when the program is made.
@@ -32,14 +31,8 @@ impl<'m> Function<'m> {
         let params = modules
             .parameters(info.name)
             .map_err(|messages| terminal.program_failure(&messages))?;
-        let mut function = Function {
-            modules,
-            name: info.name,
-            signature: info.signature,
-            params,
-            sizes: Vec::new(),
-            statics: Vec::new(),
-        };
+        let mut function =
+            Function { modules, name: info.name, params, sizes: Vec::new(), statics: Vec::new() };
         for (name, value) in &args.sizes {
             function.give(name, *value)?;
         }
@@ -100,11 +93,20 @@ impl<'m> Function<'m> {
         }
     }
 
-    /// The parameters and their types, a line each.
+    /// The arrays that have to be given, in order.
+    pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
+        let params = self.params.iter().filter(|param| !self.is_static(&param.name));
+        params.flat_map(|param| &param.leaves)
+    }
+
+    /// The array at a path.
+    pub fn leaf(&self, path: &str) -> Option<&Leaf> {
+        self.leaves().find(|leaf| leaf.path == path)
+    }
+
+    /// What has to be given, a line each.
     pub fn expected(&self) -> String {
-        let leaves = self.params.iter().flat_map(|param| &param.leaves);
-        let lines = leaves.map(|leaf| format!("\n    {}: {}", leaf.path, leaf.ty));
-        lines.collect()
+        self.leaves().map(|leaf| format!("\n    {}: {}", leaf.path, leaf.ty)).collect()
     }
 }
 

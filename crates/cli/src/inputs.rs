@@ -59,7 +59,9 @@ impl Inputs {
             function.name,
             function.expected()
         ))
-        .hint(format_args!("as an expression: --arg {first}='...'; as a file: --arg {first}=@FILE.npy"));
+        .hint(format_args!(
+            "as an expression: --arg {first}='...'; as a file: --arg {first}=@FILE.npy"
+        ));
         Err(match &self.archive {
             Some((path, names)) => failure.hint(format_args!(
                 "{} holds {}",
@@ -111,7 +113,8 @@ fn read_npy(file: &str) -> Outcome<Array> {
     npy::read_file(path).map_err(|error| {
         let failure = Failure::data(error);
         if path.extension().is_some_and(|extension| extension == "npz") {
-            failure.hint(format_args!("arrays of a .npz file are given by their names: --npz {file}"))
+            failure
+                .hint(format_args!("arrays of a .npz file are given by their names: --npz {file}"))
         } else {
             failure
         }
@@ -170,8 +173,8 @@ fn from_file(leaf: &Leaf, array: Array, origin: &str) -> Outcome<Array> {
 /// Converts numbers to floats; integers must come out as they are.
 fn convert(leaf: &Leaf, array: &Array, origin: &str) -> Outcome<Array> {
     let converted = array.cast(leaf.dtype).map_err(Failure::data)?;
-    let exact = array.dtype() != Dtype::I64
-        || converted.cast(Dtype::I64).is_ok_and(|back| back.bits_eq(&array_in_order(array)));
+    let exact =
+        array.dtype() != Dtype::I64 || converted.cast(Dtype::I64).is_ok_and(|back| back == *array);
     if exact {
         Ok(converted)
     } else {

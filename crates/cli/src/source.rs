@@ -45,7 +45,8 @@ impl Text {
             if path.is_dir() {
                 failure.hint(format_args!("name the files in it: {}", path.join("*.ct").display()))
             } else if e.kind() == io::ErrorKind::NotFound && examples::find(&name).is_ok() {
-                failure.hint(format_args!("for the program that comes with cotan: --example {name}"))
+                failure
+                    .hint(format_args!("for the program that comes with cotan: --example {name}"))
             } else {
                 failure
             }
@@ -56,7 +57,8 @@ impl Text {
     fn decode(name: &str, bytes: Vec<u8>) -> Outcome<Text> {
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            let failure = Failure::data(format_args!("`{name}` is not text: byte {at} is not UTF-8"));
+            let failure =
+                Failure::data(format_args!("`{name}` is not text: byte {at} is not UTF-8"));
             if name.ends_with(".npy") || name.ends_with(".npz") {
                 failure.hint("arrays are given with --arg NAME=@FILE.npy or --npz FILE.npz")
             } else {

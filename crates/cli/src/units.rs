@@ -36,7 +36,9 @@ pub fn show_bytes(bytes: u64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let power = (bytes.max(1).ilog2() / 10).min(4) as usize;
     match units.get(power) {
-        Some(unit) if power > 0 => format!("{:.1} {unit}", bytes as f64 / (1u64 << (10 * power)) as f64),
+        Some(unit) if power > 0 => {
+            format!("{:.1} {unit}", bytes as f64 / (1u64 << (10 * power)) as f64)
+        }
         _ => format!("{bytes} bytes"),
     }
 }
