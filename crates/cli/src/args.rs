@@ -10,7 +10,8 @@ use crate::units::{assignment, bytes, duration};
 const EXIT_CODES: &str = "\
 Exit codes:
   0   success
-  1   the program has errors, or a file is not formatted (fmt --check)
+  1   the program has errors, its arguments do not fit it, or a file is not formatted
+      (fmt --check)
   2   the command line makes no sense: unknown options, missing arguments
   3   a file cannot be read or written, or holds what it should not
   4   a limit was reached: --limit-bytes, --timeout
@@ -140,9 +141,10 @@ Examples:
 
 /// Which program.
 #[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
 pub struct SourceArgs {
     /// The program, a .ct file; - for standard input
-    #[arg(value_name = "FILE", required_unless_present = "example", conflicts_with = "example")]
+    #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
     /// A program that comes with cotan (see `cotan examples`)

@@ -18,43 +18,42 @@ use crate::terminal::Terminal;
 
 /// Shows one stage, or all of them, of a function.
 pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
-    let source = Text::of(&args.source)?;
     if args.trace && !wants(args, Stage::Bot) {
         return Err(Failure::usage(
             "--trace shows rules firing, which happens in stage `bot` only",
         )
         .hint("--stage bot --trace"));
     }
-    if wants(args, Stage::Source) {
-        let text = formatted(&source, terminal)?;
-        let head = format!("# {}\n", source.name);
-        let head = if args.stage.is_none() { head } else { String::new() };
-        terminal.write(&format!("{head}{text}"))?;
-        if args.stage.is_some() {
-            return Ok(());
-        }
+    let source = Text::of(&args.source)?;
+    let as_written = formatted(&source, terminal)?;
+    if args.stage == Some(Stage::Source) {
+        return terminal.write(&as_written);
+    }
+    let head = |title: &str, program: &Program| {
+        let title = if args.stage.is_none() { title } else { "# " };
+        format!("{title}{}\n{program}", size(program))
+    };
+    let mut text = String::new();
+    if args.stage.is_none() {
+        text = format!("# {}\n{as_written}", source.name);
     }
     let modules = source.load(terminal)?;
     let function = Function::of(&modules, &args.function, terminal)?;
     let inputs = Inputs::read(&args.inputs, &function, terminal)?;
     let begin = Instant::now();
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
-    let core = instance.program;
+    let core = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program;
     if wants(args, Stage::Core) {
-        let title = if args.stage.is_none() { "\n# In the core language: " } else { "# " };
-        terminal.write(&format!("{title}{}\n{core}", size(&core)))?;
+        text += &head("\n# In the core language: ", &core);
     }
     if wants(args, Stage::Bot) {
         let (bulk, report) = bulk(&core, args.trace, &args.limits, begin, terminal)?;
-        let title = if args.stage.is_none() { "\n# In bulk operations: " } else { "# " };
-        let mut text = format!("{title}{}\n{bulk}", size(&bulk));
+        text += &head("\n# In bulk operations: ", &bulk);
         text += &firings(&report);
         if args.trace {
             text += &trace(&report, core.sources());
         }
-        terminal.write(&text)?;
     }
-    Ok(())
+    terminal.write(&text)
 }
 
 fn wants(args: &ExplainArgs, stage: Stage) -> bool {

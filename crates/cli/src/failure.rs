@@ -67,7 +67,7 @@ impl Failure {
 
     /// Adds what to do.
     pub fn hint(mut self, hint: impl fmt::Display) -> Failure {
-        self.text += &format!("\n  hint: {hint}");
+        self.text = format!("{}\n  hint: {hint}", self.text.trim_end());
         self
     }
 

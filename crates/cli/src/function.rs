@@ -4,7 +4,10 @@ use std::time::Instant;
 
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Limits, Type};
-use cotan_syntax::{ArgSpec, FunctionInfo, Instance, Leaf, Modules, Parameter, instantiate};
+use cotan_syntax::{
+    ArgSpec, Code, Failure as Messages, FunctionInfo, Instance, Interface, Leaf, Modules,
+    Parameter, instantiate,
+};
 
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
@@ -14,7 +17,7 @@ use crate::terminal::Terminal;
 pub struct Function<'m> {
     modules: &'m Modules,
     pub name: &'m str,
-    pub params: Vec<Parameter>,
+    interface: Interface,
     sizes: Vec<(&'m str, usize)>,
     /// Parameters whose values are known when the program is made.
     statics: Vec<(&'m str, i64)>,
@@ -28,11 +31,10 @@ impl<'m> Function<'m> {
         terminal: &Terminal,
     ) -> Outcome<Function<'m>> {
         let info = choose(modules, args.function.as_deref())?;
-        let params = modules
-            .parameters(info.name)
-            .map_err(|messages| terminal.program_failure(&messages))?;
+        let interface =
+            modules.interface(info.name).map_err(|messages| terminal.program_failure(&messages))?;
         let mut function =
-            Function { modules, name: info.name, params, sizes: Vec::new(), statics: Vec::new() };
+            Function { modules, name: info.name, interface, sizes: Vec::new(), statics: Vec::new() };
         for (name, value) in &args.sizes {
             function.give(name, *value)?;
         }
@@ -44,9 +46,16 @@ impl<'m> Function<'m> {
         if twice {
             return Err(Failure::usage(format_args!("the size `{name}` is given twice")));
         }
-        if self.params.iter().any(|param| param.name == name) {
+        if self.interface.params.iter().any(|param| param.name == name) {
             self.statics.push((name, value));
             return Ok(());
+        }
+        if !self.interface.sizes.iter().any(|size| size == name) {
+            let failure = Failure::usage(format_args!("`{}` has no size `{name}`", self.name));
+            return Err(match self.interface.sizes.as_slice() {
+                [] => failure.hint("it has no sizes"),
+                sizes => failure.hint(format_args!("its sizes are {}", sizes.join(", "))),
+            });
         }
         let Ok(size) = usize::try_from(value) else {
             return Err(Failure::usage(format_args!("the size `{name}` cannot be {value}")));
@@ -69,7 +78,7 @@ impl<'m> Function<'m> {
         terminal: &Terminal,
     ) -> Outcome<Instance> {
         let mut args = Vec::new();
-        for param in &self.params {
+        for param in &self.interface.params {
             if let Some((_, value)) = self.statics.iter().find(|(name, _)| *name == param.name) {
                 args.push(ArgSpec::Static(static_value(param, *value)?));
                 continue;
@@ -85,17 +94,35 @@ impl<'m> Function<'m> {
                 terminal.show(&instance.warnings, instance.program.sources());
                 Ok(instance)
             }
-            Err(messages) if deadline.is_some_and(|end| Instant::now() >= end) => {
-                let rendered = terminal.render(&messages.diagnostics, &messages.sources);
-                Err(Failure::limit(rendered))
-            }
-            Err(messages) => Err(terminal.program_failure(&messages)),
+            Err(messages) => Err(self.refusal(&messages, terminal)),
         }
+    }
+
+    /// The messages of an elaboration, with what the command line can do about them.
+    fn refusal(&self, messages: &Messages, terminal: &Terminal) -> Failure {
+        let codes = || messages.diagnostics.iter().map(|diagnostic| diagnostic.code);
+        if codes().all(|code| code == Code::LimitExceeded) {
+            let failure = Failure::limit(terminal.render(&messages.diagnostics, &messages.sources));
+            return failure.hint("--limit-bytes and --timeout raise the limits");
+        }
+        let failure = terminal.program_failure(messages);
+        let missing =
+            || self.interface.sizes.iter().filter(|n| self.sizes.iter().all(|(m, _)| m != n));
+        if codes().any(|code| code == Code::SizeUnknown) && missing().next().is_some() {
+            let options: Vec<String> = missing().map(|name| format!("--size {name}=...")).collect();
+            return failure.hint(format_args!("on the command line: {}", options.join(" ")));
+        }
+        failure
+    }
+
+    /// Whether it takes nothing.
+    pub fn takes_nothing(&self) -> bool {
+        self.interface.params.is_empty()
     }
 
     /// The arrays that have to be given, in order.
     pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
-        let params = self.params.iter().filter(|param| !self.is_static(&param.name));
+        let params = self.interface.params.iter().filter(|param| !self.is_static(&param.name));
         params.flat_map(|param| &param.leaves)
     }
 

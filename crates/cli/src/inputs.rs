@@ -29,7 +29,7 @@ impl Inputs {
             inputs.archive = Some((path.clone(), members.iter().map(|(n, _)| n.clone()).collect()));
             for (name, array) in members {
                 if let Some(leaf) = function.leaf(&name) {
-                    let array = from_file(leaf, array, &format!("`{name}` in {}", path.display()))?;
+                    let array = from_file(leaf, array, &path.display().to_string())?;
                     inputs.values.insert(name, array);
                 }
             }
@@ -99,7 +99,7 @@ fn unknown(path: &str, function: &Function<'_>) -> Failure {
         .collect();
     if within.is_empty() {
         let message = format!("`{}` has no parameter `{path}`", function.name);
-        if function.params.is_empty() {
+        if function.takes_nothing() {
             return Failure::usage(message).hint("it takes no arguments");
         }
         return Failure::usage(format_args!("{message}; it takes:{}", function.expected()));
@@ -123,6 +123,10 @@ fn read_npy(file: &str) -> Outcome<Array> {
 
 /// The value of an expression on the command line.
 fn evaluate(path: &str, text: &str, terminal: &Terminal) -> Outcome<Array> {
+    if text.is_empty() {
+        return Err(Failure::usage(format_args!("the value of `{path}` is empty"))
+            .hint(format_args!("--arg {path}='[1, 2.5]', or a file: --arg {path}=@FILE.npy")));
+    }
     // The expression has a line of its own, so that messages show nothing but it.
     let place = format!("--arg {path}");
     let modules = load_text(&place, &format!("def value() =\n{text}\n"));
@@ -144,50 +148,50 @@ fn evaluate(path: &str, text: &str, terminal: &Terminal) -> Outcome<Array> {
     }
 }
 
-/// A value written for this parameter: its numbers are whatever the parameter wants them to be.
+/// A value written for this parameter: its numbers become floats where that is what it takes.
 fn inline(leaf: &Leaf, array: Array) -> Outcome<Array> {
-    let (from, to) = (array.dtype(), leaf.dtype);
-    if from == to {
-        return Ok(array);
-    }
-    let numbers = from.is_numeric() && to.is_float();
-    if !numbers {
-        return Err(wrong_type(leaf, &array, &format!("--arg {}", leaf.path)));
-    }
-    convert(leaf, &array, &format!("--arg {}", leaf.path))
+    let converted = match (array.dtype(), leaf.dtype) {
+        (from, to) if from == to => return Ok(array),
+        (Dtype::I64 | Dtype::F32 | Dtype::F64, Dtype::F32 | Dtype::F64) => exactly(leaf, &array)?,
+        _ => None,
+    };
+    converted.ok_or_else(|| {
+        let hint = match leaf.dtype {
+            Dtype::I64 => "write whole numbers, 3, or convert: i64(2.5)",
+            Dtype::Bool => "write true or false, or a comparison: x != 0",
+            Dtype::F64 | Dtype::F32 => "write floats, 3.0, or convert: f64(true)",
+        };
+        Failure::usage(mismatch(leaf, &array, "the value")).hint(hint)
+    })
 }
 
 /// An array from a file: kept as it is, or converted where nothing is lost.
 fn from_file(leaf: &Leaf, array: Array, origin: &str) -> Outcome<Array> {
-    match (array.dtype(), leaf.dtype) {
-        (from, to) if from == to => Ok(array),
-        (Dtype::F32, Dtype::F64) | (Dtype::I64, Dtype::F64 | Dtype::F32) => {
-            convert(leaf, &array, origin)
+    let converted = match (array.dtype(), leaf.dtype) {
+        (from, to) if from == to => return Ok(array),
+        (Dtype::F32, Dtype::F64) | (Dtype::I64, Dtype::F64 | Dtype::F32) => exactly(leaf, &array)?,
+        _ => None,
+    };
+    converted.ok_or_else(|| {
+        let failure = Failure::data(mismatch(leaf, &array, origin));
+        match (array.dtype(), leaf.dtype) {
+            (Dtype::F64 | Dtype::I64, Dtype::F32 | Dtype::F64) => {
+                failure.hint("converting would change its numbers: save or declare it otherwise")
+            }
+            _ => failure,
         }
-        (Dtype::F64, Dtype::F32) => Err(wrong_type(leaf, &array, origin)
-            .hint("converting would round: save the array as float32, or declare it f64")),
-        _ => Err(wrong_type(leaf, &array, origin)),
-    }
+    })
 }
 
-/// Converts numbers to floats; integers must come out as they are.
-fn convert(leaf: &Leaf, array: &Array, origin: &str) -> Outcome<Array> {
+/// Numbers as floats; `None` if integers do not come out as they are.
+fn exactly(leaf: &Leaf, array: &Array) -> Outcome<Option<Array>> {
     let converted = array.cast(leaf.dtype).map_err(Failure::data)?;
-    let exact =
+    let same =
         array.dtype() != Dtype::I64 || converted.cast(Dtype::I64).is_ok_and(|back| back == *array);
-    if exact {
-        Ok(converted)
-    } else {
-        Err(wrong_type(leaf, array, origin)
-            .hint(format_args!("it holds integers that {} cannot represent", leaf.dtype)))
-    }
+    Ok(same.then_some(converted))
 }
 
-fn wrong_type(leaf: &Leaf, array: &Array, origin: &str) -> Failure {
-    Failure::data(format_args!(
-        "{origin} is {}, but `{}` is declared {}",
-        Type::of(array),
-        leaf.path,
-        leaf.ty
-    ))
+fn mismatch(leaf: &Leaf, array: &Array, origin: &str) -> String {
+    let (given, Leaf { path, ty, .. }) = (Type::of(array), leaf);
+    format!("{origin} for `{path}` is {given}, but `{path}` is declared {ty}")
 }

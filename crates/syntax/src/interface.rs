@@ -1,11 +1,21 @@
-//! What a function takes, seen from outside: the arrays of its parameters, by path.
+//! What a function takes, seen from outside: its sizes, and the arrays of its parameters by path.
 
 use cotan_array::Dtype;
 use cotan_ir::{Limits, SourceMap};
 
+use crate::ast::Ident;
 use crate::elab::Elab;
 use crate::elab::types::Spec;
 use crate::load::{Failure, Modules};
+
+/// What a function takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its size parameters: those in brackets, then those that only occur in types.
+    pub sizes: Vec<String>,
+    /// Its parameters.
+    pub params: Vec<Parameter>,
+}
 
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +42,7 @@ pub struct Leaf {
 }
 
 impl Modules {
-    /// The parameters of a function of the entry file; none if there is no such function.
+    /// What a function of the entry file takes; nothing if there is no such function.
     ///
     /// ```
     /// use cotan_syntax::load_text;
@@ -41,31 +51,32 @@ impl Modules {
     ///     type Params[n] = {w: [n]f64, b: f64}
     ///     def loss(p: Params[n], x: [n]f64) = dot(p.w, x) + p.b
     /// ")?;
-    /// let params = modules.parameters("loss")?;
-    /// let leaves = params.iter().flat_map(|param| &param.leaves);
+    /// let interface = modules.interface("loss")?;
+    /// assert_eq!(interface.sizes, ["n"]);
+    /// let leaves = interface.params.iter().flat_map(|param| &param.leaves);
     /// let shown: Vec<String> = leaves.map(|leaf| format!("{}: {}", leaf.path, leaf.ty)).collect();
     /// assert_eq!(shown, ["p.w: [n]f64", "p.b: f64", "x: [n]f64"]);
     /// # Ok::<(), cotan_syntax::Failure>(())
     /// ```
-    pub fn parameters(&self, function: &str) -> Result<Vec<Parameter>, Failure> {
+    pub fn interface(&self, function: &str) -> Result<Interface, Failure> {
         let Some(&id) = self.files.first().and_then(|file| file.defs.get(function)) else {
-            return Ok(Vec::new());
+            return Ok(Interface::default());
         };
         let mut elab = Elab::new(self, Limits::default());
         let Ok(signature) = elab.signature(id) else {
             let (_, diagnostics) = elab.finish();
             return Err(Failure { diagnostics, sources: self.sources.clone() });
         };
-        let parameter = |(name, spec): &(crate::ast::Ident, Spec)| {
+        let parameter = |(name, spec): &(Ident, Spec)| {
             let mut leaves = Vec::new();
             collect(&self.sources, spec, name.name.to_string(), &mut leaves);
-            Parameter {
-                name: name.name.to_string(),
-                ty: self.sources.slice(spec.span()).to_owned(),
-                leaves,
-            }
+            let ty = self.sources.slice(spec.span()).to_owned();
+            Parameter { name: name.name.to_string(), ty, leaves }
         };
-        Ok(signature.params.iter().map(parameter).collect())
+        Ok(Interface {
+            sizes: signature.sizes.iter().map(|size| size.name.to_string()).collect(),
+            params: signature.params.iter().map(parameter).collect(),
+        })
     }
 }
 
