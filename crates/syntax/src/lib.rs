@@ -25,6 +25,7 @@
 #![deny(missing_docs)]
 
 pub mod ast;
+mod check;
 mod code;
 pub mod diagnostic;
 mod elab;
@@ -38,6 +39,7 @@ pub mod parse;
 mod precedence;
 pub mod render;
 
+pub use check::check;
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use elab::library::{Builtin, Group, builtins};

@@ -18,7 +18,7 @@ mod pattern;
 mod suggest;
 pub(crate) mod tree;
 pub(crate) mod types;
-mod unify;
+pub(crate) mod unify;
 pub(crate) mod value;
 
 use std::rc::Rc;
@@ -107,8 +107,9 @@ impl<'m> Elab<'m> {
         if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
             return Reported;
         }
-        let (shown, here) = (self.calls.iter().rev().take(SHOWN_CALLS), diagnostic.primary.span);
-        for frame in shown.filter(|frame| frame.span != here) {
+        // The outermost call is that of the function being made, which nobody wrote.
+        let (calls, here) = (self.calls.iter().skip(1).rev(), diagnostic.primary.span);
+        for frame in calls.take(SHOWN_CALLS).filter(|frame| frame.span != here) {
             let place = format!("in this call of `{}`", frame.name);
             diagnostic = diagnostic.also(frame.span, place);
         }

@@ -119,7 +119,11 @@ fn run(
         (None, None) => return Err(elab.no_length(span)),
     };
     let inputs = elab.leaves(&xs.0, xs.1)?;
-    let init = (adapt_floats(elab, &init.0, &inputs), init.1);
+    // `map_accum` is a former of the core language: what is written is what is meant.
+    let init = match call.builtin.name {
+        "map_accum" => init,
+        _ => (adapt_floats(elab, &init.0, &inputs), init.1),
+    };
     let states = elab.leaves(&init.0, init.1)?;
 
     let mut params: Vec<Param> =
