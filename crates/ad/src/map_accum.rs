@@ -23,9 +23,8 @@ use crate::transpose::reverse_pass;
 impl<A: Algebra> Dual<'_, A> {
     /// `D[mapAccum]`: the primal with its states saved, and a Delta for the whole loop.
     pub(crate) fn dual_loop(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
-        let primal = |ts: &[DualArray<A>]| -> Vec<A::T> {
-            ts.iter().map(|t| t.primal.clone()).collect()
-        };
+        let primal =
+            |ts: &[DualArray<A>]| -> Vec<A::T> { ts.iter().map(|t| t.primal.clone()).collect() };
         let arguments = || m.init.iter().chain(&m.inputs).chain(&m.captures);
         let deltas: Vec<Option<DeltaId>> = arguments().map(|t| t.delta).collect();
         let mut arrays = Loop {
@@ -61,8 +60,7 @@ impl<A: Algebra> Dual<'_, A> {
         let whole = self.deltas.push(delta, Type::scalar(cotan_array::Dtype::F64));
         let mut duals = Vec::with_capacity(results.len());
         for (n, (primal, ty)) in results.into_iter().zip(result_types).enumerate() {
-            let delta =
-                active_outputs[n].then(|| self.deltas.push(Delta::Result(whole, n), ty));
+            let delta = active_outputs[n].then(|| self.deltas.push(Delta::Result(whole, n), ty));
             duals.push(DualArray { primal, delta });
         }
         Ok(duals)

@@ -43,11 +43,7 @@ impl Algebra for Staged<'_> {
         self.b.sum_outer(*t)
     }
 
-    fn index_function(
-        &mut self,
-        f: Lambda<'_>,
-        captures: &[(TermId, TermId)],
-    ) -> Result<RegionId> {
+    fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, TermId)]) -> Result<RegionId> {
         let mut copier = Copier::new(f.program, f.scopes);
         for &(t, image) in captures {
             copier.set(t, image);
@@ -149,8 +145,7 @@ impl Staged<'_> {
                 }
                 Op::Min | Op::Max => args.iter().all(|&u| self.finite(u, depth)),
                 Op::Select => args[1..].iter().all(|&u| self.finite(u, depth)),
-                _ => matches!(op.row().rule, Rule::Cast(Dtype::F64))
-                    && self.finite(args[0], depth),
+                _ => matches!(op.row().rule, Rule::Cast(Dtype::F64)) && self.finite(args[0], depth),
             },
             Node::Cond(_, u, v) => self.finite(*u, depth) && self.finite(*v, depth),
             Node::Index(u, _) | Node::Gather(u, _) | Node::Replicate(_, u) => {
