@@ -10,12 +10,13 @@ use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
 const FINITE_DEPTH: usize = 8;
 
 /// Emits terms into a builder.
-pub struct Staged<'b> {
+#[derive(Clone, Debug, Default)]
+pub struct Staged {
     /// Where the terms go.
-    pub b: &'b mut Builder,
+    pub b: Builder,
 }
 
-impl Algebra for Staged<'_> {
+impl Algebra for Staged {
     type T = TermId;
     type F = RegionId;
 
@@ -48,7 +49,7 @@ impl Algebra for Staged<'_> {
         for &(t, image) in captures {
             copier.set(t, image);
         }
-        copier.region(self.b, f.region)
+        copier.region(&mut self.b, f.region)
     }
 
     fn index_rank(&self, f: &RegionId) -> usize {
@@ -124,7 +125,7 @@ impl Algebra for Staged<'_> {
     }
 }
 
-impl Staged<'_> {
+impl Staged {
     fn finite(&self, t: TermId, depth: usize) -> bool {
         if !self.b.dtype(t).is_float() {
             return true;
