@@ -8,11 +8,14 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
+mod arrays;
+mod branch;
 mod call;
 mod env;
 mod expr;
 mod index;
 pub(crate) mod library;
+mod names;
 mod ops;
 mod pattern;
 mod suggest;
@@ -90,14 +93,14 @@ impl<'m> Elab<'m> {
         }
     }
 
-    /// Proof of an error among what was reported so far: a value may be wrong for that reason.
-    pub(crate) fn reported_error(&self) -> Option<Reported> {
-        self.diagnostics.has_errors().then_some(Reported)
-    }
-
     /// Everything reported so far, and the builder.
     pub(crate) fn finish(self) -> (Builder, Diagnostics) {
         (self.b, self.diagnostics)
+    }
+
+    /// Whether an error has been reported.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.diagnostics.has_errors()
     }
 
     /// The nodes of the file at hand.
