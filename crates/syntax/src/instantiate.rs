@@ -3,11 +3,13 @@
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Limits, Output, Program, Span, Type};
 
+use crate::ast::{Ident, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::elab::tree::TypeTree;
 use crate::elab::types::{Signature, Spec};
+use crate::elab::unify::SizeFact;
 use crate::elab::value::{Known, Value};
-use crate::elab::{Elab, R};
+use crate::elab::{Elab, R, Reported};
 use crate::load::{DefId, Failure, Modules, load_text};
 
 /// What an argument will be.
@@ -104,6 +106,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// The program of a function of the entry file, by name.
     fn run(&self, elab: &mut Elab<'_>) -> R<Made> {
         let modules = elab.modules;
         let Some(&id) = modules.files.first().and_then(|file| file.defs.get(self.function)) else {
@@ -133,7 +136,7 @@ impl Request<'_> {
             );
             return Err(elab.report(Diagnostic::new(Code::WrongArguments, head, message)));
         }
-        let explicit = self.explicit(elab, &signature, head)?;
+        let given = self.given(elab, &signature, head)?;
         let mut values = Vec::new();
         let mut params = Vec::new();
         for (k, (name, spec)) in signature.params.iter().enumerate() {
@@ -150,10 +153,10 @@ impl Request<'_> {
             values.push((inputs(elab, &tree, &name.name, name.span)?, name.span));
             params.push((name.name.to_string(), tree));
         }
-        let value = elab.call_def(id, values, &explicit, head)?;
+        let value = elab.inline(id, values, given, head)?;
         let Some(result) = elab.tree_of(&value) else {
-            if let Some(reported) = elab.reported_error() {
-                return Err(reported);
+            if elab.has_errors() {
+                return Err(Reported);
             }
             let message = format!("`{}` gives a function, not arrays", self.function);
             return Err(elab.report(Diagnostic::new(Code::CannotInstantiate, head, message)));
@@ -172,13 +175,13 @@ impl Request<'_> {
         Ok(Made { outputs, params, result })
     }
 
-    /// The sizes given by name, in the order of the declaration.
-    fn explicit(
+    /// The sizes given by name.
+    fn given(
         &self,
         elab: &mut Elab<'_>,
         signature: &Signature,
         head: Span,
-    ) -> R<Vec<(i64, Span)>> {
+    ) -> R<Vec<(Name, SizeFact)>> {
         for (name, _) in self.sizes {
             if !signature.sizes.iter().any(|size| *size.name == **name) {
                 let known: Vec<&str> = signature.sizes.iter().map(|size| &*size.name).collect();
@@ -192,15 +195,12 @@ impl Request<'_> {
                 );
             }
         }
-        // Those not in brackets only serve to make the declared types; they follow from them again.
-        let mut explicit = Vec::new();
-        for size in signature.sizes.iter().take(signature.declared) {
-            match self.size(&size.name) {
-                Some(value) => explicit.push((value, size.span)),
-                None => break,
-            }
-        }
-        Ok(explicit)
+        let fact = |size: &Ident| {
+            let value = self.size(&size.name)?;
+            let why = format!("`{} = {value}` is given", size.name);
+            Some((size.name.clone(), SizeFact { value, span: size.span, why }))
+        };
+        Ok(signature.sizes.iter().filter_map(fact).collect())
     }
 
     fn size(&self, name: &str) -> Option<i64> {

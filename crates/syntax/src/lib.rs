@@ -20,11 +20,16 @@
 //! assert_eq!(formatted.as_deref(), Ok("def area(r: f64) = 3.14 * r ** 2\n"));
 //! ```
 //!
+//! A file with what it imports is loaded by [`load`], and a function of it at given types becomes a
+//! program by [`instantiate`]; [`parse_program`] reads a printed program, and [`check()`] looks at
+//! every definition of a file. The builtin functions are one table, [`builtins`].
+//!
 //! No text makes this crate panic, overflow a stack of 2 MiB, or take more than linear time.
 
 #![deny(missing_docs)]
 
 pub mod ast;
+mod check;
 mod code;
 pub mod diagnostic;
 mod elab;
@@ -33,15 +38,18 @@ pub mod fmt;
 mod instantiate;
 pub mod lex;
 mod load;
+mod loader;
 pub mod parse;
 mod precedence;
 pub mod render;
 
+pub use check::check;
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use elab::library::{Builtin, Group, builtins};
 pub use elab::tree::TypeTree;
 pub use fmt::format;
 pub use instantiate::{ArgSpec, Instance, instantiate, parse_program};
-pub use load::{Failure, FileLoader, FunctionInfo, Loader, MemoryLoader, Modules, load, load_text};
+pub use load::{Failure, FunctionInfo, Modules, load, load_text};
+pub use loader::{FileLoader, Loader, MemoryLoader};
 pub use parse::{Parsed, parse};

@@ -374,7 +374,7 @@ impl<'m> Elab<'m> {
         span: Span,
     ) -> R<Value> {
         let place =
-            Place { span, param: "the function's result", declared: contract.result.span() };
+            Place { span, param: "the result of the function", declared: contract.result.span() };
         let value = self.unify(&contract.result, result, place, sizes)?;
         self.unify_rest(sizes, &|_| None)?;
         Ok(value)
@@ -447,12 +447,24 @@ impl<'m> Elab<'m> {
         result
     }
 
-    /// Inlines a definition.
-    pub(crate) fn call_def(
+    /// Inlines a definition; explicit sizes are those of `f[3](x)`.
+    fn call_def(
         &mut self,
         id: DefId,
         args: Vec<Operand>,
         explicit: &[(i64, Span)],
+        span: Span,
+    ) -> R<Value> {
+        let given = self.explicit_facts(id, explicit, span)?;
+        self.inline(id, args, given, span)
+    }
+
+    /// Inlines a definition, some of whose sizes are given.
+    pub(crate) fn inline(
+        &mut self,
+        id: DefId,
+        args: Vec<Operand>,
+        given: Vec<(Name, SizeFact)>,
         span: Span,
     ) -> R<Value> {
         let modules = self.modules;
@@ -462,11 +474,12 @@ impl<'m> Elab<'m> {
             return Err(self.wrong_count(id, args.len(), span));
         }
         let mut sizes = Sizes::new(Some(&signature.size_names));
-        self.bind_explicit(id, explicit, &mut sizes, span)?;
+        sizes.known.extend(given);
         let mut values: Vec<(Name, Value)> = Vec::new();
         let mut failed = false;
         for ((param, spec), (value, value_span)) in signature.params.iter().zip(&args) {
-            let place = Place { span: *value_span, param: &param.name, declared: spec.span() };
+            let shown = format!("`{}`", param.name);
+            let place = Place { span: *value_span, param: &shown, declared: spec.span() };
             match self.unify(spec, value, place, &mut sizes) {
                 Ok(value) => values.push((param.name.clone(), value)),
                 Err(Reported) => failed = true,
@@ -511,28 +524,25 @@ impl<'m> Elab<'m> {
         })
     }
 
-    fn bind_explicit(
+    fn explicit_facts(
         &mut self,
         id: DefId,
         explicit: &[(i64, Span)],
-        sizes: &mut Sizes<'_>,
         span: Span,
-    ) -> R<()> {
+    ) -> R<Vec<(Name, SizeFact)>> {
         let signature = self.signature(id)?;
         if explicit.len() > signature.declared {
-            let message = format!(
-                "{} given, but {} declared in brackets",
-                count(explicit.len(), "size"),
-                signature.declared
-            );
+            let given = count(explicit.len(), "size");
+            let message = format!("{given} given, but {} declared in brackets", signature.declared);
             return Err(self.report(Diagnostic::new(Code::WrongArguments, span, message)));
         }
+        let mut facts = Vec::new();
         for (size, &(value, place)) in signature.sizes.iter().zip(explicit) {
             self.size_from(value, place)?;
             let why = format!("`{} = {value}` is given here", size.name);
-            sizes.known.insert(size.name.clone(), SizeFact { value, span: place, why });
+            facts.push((size.name.clone(), SizeFact { value, span: place, why }));
         }
-        Ok(())
+        Ok(facts)
     }
 }
 

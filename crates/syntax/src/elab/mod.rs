@@ -8,17 +8,20 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
+mod arrays;
+mod branch;
 mod call;
 mod env;
 mod expr;
 mod index;
 pub(crate) mod library;
+mod names;
 mod ops;
 mod pattern;
 mod suggest;
 pub(crate) mod tree;
 pub(crate) mod types;
-mod unify;
+pub(crate) mod unify;
 pub(crate) mod value;
 
 use std::rc::Rc;
@@ -90,14 +93,14 @@ impl<'m> Elab<'m> {
         }
     }
 
-    /// Proof of an error among what was reported so far: a value may be wrong for that reason.
-    pub(crate) fn reported_error(&self) -> Option<Reported> {
-        self.diagnostics.has_errors().then_some(Reported)
-    }
-
     /// Everything reported so far, and the builder.
     pub(crate) fn finish(self) -> (Builder, Diagnostics) {
         (self.b, self.diagnostics)
+    }
+
+    /// Whether an error has been reported.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.diagnostics.has_errors()
     }
 
     /// The nodes of the file at hand.
@@ -112,8 +115,9 @@ impl<'m> Elab<'m> {
         if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
             return Reported;
         }
-        let (shown, here) = (self.calls.iter().rev().take(SHOWN_CALLS), diagnostic.primary.span);
-        for frame in shown.filter(|frame| frame.span != here) {
+        // The outermost call is that of the function being made, which nobody wrote.
+        let (calls, here) = (self.calls.iter().skip(1).rev(), diagnostic.primary.span);
+        for frame in calls.take(SHOWN_CALLS).filter(|frame| frame.span != here) {
             let place = format!("in this call of `{}`", frame.name);
             diagnostic = diagnostic.also(frame.span, place);
         }
