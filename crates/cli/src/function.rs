@@ -33,8 +33,13 @@ impl<'m> Function<'m> {
         let info = choose(modules, args.function.as_deref())?;
         let interface =
             modules.interface(info.name).map_err(|messages| terminal.program_failure(&messages))?;
-        let mut function =
-            Function { modules, name: info.name, interface, sizes: Vec::new(), statics: Vec::new() };
+        let mut function = Function {
+            modules,
+            name: info.name,
+            interface,
+            sizes: Vec::new(),
+            statics: Vec::new(),
+        };
         for (name, value) in &args.sizes {
             function.give(name, *value)?;
         }
