@@ -8,11 +8,14 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
+mod arrays;
+mod branch;
 mod call;
 mod env;
 mod expr;
 mod index;
 pub(crate) mod library;
+mod names;
 mod ops;
 mod pattern;
 mod suggest;
@@ -93,6 +96,11 @@ impl<'m> Elab<'m> {
     /// Everything reported so far, and the builder.
     pub(crate) fn finish(self) -> (Builder, Diagnostics) {
         (self.b, self.diagnostics)
+    }
+
+    /// Whether an error has been reported.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.diagnostics.has_errors()
     }
 
     /// The nodes of the file at hand.
