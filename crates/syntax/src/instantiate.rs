@@ -9,7 +9,7 @@ use crate::elab::tree::TypeTree;
 use crate::elab::types::{Signature, Spec};
 use crate::elab::unify::SizeFact;
 use crate::elab::value::{Known, Value};
-use crate::elab::{Elab, R, Reported};
+use crate::elab::{Elab, R};
 use crate::load::{DefId, Failure, Modules, load_text};
 
 /// What an argument will be.

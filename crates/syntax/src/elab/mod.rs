@@ -98,11 +98,6 @@ impl<'m> Elab<'m> {
         (self.b, self.diagnostics)
     }
 
-    /// Whether an error has been reported.
-    pub(crate) fn has_errors(&self) -> bool {
-        self.diagnostics.has_errors()
-    }
-
     /// The nodes of the file at hand.
     fn ast(&self) -> &'m Ast {
         &self.modules.files[self.file].module.ast
