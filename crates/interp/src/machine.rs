@@ -85,7 +85,7 @@ impl<'a> Machine<'a> {
             match task {
                 Task::Demand(t) if self.values[t.index()].is_some() => {}
                 Task::Demand(t) => match self.program.node(t) {
-                    Node::Cond(condition, _, _) => {
+                    Node::Cond(condition, _, _) if !self.options.strict => {
                         tasks.extend([Task::Choose(t), Task::Demand(*condition)]);
                     }
                     node => {
