@@ -3,9 +3,10 @@
 use cotan_array::Array;
 use cotan_interp::Mode;
 use cotan_ir::Program;
+use cotan_testkit::fuzz_targets::reads_back;
 use cotan_testkit::{
     Config, Equality, InputKind, Oracle, Rng, check_transform, first_difference, for_each_case,
-    generate, inputs_for, run_program,
+    generate, inputs_for, run_program, shrink,
 };
 
 /// Every configuration in turn.
@@ -43,6 +44,18 @@ fn normalising_keeps_the_program_and_its_meaning() {
     });
     let config = Config::default();
     check_transform("meaning", &config, 500, &Oracle::bitwise(), |p| p.normalised());
+}
+
+#[test]
+fn printed_programs_read_back() {
+    for_each_case("read back", 1500, |rng| {
+        let program = any_program(rng)?;
+        let fails = |p: &Program| reads_back(p).is_err();
+        if !fails(&program) {
+            return Ok(());
+        }
+        reads_back(&shrink(&program, 2000, fails))
+    });
 }
 
 #[test]

@@ -223,3 +223,11 @@ fn arrays_without_elements_keep_their_shape() {
     assert_same(&got.outputs[2], &empty(&[3, 0]));
     assert_same(&got.outputs[3], &tabulate_ints(&[0, 3], |_| 0));
 }
+
+#[test]
+fn only_scale_has_a_strong_zero() {
+    let inputs = [floats(&[0.0, -0.0, 0.0, 2.0]), floats(&[INF, NAN, 3.0, INF])];
+    let got = run(&inputs, |b, xs| Ok(vec![b.op(Op::Mul, xs)?, b.op(Op::Scale, xs)?]));
+    assert_same(&got.outputs[0], &floats(&[NAN, NAN, 0.0, INF]));
+    assert_same(&got.outputs[1], &floats(&[0.0, 0.0, 0.0, INF]));
+}

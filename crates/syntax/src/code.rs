@@ -137,6 +137,108 @@ definition without parameters: `def half() = 0.5`.
 "Something that should be impossible has happened. Nothing is wrong with the program; please report
 it together with the message.
 ";
+    UnknownName = Error 101, "A name that means nothing here.",
+"Names are parameters, sizes, `let`s, definitions of this file and of files imported without `as`,
+and builtin functions. The message suggests the nearest one. A definition of a file imported with
+`as lib` is written `lib.name`.
+";
+    DuplicateDefinition = Error 102, "Two definitions with one name.",
+"A file may define a name once, and may not import a second definition of it. Give the import a name
+of its own, `import \"lib/linear.ct\" as lin`, and write `lin.dot`.
+";
+    ShadowsBuiltin = Error 103, "A definition with the name of a builtin function.",
+"Programs print with the names of builtin functions, so a `def` may not take one. Parameters and
+`let`s may.
+";
+    CannotImport = Error 104, "A file that cannot be read.",
+"The path of an import is relative to the file that the import stands in.
+";
+    ImportCycle = Error 105, "Files that import each other.",
+"Imports must not lead back to where they started. Move what both files need into a third one.
+";
+    DuplicateName = Error 106, "One name twice in a list of parameters, a pattern or a record.",
+"Each name may be bound once in a list: `(x, x) => …` does not say which `x` is meant. Write `_` for a
+component that is not needed.
+";
+    RecursiveType = Error 107, "A type that contains itself.",
+"A type alias is an abbreviation. It cannot contain itself, directly or by way of others.
+";
+    TypeMismatch = Error 201, "A value of another type than the one that is needed.",
+"The message shows the type that is needed, the one that was found, and both places. Conversions
+between element types are written out: `f64(x)`, `i64(x)`.
+";
+    MixedTypes = Error 202, "An operation on different element types.",
+"Operands must have the same element type. Only literals without a suffix adapt: `2 * x` works for
+every numeric `x`, and `0.5 * x` for `f64` and `f32`. Convert others: `f64(i) * x`.
+";
+    ShapeMismatch = Error 203, "Arrays whose shapes do not fit together.",
+"Elementwise operations fit shapes from the last axis back: sizes must be equal, or one of them 1 or
+missing. So `[3]` fits `[2, 3]` and `[2, 1]` fits `[1, 3]`, but `[2]` does not fit `[2, 3]`.
+";
+    SizeConflict = Error 204, "A size with two different values.",
+"A size name stands for one number in a call. In `def dot(a: [n]f64, b: [n]f64)` both arguments must
+have the same length; the message shows which argument gave which value.
+";
+    SizeUnknown = Error 205, "A size whose value does not follow from anything.",
+"Size parameters are found from the shapes of the arguments. One that occurs only in the result or in
+an expression like `[2 * n]f64` must be given: `f[3](x)`.
+";
+    NotStatic = Error 206, "A number that must be known when the program is made.",
+"Sizes, axes, shapes and bounds of slices are fixed before a program runs: literals, size names,
+`len(a)`, `shape(a, k)`, and arithmetic on these. Data can be used as an index, but not as a size.
+";
+    WrongArguments = Error 207, "Arguments that do not match the parameters.",
+"There are too many, too few, or one whose name is not that of a parameter. The message shows the
+signature.
+";
+    NotAFunction = Error 208, "A call of something that is not a function, or the other way round.",
+"Elements of arrays are read with brackets, `a[i]`; parentheses call functions.
+";
+    NotAnArray = Error 209, "A tuple, record or function where an array is needed.",
+"Operators and most builtins work on arrays. Take a component of a tuple, `t.0`, or a field of a
+record, `r.w`.
+";
+    BadIndex = Error 210, "An index or slice that does not fit the array.",
+"There may be at most as many indices as axes. An index is a scalar `i64`; a slice `lo:hi:step` has
+static bounds within the axis and a positive step. Use `take(a, ix)` for many positions at once and
+`reverse(a)` to go backwards.
+";
+    NoSuchField = Error 211, "A field or component that is not there.",
+"Records have named fields, `r.w`; tuples have components from 0, `t.0`; arrays have elements, `a[0]`.
+";
+    BadOperand = Error 212, "An operation on an element type that it does not take.",
+"For example, `/` and `sin` need floats, and `and` needs bool or integers. Integers are divided by `//`.
+";
+    BadPattern = Error 213, "A pattern that does not fit the value.",
+"`let (x, y) = e` needs a tuple of two. Elements of arrays and fields of records are not taken apart by
+patterns.
+";
+    BadSize = Error 214, "A size or axis that cannot be.",
+"Sizes are not negative; axes lie between `-rank` and `rank - 1`, and are named once.
+";
+    BadArrayLiteral = Error 215, "An array literal without elements.",
+"`[]` says nothing about its type. Write `empty([0], f64)`.
+";
+    RecursionTooDeep = Error 216, "Calls that nest without end.",
+"Functions are inlined, so recursion must end while the program is made: by an `if` whose condition is
+static.
+
+    def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
+
+works for `power(y, 3)`. Use `fold` for loops that depend on data.
+";
+    LimitExceeded = Error 217, "A program that is too large.",
+"There are limits on the number of nodes of a program, on the elements and bytes of an array, on the
+nesting of loops and of structures, and on time.
+";
+    CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
+"The function does not exist, takes a function as an argument, or gives one. Define another function
+that calls it.
+";
+    IndexOutOfRange = Warning 301, "A constant index outside its axis.",
+"A read outside an array gives 0 (`false`). That is well defined, but a constant index that always
+does so is hardly what was meant. Indices count from 0 and do not count from the end.
+";
 }
 
 impl Code {

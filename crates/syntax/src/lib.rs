@@ -25,16 +25,27 @@
 #![deny(missing_docs)]
 
 pub mod ast;
+mod check;
 mod code;
 pub mod diagnostic;
+mod elab;
 mod equal;
 pub mod fmt;
+mod instantiate;
+mod interface;
 pub mod lex;
+mod load;
 pub mod parse;
 mod precedence;
 pub mod render;
 
+pub use check::check;
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use elab::library::{Builtin, Group, builtins};
+pub use elab::tree::TypeTree;
 pub use fmt::format;
+pub use instantiate::{ArgSpec, Instance, instantiate, parse_program};
+pub use interface::{Interface, Leaf, Parameter};
+pub use load::{Failure, FileLoader, FunctionInfo, Loader, MemoryLoader, Modules, load, load_text};
 pub use parse::{Parsed, parse};

@@ -2,6 +2,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
+pub mod evaluate;
+
 use cotan_array::Dtype;
 use cotan_ir::FileId;
 use cotan_syntax::ast::{

@@ -1,0 +1,133 @@
+//! Is every definition of a program all right, whoever may call it?
+//!
+//! A definition with size parameters is tried at a few samples of sizes, and is at fault only if it
+//! fails at all of them. One that needs static arguments is tried at static samples. One that takes
+//! functions is checked where it is called.
+
+use cotan_array::Dtype;
+use cotan_ir::Limits;
+use cotan_ir::scalar::Scalar;
+
+use crate::ast::Item;
+use crate::diagnostic::{Code, Diagnostics};
+use crate::elab::Elab;
+use crate::elab::types::{Signature, Spec};
+use crate::instantiate::{ArgSpec, Request};
+use crate::load::{DefId, Modules};
+
+/// How sizes are chosen for a trial: the size of the parameter at each place.
+const SAMPLES: [fn(usize) -> usize; 5] = [
+    |k| [3, 4, 5, 7, 11, 13].get(k).copied().unwrap_or(k + 10),
+    |k| 2 * (k + 1),
+    |_| 4,
+    |k| 1 << (k % 8 + 1),
+    |_| 1,
+];
+
+/// The values tried for a parameter that must be static.
+const STATIC: [i64; 3] = [2, 1, 0];
+
+/// Checks every definition of every file, and returns what is wrong or looks wrong.
+pub fn check(modules: &Modules, limits: &Limits) -> Diagnostics {
+    let mut all = Diagnostics::new();
+    for (file, content) in modules.files.iter().enumerate() {
+        for (item, declaration) in content.module.items.iter().enumerate() {
+            let id = DefId { file, item };
+            match declaration {
+                Item::Def(_) => all.append(check_def(modules, id, limits)),
+                Item::Type(def) if def.sizes.is_empty() => {
+                    let mut elab = Elab::new(modules, *limits);
+                    let _reported = elab.spec(file, def.ty);
+                    all.append(elab.finish().1);
+                }
+                // The type behind an alias with sizes is checked where it is used.
+                Item::Type(_) | Item::Import(_) => {}
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+fn check_def(modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
+    let mut elab = Elab::new(modules, *limits);
+    let Ok(signature) = elab.signature(id) else { return elab.finish().1 };
+    if signature.params.iter().any(|(_, spec)| spec.has_function()) {
+        return Diagnostics::new();
+    }
+    let samples = if signature.sizes.is_empty() { &SAMPLES[..1] } else { &SAMPLES };
+    let mut first: Option<Diagnostics> = None;
+    for sample in samples {
+        let found = trial(modules, id, &signature, &[], *sample, limits);
+        if !found.has_errors() {
+            return found;
+        }
+        first.get_or_insert(found);
+    }
+    let first = first.unwrap_or_default();
+    if !signature.params.iter().any(|(_, spec)| static_type(spec).is_some()) {
+        return first;
+    }
+    for value in STATIC {
+        let args: Vec<ArgSpec> = signature
+            .params
+            .iter()
+            .map(|(_, spec)| match static_type(spec) {
+                Some(Dtype::Bool) => ArgSpec::Static(Scalar::Bool(value != 0)),
+                Some(_) => ArgSpec::Static(Scalar::I64(value)),
+                None => ArgSpec::Declared,
+            })
+            .collect();
+        for sample in samples {
+            let found = trial(modules, id, &signature, &args, *sample, limits);
+            if !found.has_errors() {
+                return found;
+            }
+        }
+    }
+    // Which static values it is meant for is not ours to guess: then it is checked where it is called.
+    let needs_static = first
+        .iter()
+        .any(|d| matches!(d.code, Code::NotStatic | Code::SizeUnknown | Code::RecursionTooDeep));
+    if needs_static { Diagnostics::new() } else { first }
+}
+
+/// The element type of a parameter that may have to be static.
+fn static_type(spec: &Spec) -> Option<Dtype> {
+    match spec {
+        Spec::Array { sizes, dtype: dtype @ (Dtype::I64 | Dtype::Bool), .. }
+            if sizes.is_empty() =>
+        {
+            Some(*dtype)
+        }
+        Spec::Array { .. } | Spec::Tuple(..) | Spec::Record(..) | Spec::Function { .. } => None,
+    }
+}
+
+/// What is found when a definition is made at sample sizes; errors say which.
+fn trial(
+    modules: &Modules,
+    id: DefId,
+    signature: &Signature,
+    args: &[ArgSpec],
+    sample: fn(usize) -> usize,
+    limits: &Limits,
+) -> Diagnostics {
+    let sizes: Vec<(&str, usize)> =
+        signature.sizes.iter().enumerate().map(|(k, size)| (&*size.name, sample(k))).collect();
+    let name = modules.def(id).map_or("", |def| &def.name.name);
+    let mut elab = Elab::new(modules, *limits);
+    let _reported = Request { function: name, args, sizes: &sizes }.make(&mut elab, id);
+    let found = elab.finish().1;
+    if sizes.is_empty() {
+        return found;
+    }
+    let shown: Vec<String> = sizes.iter().map(|(name, k)| format!("{name} = {k}")).collect();
+    let mut noted = Diagnostics::new();
+    for diagnostic in &found {
+        noted.push(
+            diagnostic.clone().note(format!("`{name}` was checked with {}", shown.join(", "))),
+        );
+    }
+    noted
+}

@@ -1,0 +1,357 @@
+//! From syntax trees to programs.
+//!
+//! Elaboration runs a function at the level of types: every expression becomes a [`value::Value`],
+//! which is a number known now, a term of the program being made, a tuple or record of values, or a
+//! function. Calls are inlined, so functions, tuples and size parameters leave no trace in the
+//! program.
+//!
+//! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
+//! is said; so one run finds many independent errors.
+
+mod call;
+mod env;
+mod expr;
+mod index;
+pub(crate) mod library;
+mod ops;
+mod pattern;
+mod suggest;
+pub(crate) mod tree;
+pub(crate) mod types;
+pub(crate) mod unify;
+pub(crate) mod value;
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::Scalar;
+use cotan_ir::{Builder, CancelToken, ErrorKind, Limits, Param, RegionId, Span, TermId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ast::{Ast, ExprId, Ident, Name};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::load::{DefId, Modules};
+use env::Env;
+use types::Signature;
+use value::{Known, TooLarge, Value};
+
+/// Proof that an error has been reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reported;
+
+/// What an elaboration gives when it may fail; the error has then been reported.
+pub(crate) type R<T> = Result<T, Reported>;
+
+/// How deep calls may nest.
+const MAX_CALLS: usize = 1000;
+/// How many of the calls around an error a message shows.
+const SHOWN_CALLS: usize = 3;
+/// The stack that must be left before an expression is entered, and what is added when it is not.
+const RED_ZONE: usize = 256 << 10;
+const MORE_STACK: usize = 2 << 20;
+
+/// A call that is being inlined.
+#[derive(Clone, Debug)]
+struct Frame {
+    name: Name,
+    span: Span,
+}
+
+/// The state of one elaboration.
+pub(crate) struct Elab<'m> {
+    pub(crate) modules: &'m Modules,
+    pub(crate) b: Builder,
+    env: Env,
+    /// The file of the expression at hand.
+    file: usize,
+    calls: Vec<Frame>,
+    signatures: FxHashMap<DefId, Option<Rc<Signature>>>,
+    diagnostics: Diagnostics,
+    reported: FxHashSet<(Code, Span)>,
+    steps: usize,
+    /// A limit was exceeded: everything is an error from here on.
+    stopped: bool,
+}
+
+impl<'m> Elab<'m> {
+    pub(crate) fn new(modules: &'m Modules, limits: Limits) -> Elab<'m> {
+        Elab {
+            modules,
+            b: Builder::with_limits(limits, CancelToken::new()),
+            env: Env::default(),
+            file: 0,
+            calls: Vec::new(),
+            signatures: FxHashMap::default(),
+            diagnostics: Diagnostics::new(),
+            reported: FxHashSet::default(),
+            steps: 0,
+            stopped: false,
+        }
+    }
+
+    /// Proof of an error among what was reported so far: a value may be wrong for that reason.
+    pub(crate) fn reported_error(&self) -> Option<Reported> {
+        self.diagnostics.has_errors().then_some(Reported)
+    }
+
+    /// Everything reported so far, and the builder.
+    pub(crate) fn finish(self) -> (Builder, Diagnostics) {
+        (self.b, self.diagnostics)
+    }
+
+    /// The nodes of the file at hand.
+    fn ast(&self) -> &'m Ast {
+        &self.modules.files[self.file].module.ast
+    }
+
+    // ---- messages -----------------------------------------------------------------------------
+
+    /// Reports a message, once per place, with the calls that led there.
+    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) -> Reported {
+        if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
+            return Reported;
+        }
+        // The outermost call is that of the function being made, which nobody wrote.
+        let (calls, here) = (self.calls.iter().skip(1).rev(), diagnostic.primary.span);
+        for frame in calls.take(SHOWN_CALLS).filter(|frame| frame.span != here) {
+            let place = format!("in this call of `{}`", frame.name);
+            diagnostic = diagnostic.also(frame.span, place);
+        }
+        self.diagnostics.push(diagnostic);
+        Reported
+    }
+
+    /// Reports a fault of ours.
+    pub(crate) fn internal(&mut self, message: &str) -> Reported {
+        let message = format!("internal error: {message}");
+        let hint = "this is a fault of cotan, not of the program: please report it";
+        self.report(Diagnostic::new(Code::Internal, Span::NONE, message).hint(hint))
+    }
+
+    /// A result of the builder, its error reported at a place.
+    pub(crate) fn lift<T>(&mut self, result: cotan_ir::Result<T>, span: Span) -> R<T> {
+        result.map_err(|error| {
+            let code = match error.kind() {
+                ErrorKind::Type => Code::TypeMismatch,
+                ErrorKind::Limit | ErrorKind::Cancelled | ErrorKind::Deadline => {
+                    Code::LimitExceeded
+                }
+                _ => Code::Internal,
+            };
+            let mut diagnostic =
+                Diagnostic::new(code, span, format!("`{}`: {}", error.op(), error.message()));
+            if let Some(hint) = error.hint() {
+                diagnostic = diagnostic.hint(hint);
+            }
+            let reported = self.report(diagnostic);
+            if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Deadline)
+                || self.b.len() >= self.b.limits().max_nodes
+            {
+                self.stopped = true;
+            }
+            reported
+        })
+    }
+
+    /// A structure, or a message that it is too large.
+    pub(crate) fn bounded<T>(&mut self, result: Result<T, TooLarge>, span: Span) -> R<T> {
+        result.map_err(|TooLarge| {
+            let message = "this structure is nested too deeply or has too many parts";
+            let hint = "use an array instead of nested tuples, records or functions";
+            self.report(Diagnostic::new(Code::LimitExceeded, span, message).hint(hint))
+        })
+    }
+
+    fn unknown_import(&mut self, alias: &Ident) -> Reported {
+        let message = format!("there is no import called `{}`", alias.name);
+        let hint = format!("write `import \"…\" as {}` at the top of the file", alias.name);
+        self.report(Diagnostic::new(Code::UnknownName, alias.span, message).hint(hint))
+    }
+
+    fn unknown_type(&mut self, file: usize, name: &Ident) -> Reported {
+        let modules = self.modules;
+        let known = modules.files.get(file).into_iter().flat_map(|f| f.types.keys());
+        let scalars = Dtype::ALL.map(Dtype::name);
+        let nearest = suggest::nearest(&name.name, known.map(|n| &**n).chain(scalars));
+        let message = format!("unknown type `{}`", name.name);
+        let diagnostic = Diagnostic::new(Code::UnknownName, name.span, message);
+        let hint = match nearest {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "the element types are f64, f32, i64 and bool; define others: `type {} = …`",
+                name.name
+            ),
+        };
+        self.report(diagnostic.hint(hint))
+    }
+
+    // ---- limits -------------------------------------------------------------------------------
+
+    /// Counts one step of work, so that a program that grows without end is stopped.
+    fn step(&mut self, span: Span) -> R<()> {
+        if self.stopped {
+            return Err(Reported);
+        }
+        self.steps += 1;
+        let limits = self.b.limits();
+        let message = if self.steps > limits.max_nodes {
+            format!("making this program takes more than {} steps", limits.max_nodes)
+        } else if self.steps.is_multiple_of(1024)
+            && limits.deadline.is_some_and(|end| Instant::now() >= end)
+        {
+            "out of time".to_owned()
+        } else {
+            return Ok(());
+        };
+        let hint =
+            "recursion must end by an `if` on a static value; use `build` or `fold` for long loops";
+        let reported = self.report(Diagnostic::new(Code::LimitExceeded, span, message).hint(hint));
+        self.stopped = true;
+        Err(reported)
+    }
+
+    // ---- terms and values ---------------------------------------------------------------------
+
+    /// A literal scalar.
+    pub(crate) fn constant(&mut self, known: Known, span: Span) -> R<TermId> {
+        let term = match known.value {
+            Scalar::F64(x) => self.b.scalar(x),
+            Scalar::F32(x) => self.b.scalar(x),
+            Scalar::I64(x) => self.b.scalar(x),
+            Scalar::Bool(x) => self.b.scalar(x),
+            Scalar::Fp(_) => return Err(self.internal("an element of the test field as a literal")),
+        };
+        self.lift(term, span)
+    }
+
+    /// The array that a value is.
+    pub(crate) fn term(&mut self, value: &Value, span: Span) -> R<TermId> {
+        match value {
+            Value::Term(t) => Ok(*t),
+            Value::Known(known) => self.constant(*known, span),
+            Value::Error => Err(Reported),
+            Value::Tuple(_) | Value::Record(_) => {
+                let message =
+                    format!("an array is needed here, not the structure {}", self.describe(value));
+                let hint = "take a component: `t.0`, `r.field`";
+                Err(self.report(Diagnostic::new(Code::NotAnArray, span, message).hint(hint)))
+            }
+            Value::Function(_) => {
+                let message = "an array is needed here, not a function";
+                let hint = "call it: `f(x)`";
+                Err(self.report(Diagnostic::new(Code::NotAnArray, span, message).hint(hint)))
+            }
+        }
+    }
+
+    /// The arrays of a structure, in order.
+    pub(crate) fn leaves(&mut self, value: &Value, span: Span) -> R<Vec<TermId>> {
+        let mut leaves = Vec::new();
+        self.map_leaves(value, span, &mut |_, t| {
+            leaves.push(t);
+            Ok(t)
+        })?;
+        Ok(leaves)
+    }
+
+    /// The structure with every array replaced.
+    pub(crate) fn map_leaves(
+        &mut self,
+        value: &Value,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, TermId) -> R<TermId>,
+    ) -> R<Value> {
+        match value {
+            Value::Tuple(tuple) => {
+                let items: R<Vec<Value>> =
+                    tuple.items.iter().map(|item| self.map_leaves(item, span, f)).collect();
+                let made = Value::tuple(items?);
+                self.bounded(made, span)
+            }
+            Value::Record(record) => {
+                let mut fields = Vec::new();
+                for (name, field) in &record.items {
+                    fields.push((name.clone(), self.map_leaves(field, span, f)?));
+                }
+                let made = Value::record(fields);
+                self.bounded(made, span)
+            }
+            Value::Known(_) | Value::Term(_) | Value::Function(_) | Value::Error => {
+                let t = self.term(value, span)?;
+                Ok(Value::Term(f(self, t)?))
+            }
+        }
+    }
+
+    /// A value's type in words.
+    pub(crate) fn describe(&self, value: &Value) -> String {
+        match value {
+            Value::Known(known) => known.dtype().to_string(),
+            Value::Term(t) => self.b.ty(*t).to_string(),
+            Value::Tuple(tuple) => {
+                let items: Vec<String> =
+                    tuple.items.iter().map(|item| self.describe(item)).collect();
+                match items.as_slice() {
+                    [one] => format!("({one},)"),
+                    more => format!("({})", more.join(", ")),
+                }
+            }
+            Value::Record(record) => {
+                let fields: Vec<String> = record
+                    .items
+                    .iter()
+                    .map(|(name, field)| format!("{name}: {}", self.describe(field)))
+                    .collect();
+                format!("{{{}}}", fields.join(", "))
+            }
+            Value::Function(_) => "a function".to_owned(),
+            Value::Error => "an error".to_owned(),
+        }
+    }
+
+    // ---- regions ------------------------------------------------------------------------------
+
+    /// A region whose results `body` makes from its parameters.
+    pub(crate) fn region(
+        &mut self,
+        params: &[Param],
+        span: Span,
+        body: impl FnOnce(&mut Self, &[TermId]) -> R<Vec<TermId>>,
+    ) -> R<RegionId> {
+        let opened = self.b.open(params);
+        let vars = self.lift(opened, span)?;
+        match body(self, &vars) {
+            Ok(results) => {
+                let closed = self.b.close(&results);
+                self.lift(closed, span)
+            }
+            Err(reported) => {
+                self.b.abandon();
+                Err(reported)
+            }
+        }
+    }
+
+    // ---- expressions --------------------------------------------------------------------------
+
+    /// The value of an expression; [`Value::Error`] after a message.
+    pub(crate) fn elab(&mut self, expr: ExprId) -> Value {
+        self.try_elab(expr).unwrap_or(Value::Error)
+    }
+
+    /// The value of an expression.
+    pub(crate) fn try_elab(&mut self, expr: ExprId) -> R<Value> {
+        let span = self.ast()[expr].span;
+        self.step(span)?;
+        let outer = self.b.set_span(span);
+        let value = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.expression(expr, span));
+        self.b.set_span(outer);
+        value
+    }
+
+    /// The place of an expression.
+    pub(crate) fn span_of(&self, expr: ExprId) -> Span {
+        self.ast()[expr].span
+    }
+}
