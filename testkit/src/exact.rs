@@ -117,6 +117,18 @@ impl Bounds<'_> {
                 self.results.insert(t, states.into_iter().chain(outputs).collect());
                 0.0
             }
+            Node::Custom(c) => {
+                let region = program.region(c.region);
+                for (n, &param) in region.params().iter().enumerate() {
+                    // What only the rule is given does not matter: it is not run.
+                    self.magnitudes[param.index()] = c.args.get(n).map_or(0.0, |&u| self.of(u));
+                }
+                self.scope(self.scopes.region(c.region).order())?;
+                let results = region.results().iter().take(c.outputs);
+                let results = results.map(|&u| self.of(u)).collect();
+                self.results.insert(t, results);
+                0.0
+            }
             Node::Result(u, n) => {
                 self.results.get(u).and_then(|r| r.get(*n as usize)).copied().unwrap_or(f64::NAN)
             }

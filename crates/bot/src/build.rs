@@ -123,9 +123,10 @@ impl Bot<'_> {
             batch.results.insert(t, results.collect::<Result<_>>()?);
             return Ok(Image::One(same));
         }
-        if let Node::MapAccum(m) = &node {
-            let v = self.vectorise_map_accum(batch, t, m)?;
-            return Ok(Image::One(v));
+        match &node {
+            Node::MapAccum(m) => return self.vectorise_map_accum(batch, t, m).map(Image::One),
+            Node::Custom(c) => return self.vectorise_custom(batch, t, c).map(Image::One),
+            _ => {}
         }
         let expected = self.batched(batch.k, self.b.ty(t))?;
         self.build_rule(batch, t, &node, expected).map(Image::Many)
@@ -348,8 +349,8 @@ impl Bot<'_> {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }
             Node::Build1(_) => Err(Error::internal("a build inside a build is left")),
-            Node::MapAccum(_) | Node::Result(..) => {
-                Err(Error::internal("map_accum has a rule of its own"))
+            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+                Err(Error::internal("formers with several results have rules of their own"))
             }
         }
     }

@@ -54,6 +54,6 @@ fn is_normal(program: &Program, counts: &[u32], t: TermId) -> bool {
         Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::ArgExtreme(..) => bound,
         Node::Index(..) | Node::Gather(..) | Node::Replicate(..) | Node::Transpose(..) => false,
         Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) => false,
-        Node::MapAccum(_) => false,
+        Node::MapAccum(_) | Node::Custom(_) => false,
     }
 }

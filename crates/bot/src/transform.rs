@@ -179,6 +179,10 @@ impl Bot<'_> {
                 let region = self.region(m.step, false)?;
                 self.remake(node, Some(region))
             }
+            Node::Custom(c) => {
+                let region = self.region(c.region, false)?;
+                self.remake(node, Some(region))
+            }
         }
     }
 
