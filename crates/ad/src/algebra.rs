@@ -62,11 +62,7 @@ pub trait Algebra {
     /// `sumOuter t`
     fn sum_outer(&mut self, t: &Self::T) -> Result<Self::T>;
     /// `\is -> ix`, with values for what it captures.
-    fn index_function(
-        &mut self,
-        f: Lambda<'_>,
-        captures: &[(TermId, Self::T)],
-    ) -> Result<Self::F>;
+    fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, Self::T)]) -> Result<Self::F>;
     /// The number of components of an index function's index.
     fn index_rank(&self, f: &Self::F) -> usize;
     /// `gather sh t (\is -> ix)`
@@ -136,8 +132,13 @@ pub fn interpret<A: Algebra>(
     algebra: &mut A,
 ) -> Result<Vec<A::T>> {
     let scopes = Scopes::new(program);
-    let mut interpreter =
-        Interpreter { program, scopes: &scopes, images: vec![None; program.len()], inputs, algebra };
+    let mut interpreter = Interpreter {
+        program,
+        scopes: &scopes,
+        images: vec![None; program.len()],
+        inputs,
+        algebra,
+    };
     for &t in scopes.top().order() {
         let image = interpreter.node(t)?;
         interpreter.images[t.index()] = Some(image);

@@ -8,9 +8,7 @@ use std::rc::Rc;
 use cotan_array::Array;
 use cotan_interp::{Interp, Mode, Value};
 use cotan_ir::scalar::Op;
-use cotan_ir::{
-    Builder, Copier, Error, ErrorKind, Extreme, Output, Result, TermId, Type,
-};
+use cotan_ir::{Builder, Copier, Error, ErrorKind, Extreme, Output, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop, interpret};
 
@@ -66,8 +64,7 @@ impl Eager {
         f: &Table,
         body: impl FnOnce(&mut Builder, TermId, cotan_ir::RegionId) -> Result<TermId>,
     ) -> Result<Rc<Value>> {
-        let values: Vec<Rc<Value>> =
-            std::iter::once(t).chain(&f.components).cloned().collect();
+        let values: Vec<Rc<Value>> = std::iter::once(t).chain(&f.components).cloned().collect();
         self.one(&values, |b, ts| {
             let region = b.index_function(&f.sizes, |b, is| {
                 ts[1..].iter().map(|&table| b.index(table, is)).collect()
@@ -106,11 +103,7 @@ impl Algebra for Eager {
         self.one(&[t.clone()], |b, ts| b.sum_outer(ts[0]))
     }
 
-    fn index_function(
-        &mut self,
-        f: Lambda<'_>,
-        captures: &[(TermId, Rc<Value>)],
-    ) -> Result<Table> {
+    fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, Rc<Value>)]) -> Result<Table> {
         let sizes = f.program.index_sizes(f.region).to_vec();
         let values: Vec<Rc<Value>> = captures.iter().map(|(_, v)| v.clone()).collect();
         let region = f.program.region(f.region);
@@ -160,12 +153,7 @@ impl Algebra for Eager {
         self.one(&[], |b, _| b.iota(k))
     }
 
-    fn one_hot(
-        &mut self,
-        outer: &[usize],
-        v: &Rc<Value>,
-        ix: &[Rc<Value>],
-    ) -> Result<Rc<Value>> {
+    fn one_hot(&mut self, outer: &[usize], v: &Rc<Value>, ix: &[Rc<Value>]) -> Result<Rc<Value>> {
         let values: Vec<Rc<Value>> = std::iter::once(v).chain(ix).cloned().collect();
         self.one(&values, |b, ts| b.one_hot(outer, ts[0], &ts[1..]))
     }

@@ -29,7 +29,9 @@ mod transpose;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
-pub use derive::{jvp, value_and_grad, vjp};
+pub use derive::{
+    Linearized, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,
+};
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};
 pub use forward::forward_pass;

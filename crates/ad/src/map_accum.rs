@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use cotan_ir::{Builder, Output, Result, TermId, Type};
+use cotan_ir::{Output, Result, TermId, Type};
 
 use crate::activity::active_in_loop;
 use crate::algebra::{Algebra, Loop, element, interpret};
@@ -23,9 +23,8 @@ use crate::transpose::reverse_pass;
 impl<A: Algebra> Dual<'_, A> {
     /// `D[mapAccum]`: the primal with its states saved, and a Delta for the whole loop.
     pub(crate) fn dual_loop(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
-        let primal = |ts: &[DualArray<A>]| -> Vec<A::T> {
-            ts.iter().map(|t| t.primal.clone()).collect()
-        };
+        let primal =
+            |ts: &[DualArray<A>]| -> Vec<A::T> { ts.iter().map(|t| t.primal.clone()).collect() };
         let arguments = || m.init.iter().chain(&m.inputs).chain(&m.captures);
         let deltas: Vec<Option<DeltaId>> = arguments().map(|t| t.delta).collect();
         let mut arrays = Loop {
@@ -61,8 +60,7 @@ impl<A: Algebra> Dual<'_, A> {
         let whole = self.deltas.push(delta, Type::scalar(cotan_array::Dtype::F64));
         let mut duals = Vec::with_capacity(results.len());
         for (n, (primal, ty)) in results.into_iter().zip(result_types).enumerate() {
-            let delta =
-                active_outputs[n].then(|| self.deltas.push(Delta::Result(whole, n), ty));
+            let delta = active_outputs[n].then(|| self.deltas.push(Delta::Result(whole, n), ty));
             duals.push(DualArray { primal, delta });
         }
         Ok(duals)
@@ -70,19 +68,16 @@ impl<A: Algebra> Dual<'_, A> {
 }
 
 /// A step program being written: its inputs are declared as they come.
+#[derive(Default)]
 struct Writer {
-    b: Builder,
+    staged: Staged,
     count: usize,
 }
 
 impl Writer {
-    fn new() -> Writer {
-        Writer { b: Builder::new(), count: 0 }
-    }
-
     fn input(&mut self, ty: &Type) -> Result<TermId> {
         self.count += 1;
-        self.b.input(format!("v{}", self.count), ty.clone())
+        self.staged.b.input(format!("v{}", self.count), ty.clone())
     }
 
     fn inputs<'t>(&mut self, types: impl IntoIterator<Item = &'t Type>) -> Result<Vec<TermId>> {
@@ -92,7 +87,7 @@ impl Writer {
     fn finish(self, outputs: Vec<TermId>, states: usize, inputs: usize) -> Result<Arc<Step>> {
         let outputs =
             outputs.into_iter().map(|term| Output { name: String::new(), term }).collect();
-        Ok(Arc::new(Step { program: self.b.finish(outputs)?, states, inputs }))
+        Ok(Arc::new(Step { program: self.staged.b.finish(outputs)?, states, inputs }))
     }
 }
 
@@ -179,15 +174,15 @@ fn transposed_step<A: Algebra>(
 ) -> Result<Arc<Step>> {
     let step = &m.step;
     let (states, inputs) = (step.states, step.inputs);
-    let mut w = Writer::new();
+    let mut w = Writer::default();
     let s_bar = w.inputs(active_states.iter().map(|&k| &types[k]))?;
     let c_bar = w.inputs(active_captures.iter().map(|&k| &types[k]))?;
     let mut given = w.inputs(&types[..states + inputs])?;
     let y_bar = w.inputs(seeded_types)?;
     given.extend(w.inputs(&types[states + inputs..])?);
 
-    let mut staged = Staged { b: &mut w.b };
-    let mut dual = Dual::new(&mut staged);
+    let staged = &mut w.staged;
+    let mut dual = Dual::new(staged);
     let duals: Vec<_> = given
         .iter()
         .enumerate()
@@ -202,17 +197,17 @@ fn transposed_step<A: Algebra>(
             seeds.push((d, c));
         }
     }
-    let gradient = reverse_pass(&deltas, &seeds, types.len(), &mut staged)?;
+    let gradient = reverse_pass(&deltas, &seeds, types.len(), staged)?;
     let mut outputs = Vec::new();
     for &k in active_states {
-        outputs.push(or_zero(&mut staged, gradient[k], &types[k])?);
+        outputs.push(or_zero(staged, gradient[k], &types[k])?);
     }
     for (&k, &before) in active_captures.iter().zip(&c_bar) {
         let sum = staged.plus(Some(before), gradient[k])?;
         outputs.extend(sum);
     }
     for &k in active_elements {
-        outputs.push(or_zero(&mut staged, gradient[k], &types[k])?);
+        outputs.push(or_zero(staged, gradient[k], &types[k])?);
     }
     let carried = active_states.len() + active_captures.len();
     let stepped = states + inputs + seeded.len();
@@ -237,25 +232,25 @@ pub(crate) fn forward_loop<A: Algebra>(
         (states..step.program.outputs().len()).filter(|&k| m.active_outputs[k]).collect();
 
     // (ds; s, x, dx; c, dc) -> (ds'; dy)
-    let mut w = Writer::new();
+    let mut w = Writer::default();
     let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
     let mut primals = w.inputs(&types[..states + inputs])?;
     let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
     primals.extend(w.inputs(&types[states + inputs..])?);
     let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
-    let mut arguments: Vec<TangentArray<Staged<'_>>> =
+    let mut arguments: Vec<TangentArray<Staged>> =
         primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
     let moved = active_states.iter().zip(&ds);
     let moved = moved.chain(elements.iter().zip(&dx)).chain(captures.iter().zip(&dc));
     for (&k, &t) in moved {
         arguments[k].tangent = Some(t);
     }
-    let mut staged = Staged { b: &mut w.b };
-    let results = interpret(&step.program, &arguments, &mut Tangent::new(&mut staged))?;
+    let staged = &mut w.staged;
+    let results = interpret(&step.program, &arguments, &mut Tangent::new(staged))?;
     let mut written = Vec::new();
     for &k in active_states.iter().chain(&outputs) {
         let ty = step.program.ty(step.program.outputs()[k].term).clone();
-        written.push(or_zero(&mut staged, results[k].tangent, &ty)?);
+        written.push(or_zero(staged, results[k].tangent, &ty)?);
     }
     let program = w.finish(written, active_states.len(), states + inputs + elements.len())?;
 
@@ -302,30 +297,30 @@ impl<A: Algebra> Tangent<'_, A> {
         let outputs: Vec<usize> = (states..results).filter(|&k| active_outputs[k]).collect();
 
         // (s, ds; x, dx; c, dc) -> (s', ds'; y, dy)
-        let mut w = Writer::new();
+        let mut w = Writer::default();
         let mut primals = w.inputs(&types[..states])?;
         let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
         primals.extend(w.inputs(&types[states..states + inputs])?);
         let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
         primals.extend(w.inputs(&types[states + inputs..])?);
         let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
-        let mut duals: Vec<TangentArray<Staged<'_>>> =
+        let mut duals: Vec<TangentArray<Staged>> =
             primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
         let moved = active_states.iter().zip(&ds);
         let moved = moved.chain(elements.iter().zip(&dx)).chain(captures.iter().zip(&dc));
         for (&k, &t) in moved {
             duals[k].tangent = Some(t);
         }
-        let mut staged = Staged { b: &mut w.b };
-        let made = interpret(&step.program, &duals, &mut Tangent::new(&mut staged))?;
+        let staged = &mut w.staged;
+        let made = interpret(&step.program, &duals, &mut Tangent::new(staged))?;
         let mut written: Vec<TermId> = made[..states].iter().map(|t| t.primal).collect();
         for &k in &active_states {
-            written.push(or_zero(&mut staged, made[k].tangent, &types[k])?);
+            written.push(or_zero(staged, made[k].tangent, &types[k])?);
         }
         written.extend(made[states..].iter().map(|t| t.primal));
         for &k in &outputs {
             let ty = step.program.ty(step.program.outputs()[k].term).clone();
-            written.push(or_zero(&mut staged, made[k].tangent, &ty)?);
+            written.push(or_zero(staged, made[k].tangent, &ty)?);
         }
         let carried = states + active_states.len();
         let program = w.finish(written, carried, inputs + elements.len())?;

@@ -10,12 +10,13 @@ use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
 const FINITE_DEPTH: usize = 8;
 
 /// Emits terms into a builder.
-pub struct Staged<'b> {
+#[derive(Clone, Debug, Default)]
+pub struct Staged {
     /// Where the terms go.
-    pub b: &'b mut Builder,
+    pub b: Builder,
 }
 
-impl Algebra for Staged<'_> {
+impl Algebra for Staged {
     type T = TermId;
     type F = RegionId;
 
@@ -43,16 +44,12 @@ impl Algebra for Staged<'_> {
         self.b.sum_outer(*t)
     }
 
-    fn index_function(
-        &mut self,
-        f: Lambda<'_>,
-        captures: &[(TermId, TermId)],
-    ) -> Result<RegionId> {
+    fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, TermId)]) -> Result<RegionId> {
         let mut copier = Copier::new(f.program, f.scopes);
         for &(t, image) in captures {
             copier.set(t, image);
         }
-        copier.region(self.b, f.region)
+        copier.region(&mut self.b, f.region)
     }
 
     fn index_rank(&self, f: &RegionId) -> usize {
@@ -128,7 +125,7 @@ impl Algebra for Staged<'_> {
     }
 }
 
-impl Staged<'_> {
+impl Staged {
     fn finite(&self, t: TermId, depth: usize) -> bool {
         if !self.b.dtype(t).is_float() {
             return true;
@@ -149,8 +146,7 @@ impl Staged<'_> {
                 }
                 Op::Min | Op::Max => args.iter().all(|&u| self.finite(u, depth)),
                 Op::Select => args[1..].iter().all(|&u| self.finite(u, depth)),
-                _ => matches!(op.row().rule, Rule::Cast(Dtype::F64))
-                    && self.finite(args[0], depth),
+                _ => matches!(op.row().rule, Rule::Cast(Dtype::F64)) && self.finite(args[0], depth),
             },
             Node::Cond(_, u, v) => self.finite(*u, depth) && self.finite(*v, depth),
             Node::Index(u, _) | Node::Gather(u, _) | Node::Replicate(_, u) => {
