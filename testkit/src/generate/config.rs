@@ -31,11 +31,17 @@ impl TypedOp {
         self.args.iter().any(|d| d.is_float())
     }
 
-    /// Whether the result depends smoothly on every float argument, within the row's domains.
+    /// Whether the result depends smoothly on every float argument, within the row's domains, and
+    /// the row's partial derivatives say how.
     pub fn is_smooth(&self) -> bool {
-        let kinked = matches!(self.op, Op::Abs | Op::Sign | Op::Min | Op::Max);
-        let steps = self.op.row().domains.contains(&Domain::BetweenSteps);
-        !self.takes_floats() || self.result.is_float() && !kinked && !steps
+        let row = self.op.row();
+        let kinked = matches!(self.op, Op::Abs | Op::Min | Op::Max);
+        let steps = row.domains.contains(&Domain::BetweenSteps);
+        let derivable = |(n, dtype): (usize, &Dtype)| {
+            !dtype.is_float() || row.partials.get(n).is_some_and(|&partial| partial != "0")
+        };
+        let derivable = self.args.iter().enumerate().all(derivable);
+        !self.takes_floats() || self.result.is_float() && derivable && !kinked && !steps
     }
 
     /// Whether the operation has a meaning in the field of the tests: an exact one, no stand-in.
@@ -57,7 +63,7 @@ impl TypedOp {
         }
         use Op::*;
         matches!(self.op, Add | Sub | Mul | Neg | Abs | Sign | Min | Max | Floor | Ceil)
-            || matches!(self.op, Round | Trunc | Select | ToF64 | ToF32)
+            || matches!(self.op, Round | Trunc | Select | Scale | StopGradient | ToF64 | ToF32)
     }
 }
 
