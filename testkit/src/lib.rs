@@ -6,12 +6,17 @@
 //!   what a pass makes of it;
 //! * [`shrink`]: smaller programs that fail in the same way;
 //! * [`rules`]: checking of rewrite rules one by one;
-//! * [`exact`]: which programs compute on floats without rounding.
+//! * [`exact`]: which programs compute on floats without rounding;
+//! * [`files`]: programs with what is expected of them in their comments;
+//! * [`fuzz_targets`]: what the fuzzer and a short test of it run; [`mutate`]: changed bytes.
 
 mod cases;
 pub mod exact;
+pub mod files;
+pub mod fuzz_targets;
 mod generate;
 mod inputs;
+mod mutate;
 mod oracle;
 mod rng;
 pub mod rules;
@@ -20,6 +25,7 @@ mod shrink;
 pub use cases::{fail, for_each_case, scaled};
 pub use generate::{Config, Data, Former, TypedOp, generate};
 pub use inputs::{InputKind, inputs_for, value_of};
+pub use mutate::mutate;
 pub use oracle::{
     Difference, Equality, Fault, Mismatch, Oracle, Trial, check_transform, first_difference,
     run_program, ulps_apart,

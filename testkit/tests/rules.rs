@@ -5,6 +5,7 @@
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Result, TermId};
+use cotan_testkit::fail;
 use cotan_testkit::rules::{Counterexample, Effort, Rule, Table, check_rule};
 
 /// `k ::: sh`
@@ -13,7 +14,7 @@ fn cons(k: usize, dims: &[usize]) -> Vec<usize> {
 }
 
 fn holds<T>(rule: Rule<T>) {
-    let report = check_rule(&rule, Effort::small()).unwrap_or_else(|e| panic!("{e}"));
+    let report = check_rule(&rule, Effort::small()).unwrap_or_else(|e| fail(&e.to_string()));
     assert!(report.exhaustive > 20 && report.random >= 500, "{report}");
     assert!(report.floats > 0, "{report}");
     println!("{report}");
@@ -21,7 +22,7 @@ fn holds<T>(rule: Rule<T>) {
 
 fn fails<T>(rule: Rule<T>) -> Counterexample {
     match check_rule(&rule, Effort::small()) {
-        Ok(report) => panic!("a wrong rule passes: {report}"),
+        Ok(report) => fail(&format!("a wrong rule passes: {report}")),
         Err(counterexample) => {
             println!("{counterexample}");
             *counterexample

@@ -7,13 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes a temporary file in the folder of `path` and gives it that name once it is complete and
-/// on the disk. On failure nothing is left behind, and what had the name before still has it.
-pub(crate) fn replace<E: From<io::Error>>(
+/// on the disk. On failure nothing is left behind, and what had the name before still has it. A file
+/// that is replaced passes its permissions on.
+pub fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
     let (temporary, file) = create_beside(path)?;
-    let result = write_all(file, write).and_then(|()| Ok(fs::rename(&temporary, path)?));
+    let keep_permissions = || match fs::metadata(path) {
+        Ok(old) => fs::set_permissions(&temporary, old.permissions()),
+        Err(_) => Ok(()),
+    };
+    let result = write_all(file, write)
+        .and_then(|()| Ok(keep_permissions()?))
+        .and_then(|()| Ok(fs::rename(&temporary, path)?));
     if result.is_err() {
         // The first error is the one to report; that of the clean-up would hide it.
         let _ = fs::remove_file(&temporary);

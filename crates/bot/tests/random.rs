@@ -1,22 +1,76 @@
 //! Random programs mean the same before and after, with each group of rules off in turn.
 
-use cotan_bot::{Options, bulk, normal_form};
-use cotan_ir::Program;
-use cotan_testkit::{Config, Oracle, check_transform};
+mod common;
 
-fn transformed(program: &Program, options: &Options) -> Result<Program, String> {
-    let (result, _) = bulk(program, options).map_err(|e| e.to_string())?;
-    result.check().map_err(|e| format!("{e}\n{result}"))?;
-    if options.push_index {
-        normal_form(&result).map_err(|e| format!("{e}\n{result}"))?;
-    }
-    Ok(result)
+use std::collections::BTreeMap;
+
+use common::transformed;
+use cotan_bot::{Options, RULES, bulk};
+use cotan_testkit::{Config, Former, Oracle, Rng, check_transform, generate, scaled};
+
+fn keeps_meaning(name: &str, config: &Config, count: usize, options: &Options) {
+    check_transform(name, config, count, &Oracle::exact(), |p| transformed(p, options));
 }
 
 #[test]
 fn meaning_is_kept() {
-    let options = Options::default();
-    check_transform("bulk", &Config::default(), 2000, &Oracle::exact(), |p| {
-        transformed(p, &options)
-    });
+    keeps_meaning("bulk", &Config::default(), 4000, &Options::default());
+    keeps_meaning("bulk, integers", &Config::integers(), 3000, &Options::default());
+    keeps_meaning("bulk, ring", &Config::ring(), 3000, &Options::default());
+}
+
+#[test]
+fn meaning_is_kept_in_large_programs() {
+    let config = Config { max_nesting: 6, max_rank: 5, ..Config::default().nodes(200) };
+    keeps_meaning("bulk, large", &config, 300, &Options::default());
+}
+
+#[test]
+fn meaning_is_kept_with_each_group_of_rules_off() {
+    let on = Options::default;
+    let switched: [(&str, Options); 6] = [
+        ("without pushing", Options { push_index: false, ..on() }),
+        ("without keeping invariants", Options { keep_invariants: false, ..on() }),
+        ("without affine forms", Options { normalise_affine: false, ..on() }),
+        ("without dropping guards", Options { drop_guards: false, ..on() }),
+        ("without inlining", Options { inline_indices: false, ..on() }),
+        (
+            "without anything",
+            Options {
+                push_index: false,
+                keep_invariants: false,
+                normalise_affine: false,
+                drop_guards: false,
+                inline_indices: false,
+                ..on()
+            },
+        ),
+    ];
+    for (name, options) in &switched {
+        keeps_meaning(name, &Config::default(), 1000, options);
+    }
+}
+
+#[test]
+fn every_rule_fires_in_random_programs() {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let configs = [
+        Config::default(),
+        Config::integers(),
+        Config::default().without(&[Former::Iota, Former::ArgSort]),
+    ];
+    for n in 0..scaled(6000) {
+        let rng = &mut Rng::new(7_000_000 + n as u64);
+        let program = generate(&configs[n % configs.len()], rng).expect("a program");
+        let (_, report) = bulk(&program, &Options::default()).expect("a result");
+        for (rule, n) in report.counts() {
+            *counts.entry(rule).or_default() += n;
+        }
+    }
+    let fired = |name: &str| counts.get(name).copied().unwrap_or(0);
+    for rule in RULES {
+        println!("{:24} {}", rule.name, fired(rule.name));
+    }
+    let seldom: Vec<_> = RULES.iter().map(|r| r.name).filter(|name| fired(name) < 100).collect();
+    assert!(seldom.is_empty(), "fire fewer than 100 times: {seldom:?}");
 }

@@ -1,3 +1,80 @@
-//! The cotan command.
+//! The `cotan` command: checks, runs, formats and explains `.ct` programs.
 
-fn main() {}
+mod args;
+mod check;
+mod examples;
+mod explain;
+mod failure;
+mod fmt;
+mod function;
+mod inputs;
+mod progress;
+mod reference;
+mod results;
+mod run;
+mod source;
+mod terminal;
+mod units;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, Command};
+use crate::failure::{Failure, Outcome};
+use crate::terminal::Terminal;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::new(cli.color);
+    ExitCode::from(report(&terminal, || execute(&cli.command, &terminal)))
+}
+
+fn execute(command: &Command, terminal: &Terminal) -> Outcome {
+    match command {
+        Command::Check(args) => check::check(args, terminal),
+        Command::Run(args) => run::run(args, terminal),
+        Command::Fmt(args) => fmt::fmt(args, terminal),
+        Command::Explain(args) => explain::explain(args, terminal),
+        Command::Error(args) => reference::error(args, terminal),
+        Command::Operations(args) => reference::operations(args, terminal),
+        Command::Builtins(args) => reference::builtins(args, terminal),
+        Command::Rules(args) => reference::rules(args, terminal),
+        Command::Examples(args) => examples::show(args, terminal),
+        Command::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "cotan", &mut script);
+            terminal.write(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+/// Does the work, says what went wrong, and gives the exit code. A panic is a fault of ours: the
+/// place is printed by the standard hook, and we add what to do about it.
+fn report(terminal: &Terminal, work: impl FnOnce() -> Outcome) -> u8 {
+    let failure = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::internal("cotan stopped at a broken invariant (see above)"),
+    };
+    terminal.complain(&failure.to_string());
+    failure.exit_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_internal_error() {
+        let quiet = Terminal::new(args::When::Never);
+        assert_eq!(report(&quiet, || panic!("on purpose: this test shows how it is reported")), 70);
+        assert_eq!(report(&quiet, || Ok(())), 0);
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -9,6 +9,7 @@ use cotan_ir::{Extreme, Literal, MapAccum, Node, RegionId, TermId, Type};
 
 use crate::error::Result;
 use crate::machine::{Machine, Slot};
+use crate::position::offset;
 use crate::report::Access;
 use crate::tensor::{Entry, Tensor};
 use crate::value::Value;
@@ -152,7 +153,7 @@ impl Machine<'_> {
             m.each_position(inner.dims(), |m, js| {
                 m.reads(1)?;
                 let x = t.at(is.iter().chain(js).copied());
-                let place = crate::position::offset(sum.dims(), ks.iter().chain(js).copied());
+                let place = offset(sum.dims(), ks.iter().chain(js).copied());
                 sum.entries[place] = m.add(sum.entries[place], x)?;
                 Ok(())
             })
@@ -280,8 +281,7 @@ impl Machine<'_> {
         })?;
         self.tabulate(ty, |_, is| {
             let (k, is) = (is[0], &is[1..]);
-            let (order, poisoned) =
-                &lanes[crate::position::offset(inner.dims(), is.iter().copied())];
+            let (order, poisoned) = &lanes[offset(inner.dims(), is.iter().copied())];
             Ok(position(order[k]).tainted_by(*poisoned))
         })
     }
@@ -414,4 +414,15 @@ fn nan_last(a: Scalar, b: Scalar) -> Ordering {
 /// The smallest `n` with `2^n >= k`.
 fn ceil_log2(k: u64) -> u64 {
     u64::from(u64::BITS - k.saturating_sub(1).leading_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_rounds_up() {
+        let got: Vec<u64> = [0, 1, 2, 3, 4, 5, 8, 9, u64::MAX].map(ceil_log2).to_vec();
+        assert_eq!(got, [0, 0, 1, 2, 2, 3, 3, 4, 64]);
+    }
 }

@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Node, Program, RegionId, Scopes, TermId, Type};
+use cotan_ir::{Node, Program, RegionId, Scopes, Span, TermId, Type};
 
 use crate::error::{Failure, InterpError, Result};
 use crate::options::Options;
 use crate::position::{advance, first};
 use crate::report::{Access, Counts, OutOfRange};
-use crate::tensor::{Entry, Meter, Tensor};
+use crate::tensor::{Entry, Hold, Meter, Tensor};
 
 /// How often deadline and token are looked at, in units of work.
 const POLL: u64 = 1 << 14;
@@ -84,21 +84,17 @@ impl<'a> Machine<'a> {
         while let Some(task) = tasks.pop() {
             match task {
                 Task::Demand(t) if self.values[t.index()].is_some() => {}
-                Task::Demand(t) => match self.program.node(t) {
-                    Node::Cond(condition, _, _) => {
+                Task::Demand(t) => {
+                    let node = self.program.node(t);
+                    if let Node::Cond(condition, _, _) = node {
                         tasks.extend([Task::Choose(t), Task::Demand(*condition)]);
+                        continue;
                     }
-                    node => {
-                        tasks.push(Task::Compute(t));
-                        let start = tasks.len();
-                        node.for_each_operand(|u| tasks.push(Task::Demand(u)));
-                        if let Some(r) = node.region() {
-                            let captures = self.scopes.region(r).captures();
-                            tasks.extend(captures.iter().map(|&u| Task::Demand(u)));
-                        }
-                        tasks[start..].reverse();
-                    }
-                },
+                    tasks.push(Task::Compute(t));
+                    self.scopes.for_each_dependency(self.program, t, |u| {
+                        tasks.push(Task::Demand(u));
+                    });
+                }
                 Task::Choose(t) => {
                     if let Node::Cond(condition, yes, no) = self.program.node(t) {
                         let branch = if self.truth(*condition)? { *yes } else { *no };
@@ -182,7 +178,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Room for the elements of an array, within the limit.
-    fn reserve(&self, ty: &Type) -> Result<(Vec<Entry>, crate::tensor::Hold)> {
+    fn reserve(&self, ty: &Type) -> Result<(Vec<Entry>, Hold)> {
         let (op, span, numel) = (self.op(), self.span(), ty.shape.numel());
         let bytes = (numel as u64).saturating_mul(size_of::<Entry>() as u64);
         let (needed, limit) = (self.meter.in_use().saturating_add(bytes), self.options.max_bytes);
@@ -296,7 +292,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Takes note that the node being computed used an index outside `dims`.
+    /// Takes note that the node being computed used an index outside an array of type `ty`.
     pub(crate) fn report_out_of_range(&mut self, access: Access, ix: &[i64], ty: &Type) {
         let Some(term) = self.at else { return };
         let (op, span) = (self.op(), self.span());
@@ -321,8 +317,8 @@ impl<'a> Machine<'a> {
         self.at.map_or("input", |t| self.program.node(t).name())
     }
 
-    fn span(&self) -> cotan_ir::Span {
-        self.at.map_or(cotan_ir::Span::NONE, |t| self.program.span(t))
+    fn span(&self) -> Span {
+        self.at.map_or(Span::NONE, |t| self.program.span(t))
     }
 
     pub(crate) fn internal(&self, message: &'static str) -> InterpError {

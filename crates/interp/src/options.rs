@@ -2,10 +2,9 @@
 
 use std::time::Instant;
 
+use cotan_array::Dtype;
 use cotan_ir::CancelToken;
 use cotan_ir::scalar::{Op, Scalar, cast, eval};
-
-use cotan_array::Dtype;
 
 /// Which numbers stand for the floats of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

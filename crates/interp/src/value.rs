@@ -62,9 +62,8 @@ impl Value {
     }
 
     /// The value of this type whose element at index `ix` is `f(ix)`.
-    pub fn from_fn(ty: Type, f: impl FnMut(&[usize]) -> Scalar) -> Result<Value> {
+    pub fn from_fn(ty: Type, mut f: impl FnMut(&[usize]) -> Scalar) -> Result<Value> {
         let mut elements = Vec::with_capacity(ty.shape.numel());
-        let mut f = f;
         positions(ty.shape.dims(), |ix| elements.push(f(ix)));
         Value::new(ty, elements)
     }

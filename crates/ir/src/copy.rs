@@ -1,5 +1,7 @@
 //! Copying terms from one program into a builder, and programs up to renaming.
 
+use rustc_hash::FxHashMap;
+
 use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::limits::{CancelToken, Limits};
@@ -13,13 +15,13 @@ use crate::walk::{Scope, Scopes};
 pub struct Copier<'a> {
     source: &'a Arena,
     scopes: &'a Scopes,
-    images: Vec<Option<TermId>>,
+    images: FxHashMap<TermId, TermId>,
 }
 
 impl<'a> Copier<'a> {
     /// A copier that has copied nothing yet.
     pub fn new(source: &'a Arena, scopes: &'a Scopes) -> Copier<'a> {
-        Copier { source, scopes, images: vec![None; source.len()] }
+        Copier { source, scopes, images: FxHashMap::default() }
     }
 
     /// Declares the inputs of the source in the builder, in order.
@@ -29,8 +31,10 @@ impl<'a> Copier<'a> {
             declared.push(b.input(input.name.clone(), input.ty.clone())?);
         }
         for t in self.source.terms() {
-            if let Node::Input(k) = self.source.node(t) {
-                self.images[t.index()] = declared.get(*k as usize).copied();
+            if let Node::Input(k) = self.source.node(t)
+                && let Some(&input) = declared.get(*k as usize)
+            {
+                self.set(t, input);
             }
         }
         Ok(())
@@ -38,18 +42,20 @@ impl<'a> Copier<'a> {
 
     /// Lets `image` stand for `t` from now on.
     pub fn set(&mut self, t: TermId, image: TermId) {
-        self.images[t.index()] = Some(image);
+        self.images.insert(t, image);
     }
 
     /// What stands for `t`.
     pub fn image(&self, t: TermId) -> Result<TermId> {
-        self.images[t.index()]
+        self.images
+            .get(&t)
+            .copied()
             .ok_or_else(|| Error::internal(format!("node {} was not copied", t.index())))
     }
 
     /// Whether something stands for `t`.
     pub fn has(&self, t: TermId) -> bool {
-        self.images[t.index()].is_some()
+        self.images.contains_key(&t)
     }
 
     /// Copies every node of a scope that has no image yet.
@@ -94,7 +100,7 @@ impl<'a> Copier<'a> {
             let results = region.results().iter().map(|&t| self.image(t)).collect();
             // Another region may use the same nodes with other variables.
             for &t in scopes.region(r).order().iter().chain(region.params()) {
-                self.images[t.index()] = None;
+                self.images.remove(&t);
             }
             results
         })

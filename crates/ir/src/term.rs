@@ -455,6 +455,13 @@ impl Program {
         &self.outputs
     }
 
+    /// Gives the outputs other names, as many as there are names. Names must differ.
+    pub fn rename_outputs(&mut self, names: impl IntoIterator<Item = String>) {
+        for (output, name) in self.outputs.iter_mut().zip(names) {
+            output.name = name;
+        }
+    }
+
     /// The texts that spans refer to.
     pub fn sources(&self) -> &std::sync::Arc<SourceMap> {
         &self.sources

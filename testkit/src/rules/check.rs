@@ -193,15 +193,22 @@ fn instance<T>(rule: &Rule<T>, choices: Choices, extent: Extent) -> (Outcome, Ch
         let rule = rule.name.clone();
         Outcome::Fails(Box::new(Counterexample { rule, program, inputs, message, elements }))
     };
-    let program = match built.and_then(|terms| match terms {
-        Some(outputs) => scene.b.finish(outputs).map(Some),
-        None => Ok(None),
-    }) {
+    let finished = built.and_then(|outputs| {
+        let Some(outputs) = outputs else { return Ok(None) };
+        let left = scene.b.clone().finish(outputs[..1].to_vec())?;
+        Ok(Some((scene.b.finish(outputs)?, left)))
+    });
+    let (program, left) = match finished {
         Err(error) => return (fails(None, Vec::new(), error.to_string()), choices),
         Ok(None) => return (Outcome::Excluded, choices),
-        Ok(Some(program)) => program,
+        Ok(Some(programs)) => programs,
     };
-    let floats = exact::never_rounds(&program);
+    let rewritten = match rule.rewrite.as_ref().map(|rewrite| rewrite(&left)).transpose() {
+        Err(error) => return (fails(Some(left), Vec::new(), error), choices),
+        Ok(rewritten) => rewritten,
+    };
+    let floats =
+        exact::never_rounds(&program) && rewritten.as_ref().is_none_or(exact::never_rounds);
     let mut data = Rng::new(1);
     for (kind, mode) in [(InputKind::Field, Mode::Field), (InputKind::SmallIntegers, Mode::Ieee)] {
         if mode == Mode::Ieee && !floats {
@@ -214,6 +221,17 @@ fn instance<T>(rule: &Rule<T>, choices: Choices, extent: Extent) -> (Outcome, Ch
             Ok((outputs, inputs)) => {
                 if let Some(difference) = sides_differ(&outputs) {
                     return (fails(Some(program), inputs, difference.to_string()), choices);
+                }
+                let Some(rewritten) = &rewritten else { continue };
+                let difference = match run_program(rewritten, &inputs, mode) {
+                    Err(error) => Some(error.to_string()),
+                    Ok(found) => first_difference(&outputs[..1], &found, Equality::Values)
+                        .map(|difference| difference.to_string()),
+                };
+                if let Some(difference) = difference {
+                    let message =
+                        format!("{difference}\nthe left side was rewritten to\n{rewritten}");
+                    return (fails(Some(left), inputs, message), choices);
                 }
             }
         }

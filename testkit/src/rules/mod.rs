@@ -13,7 +13,7 @@ mod check;
 mod choices;
 mod scene;
 
-use cotan_ir::{Builder, Result, TermId};
+use cotan_ir::{Builder, Program, Result, TermId};
 
 pub use check::{Counterexample, Effort, RuleReport, check_rule};
 pub use scene::{Scene, Table};
@@ -22,6 +22,9 @@ pub use scene::{Scene, Table};
 type Setup<T> = Box<dyn Fn(&mut Scene) -> Result<T>>;
 /// One side of a rule.
 type Side<T> = Box<dyn Fn(&mut Builder, &T) -> Result<TermId>>;
+
+/// What a pass makes of a program.
+type Rewrite = Box<dyn Fn(&Program) -> std::result::Result<Program, String>>;
 
 /// A rule `left ~> right if condition`, over the parts that `setup` chooses.
 ///
@@ -53,6 +56,7 @@ pub struct Rule<T> {
     left: Side<T>,
     right: Side<T>,
     condition: Box<dyn Fn(&T) -> bool>,
+    rewrite: Option<Rewrite>,
 }
 
 impl<T> Rule<T> {
@@ -69,12 +73,23 @@ impl<T> Rule<T> {
             left: Box::new(left),
             right: Box::new(right),
             condition: Box::new(|_| true),
+            rewrite: None,
         }
     }
 
     /// The same under a side condition.
     pub fn when(mut self, condition: impl Fn(&T) -> bool + 'static) -> Rule<T> {
         self.condition = Box::new(condition);
+        self
+    }
+
+    /// The same, and what `rewrite` makes of the left side alone must agree with it too: the pass
+    /// that is to apply the rule.
+    pub fn rewritten_by(
+        mut self,
+        rewrite: impl Fn(&Program) -> std::result::Result<Program, String> + 'static,
+    ) -> Rule<T> {
+        self.rewrite = Some(Box::new(rewrite));
         self
     }
 

@@ -166,6 +166,13 @@ fn find(p: &Program, fits: impl Fn(&Node) -> bool) -> usize {
     p.arena.nodes.iter().position(fits).unwrap()
 }
 
+/// The region of the loop.
+fn step(p: &mut Program) -> &mut Region {
+    let is_loop = |n: &Node| matches!(n, Node::MapAccum(_));
+    let r = p.arena.nodes.iter().find(|n| is_loop(n)).and_then(Node::region).unwrap();
+    &mut p.arena.regions[r.index()]
+}
+
 /// What to damage, what the checker must say, and how to damage it.
 type Damage = (&'static str, &'static str, fn(&mut Program));
 
@@ -225,6 +232,9 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a result that does not exist", "has no result 5", |p| {
         change!(p, Node::Result(_, n) => *n = 5);
+    }),
+    ("a result of what comes later", "does not come before", |p| {
+        change!(p, Node::Result(t, _) => *t = FAR);
     }),
     ("a condition that is a number", "the condition is f64", |p| {
         change!(p, Node::Cond(b, u, _) => *b = *u);
@@ -311,6 +321,16 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a state of another type", "does not keep its type", |p| {
         change!(p, Node::MapAccum(m) => m.init[0] = TermId(1));
+    }),
+    ("a step without the next state", "wrong number of parameters or results", |p| {
+        step(p).results = Box::new([]);
+    }),
+    ("a next state of another type", "does not keep its type", |p| {
+        let step = step(p);
+        step.results[0] = step.params[1];
+    }),
+    ("a state parameter of another type", "does not keep its type", |p| {
+        step(p).params[0] = p.arena.regions[0].params[0];
     }),
     ("another number of steps", "not of length 6", |p| {
         change!(p, Node::MapAccum(m) => m.length = 6);

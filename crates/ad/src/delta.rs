@@ -1,0 +1,133 @@
+//! Delta terms (Fig. array-dn-ad): the second component of a dual array.
+//!
+//! A Delta is a program that computes the forward derivative, linear in the derivatives of the
+//! inputs. Deltas live in an arena in which operands come before the terms that use them: the
+//! report's `Share` ids are the positions, every term is shared, and ids decrease towards the inputs.
+
+use std::sync::Arc;
+
+use cotan_array::Shape;
+use cotan_ir::Type;
+
+use crate::algebra::Algebra;
+use crate::step::Step;
+
+/// A Delta term of an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeltaId(pub(crate) u32);
+
+impl DeltaId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The constructors: the report's, without `Zero` (a missing Delta) and `Share` (every term is
+/// shared), and those of our further formers.
+pub enum Delta<A: Algebra + ?Sized> {
+    /// The derivative of an input.
+    Input(usize),
+    /// The sum of two.
+    Add(DeltaId, DeltaId),
+    /// The elementwise product with an array.
+    Scale(A::T, DeltaId),
+    /// `index`
+    Index(DeltaId, Vec<A::T>),
+    /// `sumOuter`
+    SumOuter(DeltaId),
+    /// `gather`
+    Gather(DeltaId, A::F),
+    /// `scatter` to the given leading sizes
+    Scatter(Shape, DeltaId, A::F),
+    /// `[t1, .., tn]`, some of them zero
+    LitArray(Vec<Option<DeltaId>>),
+    /// `replicate`
+    Replicate(usize, DeltaId),
+    /// `tr`
+    Transpose(Vec<usize>, DeltaId),
+    /// `reshape`
+    Reshape(DeltaId),
+    /// Conversion between float types.
+    Cast(DeltaId),
+    /// Elementwise choice by an array of conditions; a missing branch is zero.
+    Select(A::T, Option<DeltaId>, Option<DeltaId>),
+    /// Choice by one condition; a missing branch is zero.
+    Cond(A::T, Option<DeltaId>, Option<DeltaId>),
+    /// `oneHot`
+    OneHot(Shape, DeltaId, Vec<A::T>),
+    /// The derivative of a loop, whose results are read by [`Delta::Result`].
+    MapAccum(Box<DeltaLoop<A>>),
+    /// One result of a loop.
+    Result(DeltaId, usize),
+}
+
+/// The derivative of a `map_accum`.
+pub struct DeltaLoop<A: Algebra + ?Sized> {
+    /// The number of steps.
+    pub length: usize,
+    /// Whether the primal ran from the last index to the first.
+    pub reverse: bool,
+    /// The primal step.
+    pub step: Arc<Step>,
+    /// The states each step was given, for every state.
+    pub saved: Vec<A::T>,
+    /// The arrays stepped through.
+    pub inputs: Vec<A::T>,
+    /// What the step captures.
+    pub captures: Vec<A::T>,
+    /// The derivatives of initial states, inputs and captures, in the order of the step's inputs.
+    pub deltas: Vec<Option<DeltaId>>,
+    /// Which of the step's inputs have a derivative inside the loop.
+    pub active_inputs: Vec<bool>,
+    /// Which of the step's outputs have a derivative.
+    pub active_outputs: Vec<bool>,
+    /// The types of the loop's results.
+    pub result_types: Vec<Type>,
+}
+
+/// An arena of Delta terms.
+pub struct Deltas<A: Algebra + ?Sized> {
+    terms: Vec<Delta<A>>,
+    types: Vec<Type>,
+}
+
+impl<A: Algebra + ?Sized> Default for Deltas<A> {
+    fn default() -> Deltas<A> {
+        Deltas { terms: Vec::new(), types: Vec::new() }
+    }
+}
+
+impl<A: Algebra + ?Sized> Deltas<A> {
+    /// Adds a term for the derivative of an array of the given type.
+    pub(crate) fn push(&mut self, delta: Delta<A>, ty: Type) -> DeltaId {
+        let id = DeltaId(self.terms.len() as u32);
+        self.terms.push(delta);
+        self.types.push(ty);
+        id
+    }
+
+    /// The number of terms.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Whether there are no terms.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// All terms, operands first.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = DeltaId> + use<A> {
+        (0..self.terms.len() as u32).map(DeltaId)
+    }
+
+    /// A term.
+    pub fn get(&self, d: DeltaId) -> &Delta<A> {
+        &self.terms[d.index()]
+    }
+
+    /// The type of what the term is the derivative of (`shapeDelta`, in constant time).
+    pub fn ty(&self, d: DeltaId) -> &Type {
+        &self.types[d.index()]
+    }
+}

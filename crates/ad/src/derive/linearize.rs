@@ -1,0 +1,158 @@
+//! Linearisation: a program at a point, and the linear program of its derivative there.
+
+use cotan_ir::{Builder, Copier, Error, Node, Output, Program, Result, Scopes, TermId};
+use rustc_hash::FxHashSet;
+
+use super::{chosen, declare_inputs, fresh, named_outputs, output_name};
+use crate::algebra::{Algebra, interpret};
+use crate::dual::Dual;
+use crate::forward::forward_pass;
+use crate::staged::Staged;
+
+/// A program split into what depends on the point only and what is linear in the tangents.
+#[derive(Clone, Debug)]
+pub struct Linearized {
+    /// The inputs of the program to its outputs, then the residuals `res0, res1, ..`.
+    pub primal: Program,
+    /// The residuals, then the tangents `d.NAME` of the chosen inputs, to the tangents of the float
+    /// outputs. Linear in the tangents.
+    pub linear: Program,
+}
+
+/// The program at a point and its derivative there as a linear program, to be run many times.
+pub fn linearize(program: &Program, wrt: Option<&[usize]>) -> Result<Linearized> {
+    let wrt = chosen(program, wrt)?;
+    let mut b = Builder::new();
+    let inputs = declare_inputs(program, &mut b)?;
+    let mut tangents = vec![None; inputs.len()];
+    for &k in &wrt {
+        let input = &program.inputs()[k];
+        let name = fresh(&b, format!("d.{}", input.name));
+        tangents[k] = Some(b.input(name, input.ty.clone())?);
+    }
+    let mut staged = Staged { b };
+    let mut dual = Dual::new(&mut staged);
+    let duals: Vec<_> = inputs
+        .iter()
+        .enumerate()
+        .map(|(k, &t)| if wrt.contains(&k) { dual.input(k, t) } else { dual.lift(t) })
+        .collect();
+    let results = interpret(program, &duals, &mut dual)?;
+    let deltas = dual.deltas;
+    let values = forward_pass(&deltas, &tangents, &mut staged)?;
+    let mut outputs = named_outputs(program, results.iter().map(|t| t.primal));
+    for (k, result) in results.iter().enumerate() {
+        let ty = program.ty(program.outputs()[k].term);
+        if ty.dtype.is_float() {
+            let term = match result.delta.and_then(|d| values[d.index()]) {
+                Some(term) => term,
+                None => staged.number(0.0, ty)?,
+            };
+            outputs.push(Output { name: format!("d.{}", output_name(program, k)), term });
+        }
+    }
+    let both = staged.b.finish_with_sources(outputs, program.sources().clone())?;
+    split(&both, program.inputs().len(), program.outputs().len())
+}
+
+/// Splits a program in two: the first `early_outputs` from the first `early_inputs`, and the rest
+/// from the remaining inputs and from residuals, which the first part also returns.
+fn split(program: &Program, early_inputs: usize, early_outputs: usize) -> Result<Linearized> {
+    let scopes = Scopes::new(program);
+    let order = scopes.top().order();
+    let mut late = vec![false; program.len()];
+    for &t in order {
+        late[t.index()] = match program.node(t) {
+            Node::Input(k) => *k as usize >= early_inputs,
+            _ => {
+                let mut any = false;
+                scopes.for_each_dependency(program, t, |u| any |= late[u.index()]);
+                any
+            }
+        };
+    }
+    // What the late part reads of the early one. Constants are repeated instead.
+    let mut residuals: Vec<TermId> = Vec::new();
+    let mut seen: FxHashSet<TermId> = FxHashSet::default();
+    let constant = |t: TermId| matches!(program.node(t), Node::Const(_) | Node::Iota(_));
+    let mut needed: Vec<TermId> = Vec::new();
+    for &t in order.iter().filter(|t| late[t.index()]) {
+        scopes.for_each_dependency(program, t, |u| needed.push(u));
+    }
+    needed.extend(program.outputs()[early_outputs..].iter().map(|output| output.term));
+    for t in needed {
+        if late[t.index()] || constant(t) || !seen.insert(t) {
+            continue;
+        }
+        if program.result_types(t).is_some() {
+            return Err(Error::internal("a loop without a chosen result is a residual"));
+        }
+        residuals.push(t);
+    }
+
+    let mut b = Builder::new();
+    let mut copier = Copier::new(program, &scopes);
+    copy_inputs(program, &mut b, &mut copier, 0..early_inputs)?;
+    copy_some(order, &mut b, &mut copier, |t| !late[t.index()])?;
+    let mut outputs = Vec::new();
+    for output in &program.outputs()[..early_outputs] {
+        outputs.push(Output { name: output.name.clone(), term: copier.image(output.term)? });
+    }
+    for (n, &t) in residuals.iter().enumerate() {
+        outputs.push(Output { name: format!("res{n}"), term: copier.image(t)? });
+    }
+    let primal = b.finish_with_sources(outputs, program.sources().clone())?;
+
+    let mut b = Builder::new();
+    let mut copier = Copier::new(program, &scopes);
+    for (n, &t) in residuals.iter().enumerate() {
+        copier.set(t, b.input(format!("res{n}"), program.ty(t).clone())?);
+    }
+    copy_inputs(program, &mut b, &mut copier, early_inputs..program.inputs().len())?;
+    copy_some(order, &mut b, &mut copier, |t| late[t.index()] || constant(t))?;
+    let mut outputs = Vec::new();
+    for output in &program.outputs()[early_outputs..] {
+        outputs.push(Output { name: output.name.clone(), term: copier.image(output.term)? });
+    }
+    let linear = b.finish_with_sources(outputs, program.sources().clone())?;
+    Ok(Linearized { primal, linear })
+}
+
+/// Declares some of the inputs, used or not.
+fn copy_inputs(
+    program: &Program,
+    b: &mut Builder,
+    copier: &mut Copier<'_>,
+    which: std::ops::Range<usize>,
+) -> Result<()> {
+    let mut terms = vec![None; program.inputs().len()];
+    for t in program.terms() {
+        if let Node::Input(k) = program.node(t) {
+            terms[*k as usize] = Some(t);
+        }
+    }
+    for k in which {
+        let input = &program.inputs()[k];
+        let image = b.input(input.name.clone(), input.ty.clone())?;
+        if let Some(t) = terms[k] {
+            copier.set(t, image);
+        }
+    }
+    Ok(())
+}
+
+/// Copies those nodes of a scope that `wanted` accepts and that have no image yet.
+fn copy_some(
+    order: &[TermId],
+    b: &mut Builder,
+    copier: &mut Copier<'_>,
+    wanted: impl Fn(TermId) -> bool,
+) -> Result<()> {
+    for &t in order {
+        if wanted(t) && !copier.has(t) {
+            let image = copier.copy(b, t)?;
+            copier.set(t, image);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! `Dual<A>`: dual arrays over an algebra (Figs. ad-rules-dual-arrays, ad-rules-dual-arrays-op).
+//!
+//! $D[\mathrm{Array}\ sh\ \mathbb{R}] = (\mathrm{Array}\ sh\ \mathbb{R}, \Delta\ sh)$, and integers,
+//! truth values and index functions are not differentiated ($D'$): they are those of `A`. Over
+//! [`crate::Eager`] this is define-by-run; over [`crate::Staged`] the Delta is built at compile time.
+
+use cotan_array::{Array, Shape};
+use cotan_ir::scalar::{Op, Rule};
+use cotan_ir::{Extreme, Result, TermId, Type};
+
+use crate::algebra::{Algebra, Lambda, Loop};
+use crate::delta::{Delta, DeltaId, Deltas};
+use crate::partials::{emit, partials};
+
+/// A primal and its derivative; no Delta is the report's `Zero`.
+pub struct DualArray<A: Algebra> {
+    /// The value.
+    pub primal: A::T,
+    /// The derivative.
+    pub delta: Option<DeltaId>,
+}
+
+impl<A: Algebra> Clone for DualArray<A> {
+    fn clone(&self) -> DualArray<A> {
+        DualArray { primal: self.primal.clone(), delta: self.delta }
+    }
+}
+
+/// Dual arrays over `A`.
+pub struct Dual<'a, A: Algebra> {
+    /// Where the primals are computed.
+    pub a: &'a mut A,
+    /// The derivatives.
+    pub deltas: Deltas<A>,
+}
+
+impl<'a, A: Algebra> Dual<'a, A> {
+    /// Dual arrays over an algebra.
+    pub fn new(a: &'a mut A) -> Dual<'a, A> {
+        Dual { a, deltas: Deltas::default() }
+    }
+
+    /// An input whose derivative is wanted, by number; a discrete one has none.
+    pub fn input(&mut self, k: usize, primal: A::T) -> DualArray<A> {
+        let ty = self.a.ty(&primal);
+        let delta = ty.dtype.is_float().then(|| self.deltas.push(Delta::Input(k), ty));
+        DualArray { primal, delta }
+    }
+
+    /// A value taken as constant.
+    pub fn lift(&self, primal: A::T) -> DualArray<A> {
+        DualArray { primal, delta: None }
+    }
+
+    /// A result of the given primal whose Delta is made from that of `t`, if it has one.
+    fn linear(
+        &mut self,
+        t: &DualArray<A>,
+        primal: A::T,
+        delta: impl FnOnce(DeltaId) -> Delta<A>,
+    ) -> Result<DualArray<A>> {
+        let ty = self.a.ty(&primal);
+        let delta = t.delta.map(|d| self.deltas.push(delta(d), ty));
+        Ok(DualArray { primal, delta })
+    }
+
+    fn primals(ts: &[DualArray<A>]) -> Vec<A::T> {
+        ts.iter().map(|t| t.primal.clone()).collect()
+    }
+
+    /// The sum of the partial derivatives times the derivatives of the arguments.
+    fn chain_rule(
+        &mut self,
+        op: Op,
+        args: &[DualArray<A>],
+        primals: &[A::T],
+        primal: &A::T,
+        ty: &Type,
+    ) -> Result<Option<DeltaId>> {
+        let mut sum: Option<DeltaId> = None;
+        for (arg, partial) in args.iter().zip(partials(op)?) {
+            let Some(d) = arg.delta else { continue };
+            if partial.is_number(0.0) {
+                continue;
+            }
+            let term = if partial.is_number(1.0) {
+                d
+            } else {
+                let factor = emit(self.a, partial, primals, primal)?;
+                self.deltas.push(Delta::Scale(factor, d), ty.clone())
+            };
+            sum = Some(match sum {
+                Some(sum) => self.deltas.push(Delta::Add(sum, term), ty.clone()),
+                None => term,
+            });
+        }
+        Ok(sum)
+    }
+}
+
+impl<A: Algebra> Algebra for Dual<'_, A> {
+    type T = DualArray<A>;
+    type F = A::F;
+
+    fn ty(&self, t: &DualArray<A>) -> Type {
+        self.a.ty(&t.primal)
+    }
+
+    // D[c] = (c, Zero)
+    fn constant(&mut self, c: &Array) -> Result<DualArray<A>> {
+        let primal = self.a.constant(c)?;
+        Ok(self.lift(primal))
+    }
+
+    // D[cond b u v] = (cond b u v, Cond b du dv)
+    fn cond(
+        &mut self,
+        b: &DualArray<A>,
+        u: &DualArray<A>,
+        v: &DualArray<A>,
+    ) -> Result<DualArray<A>> {
+        let primal = self.a.cond(&b.primal, &u.primal, &v.primal)?;
+        let ty = self.a.ty(&primal);
+        let active = u.delta.is_some() || v.delta.is_some();
+        let choice = Delta::Cond(b.primal.clone(), u.delta, v.delta);
+        let delta = active.then(|| self.deltas.push(choice, ty));
+        Ok(DualArray { primal, delta })
+    }
+
+    // D[op t u] = (op t u, Add (Scale (d1 op t u) dt) (Scale (d2 op t u) du))
+    fn op(&mut self, op: Op, args: &[DualArray<A>]) -> Result<DualArray<A>> {
+        let primals = Self::primals(args);
+        let primal = self.a.op(op, &primals)?;
+        let ty = self.a.ty(&primal);
+        let active = ty.dtype.is_float() && args.iter().any(|t| t.delta.is_some());
+        let delta = match (op.row().rule, args) {
+            _ if !active => None,
+            (Rule::Select, [c, u, v]) => {
+                let choice = Delta::Select(c.primal.clone(), u.delta, v.delta);
+                Some(self.deltas.push(choice, ty))
+            }
+            (Rule::Cast(_), [t]) => {
+                let same = self.a.ty(&t.primal).dtype == ty.dtype;
+                t.delta.map(|d| if same { d } else { self.deltas.push(Delta::Cast(d), ty) })
+            }
+            _ => self.chain_rule(op, args, &primals, &primal, &ty)?,
+        };
+        Ok(DualArray { primal, delta })
+    }
+
+    // D[index t ix] = (index t ix, Index dt ix)
+    fn index(&mut self, t: &DualArray<A>, ix: &[DualArray<A>]) -> Result<DualArray<A>> {
+        let ix = Self::primals(ix);
+        let primal = self.a.index(&t.primal, &ix)?;
+        self.linear(t, primal, |d| Delta::Index(d, ix))
+    }
+
+    // D[sumOuter t] = (sumOuter t, SumOuter dt)
+    fn sum_outer(&mut self, t: &DualArray<A>) -> Result<DualArray<A>> {
+        let primal = self.a.sum_outer(&t.primal)?;
+        self.linear(t, primal, Delta::SumOuter)
+    }
+
+    // D'[\is -> ix]: captures stand for their primals.
+    fn index_function(
+        &mut self,
+        f: Lambda<'_>,
+        captures: &[(TermId, DualArray<A>)],
+    ) -> Result<A::F> {
+        let captures: Vec<(TermId, A::T)> =
+            captures.iter().map(|(t, x)| (*t, x.primal.clone())).collect();
+        self.a.index_function(f, &captures)
+    }
+
+    fn index_rank(&self, f: &A::F) -> usize {
+        self.a.index_rank(f)
+    }
+
+    // D[gather sh t f] = (gather sh t f, Gather dt f)
+    fn gather(&mut self, t: &DualArray<A>, f: &A::F) -> Result<DualArray<A>> {
+        let primal = self.a.gather(&t.primal, f)?;
+        self.linear(t, primal, |d| Delta::Gather(d, f.clone()))
+    }
+
+    // D[scatter sh t f] = (scatter sh t f, Scatter dt f)
+    fn scatter(&mut self, outer: &[usize], t: &DualArray<A>, f: &A::F) -> Result<DualArray<A>> {
+        let primal = self.a.scatter(outer, &t.primal, f)?;
+        let sh = Shape::new("scatter", outer)?;
+        self.linear(t, primal, |d| Delta::Scatter(sh, d, f.clone()))
+    }
+
+    // D[[t1, .., tn]] = ([t1, .., tn], LitArray [d1, .., dn])
+    fn stack(&mut self, ts: &[DualArray<A>]) -> Result<DualArray<A>> {
+        let primal = self.a.stack(&Self::primals(ts))?;
+        let ty = self.a.ty(&primal);
+        let deltas: Vec<Option<DeltaId>> = ts.iter().map(|t| t.delta).collect();
+        let active = deltas.iter().any(|d| d.is_some());
+        let delta = active.then(|| self.deltas.push(Delta::LitArray(deltas), ty));
+        Ok(DualArray { primal, delta })
+    }
+
+    // D[replicate k t] = (replicate k t, Replicate k dt)
+    fn replicate(&mut self, k: usize, t: &DualArray<A>) -> Result<DualArray<A>> {
+        let primal = self.a.replicate(k, &t.primal)?;
+        self.linear(t, primal, |d| Delta::Replicate(k, d))
+    }
+
+    // D[tr perm t] = (tr perm t, Transpose perm dt)
+    fn transpose(&mut self, perm: &[usize], t: &DualArray<A>) -> Result<DualArray<A>> {
+        let primal = self.a.transpose(perm, &t.primal)?;
+        self.linear(t, primal, |d| Delta::Transpose(perm.to_vec(), d))
+    }
+
+    // D[reshape sh t] = (reshape sh t, Reshape dt)
+    fn reshape(&mut self, dims: &[usize], t: &DualArray<A>) -> Result<DualArray<A>> {
+        let primal = self.a.reshape(dims, &t.primal)?;
+        self.linear(t, primal, Delta::Reshape)
+    }
+
+    // D[iota k] = iota k, and likewise the other discrete results.
+    fn iota(&mut self, k: usize) -> Result<DualArray<A>> {
+        let primal = self.a.iota(k)?;
+        Ok(self.lift(primal))
+    }
+
+    // D[oneHot sh v ix] = (oneHot sh v ix, OneHot sh dv ix)
+    fn one_hot(
+        &mut self,
+        outer: &[usize],
+        v: &DualArray<A>,
+        ix: &[DualArray<A>],
+    ) -> Result<DualArray<A>> {
+        let ix = Self::primals(ix);
+        let primal = self.a.one_hot(outer, &v.primal, &ix)?;
+        let sh = Shape::new("one_hot", outer)?;
+        self.linear(v, primal, |d| Delta::OneHot(sh, d, ix))
+    }
+
+    fn arg_extreme(&mut self, extreme: Extreme, t: &DualArray<A>) -> Result<DualArray<A>> {
+        let primal = self.a.arg_extreme(extreme, &t.primal)?;
+        Ok(self.lift(primal))
+    }
+
+    fn arg_sort(&mut self, t: &DualArray<A>) -> Result<DualArray<A>> {
+        let primal = self.a.arg_sort(&t.primal)?;
+        Ok(self.lift(primal))
+    }
+
+    // D[mapAccum]: see `map_accum.rs`.
+    fn map_accum(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
+        self.dual_loop(m)
+    }
+
+    fn is_finite(&self, t: &DualArray<A>) -> bool {
+        self.a.is_finite(&t.primal)
+    }
+}

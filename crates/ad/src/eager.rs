@@ -1,0 +1,243 @@
+//! `Eager`: the algebra whose arrays are values. Interpreting into it runs.
+//!
+//! Each operation is a program of one node, run by the reference interpreter: plain and slow, and
+//! right because that is.
+
+use std::rc::Rc;
+
+use cotan_array::Array;
+use cotan_interp::{Interp, Mode, Value};
+use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Copier, Error, ErrorKind, Extreme, Output, Result, TermId, Type};
+
+use crate::algebra::{Algebra, Lambda, Loop, interpret};
+
+/// Runs operations as they come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Eager {
+    /// Which numbers stand for floats.
+    pub mode: Mode,
+}
+
+/// An index function, tabulated: for each component of the index an array over the positions.
+#[derive(Clone, Debug)]
+pub struct Table {
+    sizes: Vec<usize>,
+    components: Vec<Rc<Value>>,
+}
+
+impl Eager {
+    /// Runs what `body` makes of the given values.
+    fn run(
+        &self,
+        values: &[Rc<Value>],
+        body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+    ) -> Result<Vec<Rc<Value>>> {
+        let mut b = Builder::new();
+        let mut inputs = Vec::with_capacity(values.len());
+        for (n, value) in values.iter().enumerate() {
+            inputs.push(b.input(format!("v{n}"), value.ty().clone())?);
+        }
+        let outputs = body(&mut b, &inputs)?;
+        let outputs =
+            outputs.into_iter().map(|term| Output { name: String::new(), term }).collect();
+        let program = b.finish(outputs)?;
+        let values: Vec<Value> = values.iter().map(|v| Value::clone(v)).collect();
+        let run = Interp::new(&program).with_mode(self.mode).run(&values);
+        let run = run.map_err(|e| Error::new(ErrorKind::Internal, "eager", e.to_string()))?;
+        Ok(run.outputs.into_iter().map(Rc::new).collect())
+    }
+
+    fn one(
+        &self,
+        values: &[Rc<Value>],
+        body: impl FnOnce(&mut Builder, &[TermId]) -> Result<TermId>,
+    ) -> Result<Rc<Value>> {
+        let results = self.run(values, |b, ts| Ok(vec![body(b, ts)?]))?;
+        results.into_iter().next().ok_or_else(|| Error::internal("a run without a result"))
+    }
+
+    /// `values` and the components of a table, and the index function over them.
+    fn with_table(
+        &self,
+        t: &Rc<Value>,
+        f: &Table,
+        body: impl FnOnce(&mut Builder, TermId, cotan_ir::RegionId) -> Result<TermId>,
+    ) -> Result<Rc<Value>> {
+        let values: Vec<Rc<Value>> = std::iter::once(t).chain(&f.components).cloned().collect();
+        self.one(&values, |b, ts| {
+            let region = b.index_function(&f.sizes, |b, is| {
+                ts[1..].iter().map(|&table| b.index(table, is)).collect()
+            })?;
+            body(b, ts[0], region)
+        })
+    }
+}
+
+impl Algebra for Eager {
+    type T = Rc<Value>;
+    type F = Table;
+
+    fn ty(&self, t: &Rc<Value>) -> Type {
+        t.ty().clone()
+    }
+
+    fn constant(&mut self, c: &Array) -> Result<Rc<Value>> {
+        self.one(&[], |b, _| b.constant(c))
+    }
+
+    fn cond(&mut self, p: &Rc<Value>, u: &Rc<Value>, v: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[p.clone(), u.clone(), v.clone()], |b, ts| b.cond(ts[0], ts[1], ts[2]))
+    }
+
+    fn op(&mut self, op: Op, args: &[Rc<Value>]) -> Result<Rc<Value>> {
+        self.one(args, |b, ts| b.op(op, ts))
+    }
+
+    fn index(&mut self, t: &Rc<Value>, ix: &[Rc<Value>]) -> Result<Rc<Value>> {
+        let values: Vec<Rc<Value>> = std::iter::once(t).chain(ix).cloned().collect();
+        self.one(&values, |b, ts| b.index(ts[0], &ts[1..]))
+    }
+
+    fn sum_outer(&mut self, t: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[t.clone()], |b, ts| b.sum_outer(ts[0]))
+    }
+
+    fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, Rc<Value>)]) -> Result<Table> {
+        let sizes = f.program.index_sizes(f.region).to_vec();
+        let values: Vec<Rc<Value>> = captures.iter().map(|(_, v)| v.clone()).collect();
+        let region = f.program.region(f.region);
+        let components = self.run(&values, |b, ts| {
+            let mut components = Vec::with_capacity(region.results().len());
+            for n in 0..region.results().len() {
+                let mut copier = Copier::new(f.program, f.scopes);
+                for ((t, _), &image) in captures.iter().zip(ts) {
+                    copier.set(*t, image);
+                }
+                components.push(tabulate(b, &mut copier, &f, &sizes, n)?);
+            }
+            Ok(components)
+        })?;
+        Ok(Table { sizes, components })
+    }
+
+    fn index_rank(&self, f: &Table) -> usize {
+        f.components.len()
+    }
+
+    fn gather(&mut self, t: &Rc<Value>, f: &Table) -> Result<Rc<Value>> {
+        self.with_table(t, f, |b, t, region| b.gather(t, region))
+    }
+
+    fn scatter(&mut self, outer: &[usize], t: &Rc<Value>, f: &Table) -> Result<Rc<Value>> {
+        self.with_table(t, f, |b, t, region| b.scatter(outer, t, region))
+    }
+
+    fn stack(&mut self, ts: &[Rc<Value>]) -> Result<Rc<Value>> {
+        self.one(ts, |b, ts| b.stack(ts))
+    }
+
+    fn replicate(&mut self, k: usize, t: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[t.clone()], |b, ts| b.replicate(k, ts[0]))
+    }
+
+    fn transpose(&mut self, perm: &[usize], t: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[t.clone()], |b, ts| b.transpose(perm, ts[0]))
+    }
+
+    fn reshape(&mut self, dims: &[usize], t: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[t.clone()], |b, ts| b.reshape(dims, ts[0]))
+    }
+
+    fn iota(&mut self, k: usize) -> Result<Rc<Value>> {
+        self.one(&[], |b, _| b.iota(k))
+    }
+
+    fn one_hot(&mut self, outer: &[usize], v: &Rc<Value>, ix: &[Rc<Value>]) -> Result<Rc<Value>> {
+        let values: Vec<Rc<Value>> = std::iter::once(v).chain(ix).cloned().collect();
+        self.one(&values, |b, ts| b.one_hot(outer, ts[0], &ts[1..]))
+    }
+
+    fn arg_extreme(&mut self, extreme: Extreme, t: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[t.clone()], |b, ts| b.arg_extreme(extreme, ts[0]))
+    }
+
+    fn arg_sort(&mut self, t: &Rc<Value>) -> Result<Rc<Value>> {
+        self.one(&[t.clone()], |b, ts| b.arg_sort(ts[0]))
+    }
+
+    fn map_accum(&mut self, m: &Loop<Rc<Value>>) -> Result<Vec<Rc<Value>>> {
+        let mut states = m.init.clone();
+        let mut outputs: Vec<Vec<Rc<Value>>> = vec![Vec::new(); m.step.outputs()];
+        for n in 0..m.length {
+            let at = if m.reverse { m.length - 1 - n } else { n };
+            let at = Rc::new(Value::scalar(at as i64));
+            let mut inputs = states;
+            for x in &m.inputs {
+                inputs.push(self.index(x, &[at.clone()])?);
+            }
+            inputs.extend(m.captures.iter().cloned());
+            let mut results = interpret(&m.step.program, &inputs, self)?;
+            let ys = results.split_off(m.init.len());
+            states = results;
+            for (all, y) in outputs.iter_mut().zip(ys) {
+                all.push(y);
+            }
+        }
+        for (n, mut all) in outputs.into_iter().enumerate() {
+            if m.reverse {
+                all.reverse();
+            }
+            if all.is_empty() {
+                let term = m.step.program.outputs()[m.step.states + n].term;
+                let empty = crate::algebra::batched(0, m.step.program.ty(term))?;
+                states.push(self.number(0.0, &empty)?);
+            } else {
+                states.push(self.stack(&all)?);
+            }
+        }
+        Ok(states)
+    }
+}
+
+/// Component `n` of an index function as an array over its positions.
+fn tabulate(
+    b: &mut Builder,
+    copier: &mut Copier<'_>,
+    f: &Lambda<'_>,
+    sizes: &[usize],
+    n: usize,
+) -> Result<TermId> {
+    let region = f.program.region(f.region);
+    let (mut opened, mut vars) = (0, Vec::new());
+    let mut made = Ok(());
+    for &k in sizes {
+        match b.open(&[cotan_ir::Param::Index(k)]) {
+            Ok(var) => vars.extend(var),
+            Err(error) => {
+                made = Err(error);
+                break;
+            }
+        }
+        opened += 1;
+    }
+    let made = made.and_then(|()| {
+        for (&p, &var) in region.params().iter().zip(&vars) {
+            copier.set(p, var);
+        }
+        copier.scope(b, f.scopes.region(f.region))?;
+        copier.image(region.results()[n])
+    });
+    let mut t = match made {
+        Ok(t) => t,
+        Err(error) => {
+            (0..opened).for_each(|_| b.abandon());
+            return Err(error);
+        }
+    };
+    for _ in 0..opened {
+        let region = b.close(&[t])?;
+        t = b.build1(region)?;
+    }
+    Ok(t)
+}

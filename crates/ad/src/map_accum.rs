@@ -1,0 +1,360 @@
+//! Loops: the derivative of a `map_accum` is one, its transpose runs the other way.
+//!
+//! The primal saves the states that each step was given. With $s_{k+1}, y_k = f(s_k, x_k, c)$, the
+//! forward derivative is the loop $ds_{k+1}, dy_k = J_f(s_k, x_k, c)\,(ds_k, dx_k, dc)$ over the
+//! saved states, and its transpose the loop in the other direction
+//! $\bar s_k, \bar x_k, \bar c \mathrel{+}= J_f(s_k, x_k, c)^\top (\bar s_{k+1}, \bar y_k)$.
+//! Both steps are made here on demand, as programs, by the same rules as everything else; so nested
+//! loops add up instead of multiplying.
+
+use std::sync::Arc;
+
+use cotan_ir::{Output, Result, TermId, Type};
+
+use crate::activity::active_in_loop;
+use crate::algebra::{Algebra, Loop, element, interpret};
+use crate::delta::{Delta, DeltaId, DeltaLoop};
+use crate::dual::{Dual, DualArray};
+use crate::staged::Staged;
+use crate::step::{Step, save_states};
+use crate::tangent::{Tangent, TangentArray};
+use crate::transpose::reverse_pass;
+
+impl<A: Algebra> Dual<'_, A> {
+    /// `D[mapAccum]`: the primal with its states saved, and a Delta for the whole loop.
+    pub(crate) fn dual_loop(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
+        let primal =
+            |ts: &[DualArray<A>]| -> Vec<A::T> { ts.iter().map(|t| t.primal.clone()).collect() };
+        let arguments = || m.init.iter().chain(&m.inputs).chain(&m.captures);
+        let deltas: Vec<Option<DeltaId>> = arguments().map(|t| t.delta).collect();
+        let mut arrays = Loop {
+            length: m.length,
+            reverse: m.reverse,
+            init: primal(&m.init),
+            inputs: primal(&m.inputs),
+            captures: primal(&m.captures),
+            step: m.step.clone(),
+        };
+        let start: Vec<bool> = deltas.iter().map(|d| d.is_some()).collect();
+        let (active_inputs, active_outputs) = active_in_loop(&m.step, &start);
+        if !active_outputs.contains(&true) {
+            let results = self.a.map_accum(&arrays)?;
+            return Ok(results.into_iter().map(|t| self.lift(t)).collect());
+        }
+        arrays.step = Arc::new(save_states(&m.step)?);
+        let mut results = self.a.map_accum(&arrays)?;
+        let saved = results.split_off(m.step.program.outputs().len());
+        let result_types: Vec<Type> = results.iter().map(|t| self.a.ty(t)).collect();
+        let delta = Delta::MapAccum(Box::new(DeltaLoop {
+            length: m.length,
+            reverse: m.reverse,
+            step: m.step.clone(),
+            saved,
+            inputs: arrays.inputs,
+            captures: arrays.captures,
+            deltas,
+            active_inputs,
+            active_outputs: active_outputs.clone(),
+            result_types: result_types.clone(),
+        }));
+        let whole = self.deltas.push(delta, Type::scalar(cotan_array::Dtype::F64));
+        let mut duals = Vec::with_capacity(results.len());
+        for (n, (primal, ty)) in results.into_iter().zip(result_types).enumerate() {
+            let delta = active_outputs[n].then(|| self.deltas.push(Delta::Result(whole, n), ty));
+            duals.push(DualArray { primal, delta });
+        }
+        Ok(duals)
+    }
+}
+
+/// A step program being written: its inputs are declared as they come.
+#[derive(Default)]
+struct Writer {
+    staged: Staged,
+    count: usize,
+}
+
+impl Writer {
+    fn input(&mut self, ty: &Type) -> Result<TermId> {
+        self.count += 1;
+        self.staged.b.input(format!("v{}", self.count), ty.clone())
+    }
+
+    fn inputs<'t>(&mut self, types: impl IntoIterator<Item = &'t Type>) -> Result<Vec<TermId>> {
+        types.into_iter().map(|ty| self.input(ty)).collect()
+    }
+
+    fn finish(self, outputs: Vec<TermId>, states: usize, inputs: usize) -> Result<Arc<Step>> {
+        let outputs =
+            outputs.into_iter().map(|term| Output { name: String::new(), term }).collect();
+        Ok(Arc::new(Step { program: self.staged.b.finish(outputs)?, states, inputs }))
+    }
+}
+
+/// The types of the step's inputs: states, elements, captures.
+fn input_types(step: &Step) -> Vec<Type> {
+    step.program.inputs().iter().map(|input| input.ty.clone()).collect()
+}
+
+/// A given array, or zeros.
+fn or_zero<A: Algebra>(a: &mut A, t: Option<A::T>, ty: &Type) -> Result<A::T> {
+    match t {
+        Some(t) => Ok(t),
+        None => a.number(0.0, ty),
+    }
+}
+
+/// The positions at which a mark is set.
+fn marked(marks: &[bool]) -> Vec<usize> {
+    (0..marks.len()).filter(|&k| marks[k]).collect()
+}
+
+/// The cotangents of initial states, inputs and captures, from those of a loop's results.
+pub(crate) fn transpose_loop<A: Algebra>(
+    a: &mut A,
+    m: &DeltaLoop<A>,
+    results: &[Option<A::T>],
+) -> Result<Vec<Option<A::T>>> {
+    let step = &m.step;
+    let (states, inputs) = (step.states, step.inputs);
+    let types = input_types(step);
+    let result = |k: usize| results.get(k).cloned().flatten();
+    let active_states: Vec<usize> = marked(&m.active_inputs[..states]);
+    let wanted = |k: &usize| m.active_inputs[*k] && m.deltas[*k].is_some();
+    let active_elements: Vec<usize> = (states..states + inputs).filter(wanted).collect();
+    let active_captures: Vec<usize> = (states + inputs..types.len()).filter(wanted).collect();
+    let seeded: Vec<usize> = (states..step.program.outputs().len())
+        .filter(|&k| m.active_outputs[k] && result(k).is_some())
+        .collect();
+
+    let mut init = Vec::new();
+    for &k in &active_states {
+        init.push(or_zero(a, result(k), &types[k])?);
+    }
+    for &k in &active_captures {
+        init.push(a.number(0.0, &types[k])?);
+    }
+    let mut arrays: Vec<A::T> = m.saved.iter().chain(&m.inputs).cloned().collect();
+    arrays.extend(seeded.iter().filter_map(|&k| result(k)));
+    let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&m.result_types[k])).collect();
+    let program = transposed_step(
+        m,
+        &types,
+        &active_states,
+        &active_elements,
+        &active_captures,
+        &seeded,
+        &seeded_types,
+    )?;
+    let out = a.map_accum(&Loop {
+        length: m.length,
+        reverse: !m.reverse,
+        init,
+        inputs: arrays,
+        captures: m.captures.clone(),
+        step: program,
+    })?;
+    let mut contributions: Vec<Option<A::T>> = vec![None; types.len()];
+    let order = active_states.iter().chain(&active_captures).chain(&active_elements);
+    for (&k, t) in order.zip(out) {
+        contributions[k] = Some(t);
+    }
+    Ok(contributions)
+}
+
+/// `(s_bar, c_bar; s, x, y_bar; c) -> (s_bar', c_bar'; x_bar)`.
+fn transposed_step<A: Algebra>(
+    m: &DeltaLoop<A>,
+    types: &[Type],
+    active_states: &[usize],
+    active_elements: &[usize],
+    active_captures: &[usize],
+    seeded: &[usize],
+    seeded_types: &[Type],
+) -> Result<Arc<Step>> {
+    let step = &m.step;
+    let (states, inputs) = (step.states, step.inputs);
+    let mut w = Writer::default();
+    let s_bar = w.inputs(active_states.iter().map(|&k| &types[k]))?;
+    let c_bar = w.inputs(active_captures.iter().map(|&k| &types[k]))?;
+    let mut given = w.inputs(&types[..states + inputs])?;
+    let y_bar = w.inputs(seeded_types)?;
+    given.extend(w.inputs(&types[states + inputs..])?);
+
+    let staged = &mut w.staged;
+    let mut dual = Dual::new(staged);
+    let duals: Vec<_> = given
+        .iter()
+        .enumerate()
+        .map(|(k, &t)| if m.active_inputs[k] { dual.input(k, t) } else { dual.lift(t) })
+        .collect();
+    let results = interpret(&step.program, &duals, &mut dual)?;
+    let deltas = dual.deltas;
+    let state_seeds = active_states.iter().zip(&s_bar);
+    let mut seeds = Vec::new();
+    for (&k, &c) in state_seeds.chain(seeded.iter().zip(&y_bar)) {
+        if let Some(d) = results[k].delta {
+            seeds.push((d, c));
+        }
+    }
+    let gradient = reverse_pass(&deltas, &seeds, types.len(), staged)?;
+    let mut outputs = Vec::new();
+    for &k in active_states {
+        outputs.push(or_zero(staged, gradient[k], &types[k])?);
+    }
+    for (&k, &before) in active_captures.iter().zip(&c_bar) {
+        let sum = staged.plus(Some(before), gradient[k])?;
+        outputs.extend(sum);
+    }
+    for &k in active_elements {
+        outputs.push(or_zero(staged, gradient[k], &types[k])?);
+    }
+    let carried = active_states.len() + active_captures.len();
+    let stepped = states + inputs + seeded.len();
+    w.finish(outputs, carried, stepped)
+}
+
+/// The tangents of a loop's results, from those of initial states, inputs and captures.
+pub(crate) fn forward_loop<A: Algebra>(
+    a: &mut A,
+    m: &DeltaLoop<A>,
+    tangents: &[Option<A::T>],
+) -> Result<Vec<Option<A::T>>> {
+    let step = &m.step;
+    let (states, inputs) = (step.states, step.inputs);
+    let types = input_types(step);
+    let tangent = |k: usize| tangents.get(k).cloned().flatten();
+    let active_states = marked(&m.active_inputs[..states]);
+    let given = |k: &usize| tangent(*k).is_some();
+    let elements: Vec<usize> = (states..states + inputs).filter(given).collect();
+    let captures: Vec<usize> = (states + inputs..types.len()).filter(given).collect();
+    let outputs: Vec<usize> =
+        (states..step.program.outputs().len()).filter(|&k| m.active_outputs[k]).collect();
+
+    // (ds; s, x, dx; c, dc) -> (ds'; dy)
+    let mut w = Writer::default();
+    let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
+    let mut primals = w.inputs(&types[..states + inputs])?;
+    let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
+    primals.extend(w.inputs(&types[states + inputs..])?);
+    let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
+    let mut arguments: Vec<TangentArray<Staged>> =
+        primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
+    let moved = active_states.iter().zip(&ds);
+    let moved = moved.chain(elements.iter().zip(&dx)).chain(captures.iter().zip(&dc));
+    for (&k, &t) in moved {
+        arguments[k].tangent = Some(t);
+    }
+    let staged = &mut w.staged;
+    let results = interpret(&step.program, &arguments, &mut Tangent::new(staged))?;
+    let mut written = Vec::new();
+    for &k in active_states.iter().chain(&outputs) {
+        let ty = step.program.ty(step.program.outputs()[k].term).clone();
+        written.push(or_zero(staged, results[k].tangent, &ty)?);
+    }
+    let program = w.finish(written, active_states.len(), states + inputs + elements.len())?;
+
+    let mut init = Vec::new();
+    for &k in &active_states {
+        init.push(or_zero(a, tangent(k), &types[k])?);
+    }
+    let mut arrays: Vec<A::T> = m.saved.iter().chain(&m.inputs).cloned().collect();
+    arrays.extend(elements.iter().filter_map(|&k| tangent(k)));
+    let mut outside = m.captures.clone();
+    outside.extend(captures.iter().filter_map(|&k| tangent(k)));
+    let out = a.map_accum(&Loop {
+        length: m.length,
+        reverse: m.reverse,
+        init,
+        inputs: arrays,
+        captures: outside,
+        step: program,
+    })?;
+    let mut results = vec![None; step.program.outputs().len()];
+    for (&k, t) in active_states.iter().chain(&outputs).zip(out) {
+        results[k] = Some(t);
+    }
+    Ok(results)
+}
+
+impl<A: Algebra> Tangent<'_, A> {
+    /// One loop over states and their tangents.
+    pub(crate) fn tangent_loop(
+        &mut self,
+        m: &Loop<TangentArray<A>>,
+    ) -> Result<Vec<TangentArray<A>>> {
+        let step = &m.step;
+        let (states, inputs) = (step.states, step.inputs);
+        let types = input_types(step);
+        let arguments: Vec<&TangentArray<A>> =
+            m.init.iter().chain(&m.inputs).chain(&m.captures).collect();
+        let start: Vec<bool> = arguments.iter().map(|t| t.tangent.is_some()).collect();
+        let (active_inputs, active_outputs) = active_in_loop(step, &start);
+        let active_states = marked(&active_inputs[..states]);
+        let elements: Vec<usize> = (states..states + inputs).filter(|&k| start[k]).collect();
+        let captures: Vec<usize> = (states + inputs..types.len()).filter(|&k| start[k]).collect();
+        let results = step.program.outputs().len();
+        let outputs: Vec<usize> = (states..results).filter(|&k| active_outputs[k]).collect();
+
+        // (s, ds; x, dx; c, dc) -> (s', ds'; y, dy)
+        let mut w = Writer::default();
+        let mut primals = w.inputs(&types[..states])?;
+        let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
+        primals.extend(w.inputs(&types[states..states + inputs])?);
+        let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
+        primals.extend(w.inputs(&types[states + inputs..])?);
+        let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
+        let mut duals: Vec<TangentArray<Staged>> =
+            primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
+        let moved = active_states.iter().zip(&ds);
+        let moved = moved.chain(elements.iter().zip(&dx)).chain(captures.iter().zip(&dc));
+        for (&k, &t) in moved {
+            duals[k].tangent = Some(t);
+        }
+        let staged = &mut w.staged;
+        let made = interpret(&step.program, &duals, &mut Tangent::new(staged))?;
+        let mut written: Vec<TermId> = made[..states].iter().map(|t| t.primal).collect();
+        for &k in &active_states {
+            written.push(or_zero(staged, made[k].tangent, &types[k])?);
+        }
+        written.extend(made[states..].iter().map(|t| t.primal));
+        for &k in &outputs {
+            let ty = step.program.ty(step.program.outputs()[k].term).clone();
+            written.push(or_zero(staged, made[k].tangent, &ty)?);
+        }
+        let carried = states + active_states.len();
+        let program = w.finish(written, carried, inputs + elements.len())?;
+
+        let mut init: Vec<A::T> = m.init.iter().map(|t| t.primal.clone()).collect();
+        for &k in &active_states {
+            init.push(or_zero(self.a, arguments[k].tangent.clone(), &types[k])?);
+        }
+        let with_tangents = |primals: &[TangentArray<A>], moved: &[usize]| -> Vec<A::T> {
+            let tangents = moved.iter().filter_map(|&k| arguments[k].tangent.clone());
+            primals.iter().map(|t| t.primal.clone()).chain(tangents).collect()
+        };
+        let mut out = self.a.map_accum(&Loop {
+            length: m.length,
+            reverse: m.reverse,
+            init,
+            inputs: with_tangents(&m.inputs, &elements),
+            captures: with_tangents(&m.captures, &captures),
+            step: program,
+        })?;
+        // s', ds', y, dy
+        let mut dy = out.split_off(carried + results - states).into_iter();
+        let ys = out.split_off(carried);
+        let mut ds = out.split_off(states).into_iter();
+        let all = out.into_iter().chain(ys).enumerate();
+        Ok(all
+            .map(|(k, primal)| {
+                let tangent = match k < states {
+                    true if active_states.contains(&k) => ds.next(),
+                    false if active_outputs[k] => dy.next(),
+                    _ => None,
+                };
+                TangentArray { primal, tangent }
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,56 @@
+//! The partial derivatives of scalar operations as arrays of an algebra.
+
+use std::sync::OnceLock;
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::{Op, ScalarExpr, ScalarTarget};
+use cotan_ir::{Error, Result, Type};
+
+use crate::algebra::Algebra;
+
+/// The partial derivatives of an operation by each argument, parsed once.
+pub(crate) fn partials(op: Op) -> Result<&'static [ScalarExpr]> {
+    static TABLE: OnceLock<Vec<Option<Vec<ScalarExpr>>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| Op::all().map(|op| op.partials().ok()).collect());
+    match table.get(op as usize) {
+        Some(Some(partials)) => Ok(partials),
+        _ => Err(Error::internal(format!("the derivative of {op} does not parse"))),
+    }
+}
+
+/// Emits scalar expressions elementwise, at one shape.
+struct Elementwise<'a, A: Algebra> {
+    algebra: &'a mut A,
+    ty: Type,
+}
+
+impl<A: Algebra> ScalarTarget for Elementwise<'_, A> {
+    type Value = A::T;
+    type Error = Error;
+
+    fn number(&mut self, x: f64, dtype: Dtype) -> Result<A::T> {
+        let ty = Type::new(dtype, self.ty.shape.clone());
+        self.algebra.number(x, &ty)
+    }
+
+    fn dtype(&self, x: &A::T) -> Dtype {
+        self.algebra.ty(x).dtype
+    }
+
+    fn apply(&mut self, op: Op, args: &[A::T]) -> Result<A::T> {
+        self.algebra.op(op, args)
+    }
+}
+
+/// A partial derivative of an operation with the given arguments and result.
+pub(crate) fn emit<A: Algebra>(
+    algebra: &mut A,
+    partial: &ScalarExpr,
+    args: &[A::T],
+    result: &A::T,
+) -> Result<A::T> {
+    let ty = algebra.ty(result);
+    let float = ty.dtype;
+    let value = partial.emit(&mut Elementwise { algebra, ty }, args, result, float)?;
+    value.ok_or_else(|| Error::internal("a derivative that does not fit its operation"))
+}

@@ -1,0 +1,164 @@
+//! `Staged`: the algebra whose arrays are terms. Interpreting into it emits nodes.
+
+use cotan_array::{Array, Dtype};
+use cotan_ir::scalar::{Op, Rule};
+use cotan_ir::{Builder, Copier, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type};
+
+use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
+
+/// How far into a term to look for a proof that it is finite.
+const FINITE_DEPTH: usize = 8;
+
+/// Emits terms into a builder.
+#[derive(Clone, Debug, Default)]
+pub struct Staged {
+    /// Where the terms go.
+    pub b: Builder,
+}
+
+impl Algebra for Staged {
+    type T = TermId;
+    type F = RegionId;
+
+    fn ty(&self, t: &TermId) -> Type {
+        self.b.ty(*t).clone()
+    }
+
+    fn constant(&mut self, c: &Array) -> Result<TermId> {
+        self.b.constant(c)
+    }
+
+    fn cond(&mut self, p: &TermId, u: &TermId, v: &TermId) -> Result<TermId> {
+        self.b.cond(*p, *u, *v)
+    }
+
+    fn op(&mut self, op: Op, args: &[TermId]) -> Result<TermId> {
+        self.b.op(op, args)
+    }
+
+    fn index(&mut self, t: &TermId, ix: &[TermId]) -> Result<TermId> {
+        self.b.index(*t, ix)
+    }
+
+    fn sum_outer(&mut self, t: &TermId) -> Result<TermId> {
+        self.b.sum_outer(*t)
+    }
+
+    fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, TermId)]) -> Result<RegionId> {
+        let mut copier = Copier::new(f.program, f.scopes);
+        for &(t, image) in captures {
+            copier.set(t, image);
+        }
+        copier.region(&mut self.b, f.region)
+    }
+
+    fn index_rank(&self, f: &RegionId) -> usize {
+        self.b.region(*f).results().len()
+    }
+
+    fn gather(&mut self, t: &TermId, f: &RegionId) -> Result<TermId> {
+        self.b.gather(*t, *f)
+    }
+
+    fn scatter(&mut self, outer: &[usize], t: &TermId, f: &RegionId) -> Result<TermId> {
+        self.b.scatter(outer, *t, *f)
+    }
+
+    fn stack(&mut self, ts: &[TermId]) -> Result<TermId> {
+        self.b.stack(ts)
+    }
+
+    fn replicate(&mut self, k: usize, t: &TermId) -> Result<TermId> {
+        self.b.replicate(k, *t)
+    }
+
+    fn transpose(&mut self, perm: &[usize], t: &TermId) -> Result<TermId> {
+        self.b.transpose(perm, *t)
+    }
+
+    fn reshape(&mut self, dims: &[usize], t: &TermId) -> Result<TermId> {
+        self.b.reshape(dims, *t)
+    }
+
+    fn iota(&mut self, k: usize) -> Result<TermId> {
+        self.b.iota(k)
+    }
+
+    fn one_hot(&mut self, outer: &[usize], v: &TermId, ix: &[TermId]) -> Result<TermId> {
+        self.b.one_hot(outer, *v, ix)
+    }
+
+    fn arg_extreme(&mut self, extreme: Extreme, t: &TermId) -> Result<TermId> {
+        self.b.arg_extreme(extreme, *t)
+    }
+
+    fn arg_sort(&mut self, t: &TermId) -> Result<TermId> {
+        self.b.arg_sort(*t)
+    }
+
+    fn map_accum(&mut self, m: &Loop<TermId>) -> Result<Vec<TermId>> {
+        let mut params: Vec<Param> = Vec::with_capacity(m.init.len() + m.inputs.len());
+        params.extend(m.init.iter().map(|&s| Param::Value(self.b.ty(s).clone())));
+        params.extend(m.inputs.iter().map(|&x| Param::Value(element(self.b.ty(x)))));
+        let mut inputs = self.b.open(&params)?;
+        inputs.extend(&m.captures);
+        let step = match interpret(&m.step.program, &inputs, self) {
+            Ok(results) => self.b.close(&results)?,
+            Err(error) => {
+                self.b.abandon();
+                return Err(error);
+            }
+        };
+        let t = self.b.map_accum(MapAccum {
+            length: m.length,
+            reverse: m.reverse,
+            init: m.init.clone().into(),
+            inputs: m.inputs.clone().into(),
+            step,
+        })?;
+        (0..m.step.program.outputs().len()).map(|n| self.b.result(t, n)).collect()
+    }
+
+    /// By the operation: bounded functions, truth values, and structure over those.
+    fn is_finite(&self, t: &TermId) -> bool {
+        self.finite(*t, FINITE_DEPTH)
+    }
+}
+
+impl Staged {
+    fn finite(&self, t: TermId, depth: usize) -> bool {
+        if !self.b.dtype(t).is_float() {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        match self.b.node(t) {
+            Node::Const(c) => match c.dtype() {
+                Dtype::F32 => c.iter::<f32>().is_some_and(|mut xs| xs.all(f32::is_finite)),
+                _ => c.iter::<f64>().is_some_and(|mut xs| xs.all(f64::is_finite)),
+            },
+            Node::Op(op, args) => match op {
+                Op::Sign | Op::Tanh | Op::Atan | Op::Erf | Op::Erfc | Op::Logistic => {
+                    // Bounded, but NaN goes through.
+                    self.finite(args[0], depth)
+                }
+                Op::Neg | Op::Abs | Op::StopGradient | Op::Sin | Op::Cos => {
+                    self.finite(args[0], depth)
+                }
+                Op::Min | Op::Max => args.iter().all(|&u| self.finite(u, depth)),
+                Op::Select => args[1..].iter().all(|&u| self.finite(u, depth)),
+                _ => matches!(op.row().rule, Rule::Cast(Dtype::F64)) && self.finite(args[0], depth),
+            },
+            Node::Cond(_, u, v) => self.finite(*u, depth) && self.finite(*v, depth),
+            Node::Index(u, _) | Node::Gather(u, _) | Node::Replicate(_, u) => {
+                self.finite(*u, depth)
+            }
+            Node::Transpose(_, u) | Node::Reshape(_, u) | Node::OneHot(_, u, _) => {
+                self.finite(*u, depth)
+            }
+            Node::Stack(ts) => ts.len() <= 8 && ts.iter().all(|&u| self.finite(u, depth)),
+            Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) | Node::Scatter(..) => false,
+            Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
+            Node::MapAccum(_) | Node::Result(..) => false,
+        }
+    }
+}

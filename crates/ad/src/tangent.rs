@@ -1,0 +1,226 @@
+//! `Tangent<A>`: forward mode. An array and its derivative along one direction, no Delta between.
+
+use cotan_array::Array;
+use cotan_ir::scalar::{Op, Rule};
+use cotan_ir::{Extreme, Result, TermId, Type};
+
+use crate::algebra::{Algebra, Lambda, Loop};
+use crate::partials::{emit, partials};
+
+/// A primal and its tangent; none is zero.
+pub struct TangentArray<A: Algebra> {
+    /// The value.
+    pub primal: A::T,
+    /// The derivative along the direction.
+    pub tangent: Option<A::T>,
+}
+
+impl<A: Algebra> Clone for TangentArray<A> {
+    fn clone(&self) -> TangentArray<A> {
+        TangentArray { primal: self.primal.clone(), tangent: self.tangent.clone() }
+    }
+}
+
+/// Pairs of arrays and tangents over `A`.
+pub struct Tangent<'a, A: Algebra> {
+    /// Where both are computed.
+    pub a: &'a mut A,
+}
+
+impl<'a, A: Algebra> Tangent<'a, A> {
+    /// Forward mode over an algebra.
+    pub fn new(a: &'a mut A) -> Tangent<'a, A> {
+        Tangent { a }
+    }
+
+    fn primals(ts: &[TangentArray<A>]) -> Vec<A::T> {
+        ts.iter().map(|t| t.primal.clone()).collect()
+    }
+
+    /// A linear operation: the same on primal and tangent.
+    fn linear(
+        &mut self,
+        t: &TangentArray<A>,
+        mut f: impl FnMut(&mut A, &A::T) -> Result<A::T>,
+    ) -> Result<TangentArray<A>> {
+        let primal = f(self.a, &t.primal)?;
+        let tangent = t.tangent.as_ref().map(|dt| f(self.a, dt)).transpose()?;
+        Ok(TangentArray { primal, tangent })
+    }
+
+    /// Two tangents of one type, zeros for a missing one; none if both are missing.
+    fn both(
+        &mut self,
+        u: &Option<A::T>,
+        v: &Option<A::T>,
+        ty: &Type,
+    ) -> Result<Option<(A::T, A::T)>> {
+        Ok(match (u, v) {
+            (None, None) => None,
+            (Some(u), Some(v)) => Some((u.clone(), v.clone())),
+            (Some(u), None) => Some((u.clone(), self.a.number(0.0, ty)?)),
+            (None, Some(v)) => Some((self.a.number(0.0, ty)?, v.clone())),
+        })
+    }
+}
+
+impl<A: Algebra> Algebra for Tangent<'_, A> {
+    type T = TangentArray<A>;
+    type F = A::F;
+
+    fn ty(&self, t: &TangentArray<A>) -> Type {
+        self.a.ty(&t.primal)
+    }
+
+    fn constant(&mut self, c: &Array) -> Result<TangentArray<A>> {
+        Ok(TangentArray { primal: self.a.constant(c)?, tangent: None })
+    }
+
+    fn cond(
+        &mut self,
+        b: &TangentArray<A>,
+        u: &TangentArray<A>,
+        v: &TangentArray<A>,
+    ) -> Result<TangentArray<A>> {
+        let primal = self.a.cond(&b.primal, &u.primal, &v.primal)?;
+        let ty = self.a.ty(&primal);
+        let tangent = match self.both(&u.tangent, &v.tangent, &ty)? {
+            Some((du, dv)) => Some(self.a.cond(&b.primal, &du, &dv)?),
+            None => None,
+        };
+        Ok(TangentArray { primal, tangent })
+    }
+
+    fn op(&mut self, op: Op, args: &[TangentArray<A>]) -> Result<TangentArray<A>> {
+        let primals = Self::primals(args);
+        let primal = self.a.op(op, &primals)?;
+        let ty = self.a.ty(&primal);
+        if !ty.dtype.is_float() || args.iter().all(|t| t.tangent.is_none()) {
+            return Ok(TangentArray { primal, tangent: None });
+        }
+        let tangent = match (op.row().rule, args) {
+            (Rule::Select, [c, u, v]) => match self.both(&u.tangent, &v.tangent, &ty)? {
+                Some((du, dv)) => Some(self.a.op(op, &[c.primal.clone(), du, dv])?),
+                None => None,
+            },
+            (Rule::Cast(_), [t]) => {
+                let dt = t.tangent.as_ref();
+                dt.map(|dt| self.a.op(op, std::slice::from_ref(dt))).transpose()?
+            }
+            _ => {
+                let mut sum = None;
+                for (arg, partial) in args.iter().zip(partials(op)?) {
+                    let Some(dt) = &arg.tangent else { continue };
+                    if partial.is_number(0.0) {
+                        continue;
+                    }
+                    let term = if partial.is_number(1.0) {
+                        dt.clone()
+                    } else {
+                        let factor = emit(self.a, partial, &primals, &primal)?;
+                        self.a.scale(dt, &factor)?
+                    };
+                    sum = self.a.plus(sum, Some(term))?;
+                }
+                sum
+            }
+        };
+        Ok(TangentArray { primal, tangent })
+    }
+
+    fn index(&mut self, t: &TangentArray<A>, ix: &[TangentArray<A>]) -> Result<TangentArray<A>> {
+        let ix = Self::primals(ix);
+        self.linear(t, |a, t| a.index(t, &ix))
+    }
+
+    fn sum_outer(&mut self, t: &TangentArray<A>) -> Result<TangentArray<A>> {
+        self.linear(t, |a, t| a.sum_outer(t))
+    }
+
+    fn index_function(
+        &mut self,
+        f: Lambda<'_>,
+        captures: &[(TermId, TangentArray<A>)],
+    ) -> Result<A::F> {
+        let captures: Vec<(TermId, A::T)> =
+            captures.iter().map(|(t, x)| (*t, x.primal.clone())).collect();
+        self.a.index_function(f, &captures)
+    }
+
+    fn index_rank(&self, f: &A::F) -> usize {
+        self.a.index_rank(f)
+    }
+
+    fn gather(&mut self, t: &TangentArray<A>, f: &A::F) -> Result<TangentArray<A>> {
+        self.linear(t, |a, t| a.gather(t, f))
+    }
+
+    fn scatter(
+        &mut self,
+        outer: &[usize],
+        t: &TangentArray<A>,
+        f: &A::F,
+    ) -> Result<TangentArray<A>> {
+        self.linear(t, |a, t| a.scatter(outer, t, f))
+    }
+
+    fn stack(&mut self, ts: &[TangentArray<A>]) -> Result<TangentArray<A>> {
+        let primal = self.a.stack(&Self::primals(ts))?;
+        if ts.iter().all(|t| t.tangent.is_none()) {
+            return Ok(TangentArray { primal, tangent: None });
+        }
+        let mut tangents = Vec::with_capacity(ts.len());
+        for t in ts {
+            tangents.push(match &t.tangent {
+                Some(dt) => dt.clone(),
+                None => {
+                    let ty = self.a.ty(&t.primal);
+                    self.a.number(0.0, &ty)?
+                }
+            });
+        }
+        Ok(TangentArray { primal, tangent: Some(self.a.stack(&tangents)?) })
+    }
+
+    fn replicate(&mut self, k: usize, t: &TangentArray<A>) -> Result<TangentArray<A>> {
+        self.linear(t, |a, t| a.replicate(k, t))
+    }
+
+    fn transpose(&mut self, perm: &[usize], t: &TangentArray<A>) -> Result<TangentArray<A>> {
+        self.linear(t, |a, t| a.transpose(perm, t))
+    }
+
+    fn reshape(&mut self, dims: &[usize], t: &TangentArray<A>) -> Result<TangentArray<A>> {
+        self.linear(t, |a, t| a.reshape(dims, t))
+    }
+
+    fn iota(&mut self, k: usize) -> Result<TangentArray<A>> {
+        Ok(TangentArray { primal: self.a.iota(k)?, tangent: None })
+    }
+
+    fn one_hot(
+        &mut self,
+        outer: &[usize],
+        v: &TangentArray<A>,
+        ix: &[TangentArray<A>],
+    ) -> Result<TangentArray<A>> {
+        let ix = Self::primals(ix);
+        self.linear(v, |a, v| a.one_hot(outer, v, &ix))
+    }
+
+    fn arg_extreme(&mut self, extreme: Extreme, t: &TangentArray<A>) -> Result<TangentArray<A>> {
+        Ok(TangentArray { primal: self.a.arg_extreme(extreme, &t.primal)?, tangent: None })
+    }
+
+    fn arg_sort(&mut self, t: &TangentArray<A>) -> Result<TangentArray<A>> {
+        Ok(TangentArray { primal: self.a.arg_sort(&t.primal)?, tangent: None })
+    }
+
+    fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
+        self.tangent_loop(m)
+    }
+
+    fn is_finite(&self, t: &TangentArray<A>) -> bool {
+        self.a.is_finite(&t.primal)
+    }
+}

@@ -1,0 +1,195 @@
+//! The reverse pass (Figs. ad-array-eval, restaging-eval): transposing a Delta.
+//!
+//! One loop from the highest id down. Every term sends its cotangent to its operands, which have
+//! lower ids, so each is complete when its turn comes. Written over the algebra, the loop computes
+//! concrete gradients and emits gradient programs alike; a cotangent that is zero is never made.
+
+use cotan_ir::scalar::Op;
+use cotan_ir::{Error, Result};
+
+use crate::algebra::Algebra;
+use crate::delta::{Delta, DeltaId, Deltas};
+use crate::map_accum::transpose_loop;
+
+/// Cotangents as they come together.
+struct Cotangents<T> {
+    /// One for each term, none while zero.
+    accum: Vec<Option<T>>,
+    /// For each result of a loop.
+    results: Vec<Vec<Option<T>>>,
+}
+
+impl<T: Clone> Cotangents<T> {
+    fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
+        let before = self.accum[d.index()].take();
+        self.accum[d.index()] = a.plus(before, Some(c))?;
+        Ok(())
+    }
+}
+
+/// `reversePass`: the gradient by each input, none where it is zero, from cotangents of some terms.
+pub fn reverse_pass<A: Algebra>(
+    deltas: &Deltas<A>,
+    seeds: &[(DeltaId, A::T)],
+    inputs: usize,
+    a: &mut A,
+) -> Result<Vec<Option<A::T>>> {
+    let mut gradient: Vec<Option<A::T>> = vec![None; inputs];
+    let mut state =
+        Cotangents { accum: vec![None; deltas.len()], results: vec![Vec::new(); deltas.len()] };
+    for (d, c) in seeds {
+        state.add(a, *d, c.clone())?;
+    }
+    for d in deltas.ids().rev() {
+        if let Delta::MapAccum(m) = deltas.get(d) {
+            let results = std::mem::take(&mut state.results[d.index()]);
+            if results.iter().any(|c| c.is_some()) {
+                let contributions = transpose_loop(a, m, &results)?;
+                for (operand, c) in m.deltas.iter().zip(contributions) {
+                    if let (Some(operand), Some(c)) = (operand, c) {
+                        state.add(a, *operand, c)?;
+                    }
+                }
+            }
+            continue;
+        }
+        let Some(c) = state.accum[d.index()].take() else { continue };
+        eval(deltas, d, c, &mut gradient, &mut state, a)?;
+    }
+    Ok(gradient)
+}
+
+/// `eval c d`: the transpose of each constructor, in the figure's order, then ours.
+fn eval<A: Algebra>(
+    deltas: &Deltas<A>,
+    d: DeltaId,
+    c: A::T,
+    gradient: &mut [Option<A::T>],
+    state: &mut Cotangents<A::T>,
+    a: &mut A,
+) -> Result<()> {
+    let dims = |d: DeltaId| deltas.ty(d).shape.dims();
+    match deltas.get(d) {
+        // eval c (Input v)          adds c to the gradient by v
+        Delta::Input(k) => match gradient.get_mut(*k) {
+            Some(slot) => {
+                let before = slot.take();
+                *slot = a.plus(before, Some(c))?;
+                Ok(())
+            }
+            None => Err(Error::internal(format!("no input {k}"))),
+        },
+        // eval c (Add d1 d2)        = eval c d2 . eval c d1
+        Delta::Add(d1, d2) => {
+            state.add(a, *d1, c.clone())?;
+            state.add(a, *d2, c)
+        }
+        // eval c (Scale arr d)      = eval (c * arr) d, a zero of c annihilating
+        Delta::Scale(factor, d) => {
+            let c = a.scale(&c, factor)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Index d ix)       = eval (oneHot (shapeDelta d) ix c) d
+        Delta::Index(d, ix) => {
+            let c = a.one_hot(&dims(*d)[..ix.len()], &c, ix)?;
+            state.add(a, *d, c)
+        }
+        // eval c (SumOuter d)       = eval (replicate (head (shapeDelta d)) c) d
+        Delta::SumOuter(d) => {
+            let c = a.replicate(dims(*d)[0], &c)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Gather d f)       = eval (scatter (shapeDelta d) c f) d
+        Delta::Gather(d, f) => {
+            let rank = a.index_rank(f);
+            let c = a.scatter(&dims(*d)[..rank], &c, f)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Scatter d f)      = eval (gather (shapeDelta d) c f) d
+        Delta::Scatter(_, d, f) => {
+            let c = a.gather(&c, f)?;
+            state.add(a, *d, c)
+        }
+        // eval c (LitArray ds)      = .. . eval (index c [1]) d1 . eval (index c [0]) d0
+        Delta::LitArray(ds) => {
+            for (n, operand) in ds.iter().enumerate() {
+                if let Some(operand) = operand {
+                    let at = a.constant(&cotan_array::Array::scalar(n as i64))?;
+                    let part = a.index(&c, &[at])?;
+                    state.add(a, *operand, part)?;
+                }
+            }
+            Ok(())
+        }
+        // eval c (Replicate d)      = eval (sumOuter c) d
+        Delta::Replicate(_, d) => {
+            let c = a.sum_outer(&c)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Transpose js d)   = eval (tr (inversePermutation js) c) d
+        Delta::Transpose(perm, d) => {
+            let mut inverse = vec![0; perm.len()];
+            for (n, &p) in perm.iter().enumerate() {
+                inverse[p] = n;
+            }
+            let c = a.transpose(&inverse, &c)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Reshape d)        = eval (reshape (shapeDelta d) c) d
+        Delta::Reshape(d) => {
+            let c = a.reshape(dims(*d), &c)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Cast d)           = eval (c as the element type of d) d
+        Delta::Cast(d) => {
+            let back = match deltas.ty(*d).dtype {
+                cotan_array::Dtype::F32 => Op::ToF32,
+                _ => Op::ToF64,
+            };
+            let c = a.op(back, &[c])?;
+            state.add(a, *d, c)
+        }
+        // eval c (Select b d1 d2)   = eval (where b c 0) d1, eval (where b 0 c) d2
+        Delta::Select(b, d1, d2) => {
+            let zero = a.number(0.0, deltas.ty(d))?;
+            if let Some(d1) = d1 {
+                let part = a.op(Op::Select, &[b.clone(), c.clone(), zero.clone()])?;
+                state.add(a, *d1, part)?;
+            }
+            if let Some(d2) = d2 {
+                let part = a.op(Op::Select, &[b.clone(), zero, c])?;
+                state.add(a, *d2, part)?;
+            }
+            Ok(())
+        }
+        // eval c (Cond b d1 d2)     = eval (cond b c 0) d1, eval (cond b 0 c) d2
+        Delta::Cond(b, d1, d2) => {
+            let zero = a.number(0.0, deltas.ty(d))?;
+            if let Some(d1) = d1 {
+                let part = a.cond(b, &c, &zero)?;
+                state.add(a, *d1, part)?;
+            }
+            if let Some(d2) = d2 {
+                let part = a.cond(b, &zero, &c)?;
+                state.add(a, *d2, part)?;
+            }
+            Ok(())
+        }
+        // eval c (OneHot sh d ix)   = eval (index c ix) d
+        Delta::OneHot(_, d, ix) => {
+            let c = a.index(&c, ix)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Result n d)       adds c to the n-th cotangent of the loop
+        Delta::Result(loop_, n) => {
+            let slots = &mut state.results[loop_.index()];
+            if slots.len() <= *n {
+                slots.resize(*n + 1, None);
+            }
+            let before = slots[*n].take();
+            slots[*n] = a.plus(before, Some(c))?;
+            Ok(())
+        }
+        Delta::MapAccum(_) => Err(Error::internal("a loop is transposed as a whole")),
+    }
+}

@@ -1,0 +1,66 @@
+//! Reverse against forward on random programs: exactly, over the field.
+
+use cotan_ad::{jvp, vjp};
+use cotan_bot::{Options, bulk};
+use cotan_interp::{Interp, Mode, Value};
+use cotan_ir::Program;
+use cotan_ir::scalar::{Fp, Scalar};
+use cotan_testkit::{Config, InputKind, Rng, for_each_case, generate, inputs_for, shrink};
+
+/// The sum of products of two lists of arrays.
+fn pairing(xs: &[Value], ys: &[Value]) -> Fp {
+    let field = |x: &Scalar| match x.into_field() {
+        Scalar::Fp(x) => x,
+        other => panic!("{other:?}"),
+    };
+    let elements = |vs: &[Value]| -> Vec<Fp> {
+        vs.iter().flat_map(|v| v.elements().iter().map(field)).collect()
+    };
+    let (xs, ys) = (elements(xs), elements(ys));
+    assert_eq!(xs.len(), ys.len());
+    xs.iter().zip(&ys).fold(Fp::ZERO, |sum, (&x, &y)| sum + x * y)
+}
+
+fn adjoint(program: &Program, rng: &mut Rng) -> Result<(), String> {
+    let text = |e: &dyn std::fmt::Display| e.to_string();
+    let (bulk, _) = bulk(program, &Options::default()).map_err(|e| text(&e))?;
+    let forward = jvp(&bulk, None).map_err(|e| text(&e))?;
+    let reverse = vjp(&bulk, None).map_err(|e| text(&e))?;
+    forward.check().map_err(|e| format!("{e}\n{forward}"))?;
+    reverse.check().map_err(|e| format!("{e}\n{reverse}"))?;
+    let run = |p: &Program, inputs: &[Value]| {
+        let run = Interp::new(p).with_mode(Mode::Field).run(inputs);
+        run.map(|run| run.outputs).map_err(|e| format!("{e}\n{p}"))
+    };
+    let inputs = inputs_for(&forward, rng, InputKind::Field).map_err(|e| text(&e))?;
+    let tangents = inputs[program.inputs().len()..].to_vec();
+    let results = run(&forward, &inputs)?;
+    let d_results = &results[program.outputs().len()..];
+    let mut inputs = inputs[..program.inputs().len()].to_vec();
+    let cotangents: Vec<Value> =
+        inputs_for(&reverse, rng, InputKind::Field).map_err(|e| text(&e))?[inputs.len()..].to_vec();
+    inputs.extend(cotangents.clone());
+    let results = run(&reverse, &inputs)?;
+    let gradients = &results[program.outputs().len()..];
+    let (left, right) = (pairing(&cotangents, d_results), pairing(gradients, &tangents));
+    if left == right {
+        return Ok(());
+    }
+    Err(format!(
+        "{left:?} against {right:?}\n{program}\nbulk\n{bulk}\nforward\n{forward}\nreverse\n{reverse}"
+    ))
+}
+
+#[test]
+fn reverse_is_the_transpose_of_forward() {
+    let config = Config::ring();
+    for_each_case("adjoint", 1500, |rng| {
+        let program = generate(&config, rng).map_err(|e| e.to_string())?;
+        let data = rng.fork();
+        if adjoint(&program, &mut data.clone()).is_ok() {
+            return Ok(());
+        }
+        let smallest = shrink(&program, 2000, |p| adjoint(p, &mut data.clone()).is_err());
+        adjoint(&smallest, &mut data.clone())
+    });
+}

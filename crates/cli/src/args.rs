@@ -1,0 +1,308 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::units::{assignment, bytes, duration};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   success
+  1   the program has errors, its arguments do not fit it, or a file is not formatted
+      (fmt --check)
+  2   the command line makes no sense: unknown options, missing arguments
+  3   a file cannot be read or written, or holds what it should not
+  4   a limit was reached: --limit-bytes, --timeout
+  70  an internal error of cotan: please report it";
+
+const START: &str = "\
+Start with:
+  cotan examples                        programs that come with cotan
+  cotan run --example matmul            run one of them
+  cotan explain --example histogram     see every stage of it";
+
+/// Array programs, element by element and in bulk
+#[derive(Debug, Parser)]
+#[command(name = "cotan", version, max_term_width = 100, after_help = START, after_long_help = format!("{START}\n\n{EXIT_CODES}"))]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Colours in messages; NO_COLOR is honoured
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = false
+    )]
+    pub color: When,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum When {
+    /// On a terminal
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Report everything that is wrong with programs
+    #[command(after_help = "\
+Examples:
+  cotan check model.ct
+  cotan check examples/*.ct")]
+    Check(CheckArgs),
+
+    /// Run a function of a program
+    #[command(after_help = "\
+Arguments are files, or expressions of the language. Whole numbers become floats where the
+parameter is a float. Records and tuples are given by their parts: --arg p.w=... --arg p.b=...
+
+Examples:
+  cotan run --example matmul
+  cotan run dot.ct --arg a='[1, 2, 3]' --arg b='[4, 5, 6]'
+  cotan run matmul.ct --arg a=@a.npy --arg b=@b.npy --out c.npy
+  cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
+  cotan run fill.ct --size n=5 --arg x=2.5")]
+    Run(RunArgs),
+
+    /// Write programs in their one canonical layout
+    #[command(after_help = "\
+Comments stay; the meaning never changes. A file with errors is left alone.
+
+Examples:
+  cotan fmt model.ct
+  cotan fmt --check examples/*.ct
+  cat model.ct | cotan fmt -")]
+    Fmt(FmtArgs),
+
+    /// Show a program at every stage on its way
+    #[command(after_help = "\
+What is printed for one stage is a program again: save it, edit it, run it.
+
+Examples:
+  cotan explain --example self_convolution
+  cotan explain dot.ct --size n=5 --stage core
+  cotan explain matmul.ct --size m=2 --size k=3 --size n=4 --stage bot --trace
+  cotan explain dot.ct --size n=5 --stage bot > bulk.ct && cotan check bulk.ct")]
+    Explain(ExplainArgs),
+
+    /// Explain an error code
+    #[command(after_help = "\
+Examples:
+  cotan error E0007
+  cotan error            list all codes")]
+    Error(ErrorArgs),
+
+    /// Show the table of scalar operations
+    #[command(after_help = "\
+In derivatives a, b, c are the arguments and y is the result.
+
+Examples:
+  cotan operations
+  cotan operations pow tanh")]
+    Operations(NamesArgs),
+
+    /// Show the functions that the language comes with
+    #[command(after_help = "\
+Examples:
+  cotan builtins
+  cotan builtins fold scan")]
+    Builtins(NamesArgs),
+
+    /// Show the rules of the bulk-operation transform
+    #[command(after_help = "\
+Examples:
+  cotan rules
+  cotan rules --markdown > rules.md")]
+    Rules(RulesArgs),
+
+    /// List the programs that come with cotan, or print one
+    #[command(after_help = "\
+Examples:
+  cotan examples
+  cotan examples histogram > histogram.ct")]
+    Examples(ExamplesArgs),
+
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  cotan completions bash > ~/.local/share/bash-completion/completions/cotan
+  cotan completions zsh > ~/.zfunc/_cotan
+  cotan completions fish > ~/.config/fish/completions/cotan.fish")]
+    Completions(CompletionsArgs),
+}
+
+/// Which program.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct SourceArgs {
+    /// The program, a .ct file; - for standard input
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// A program that comes with cotan (see `cotan examples`)
+    #[arg(long, value_name = "NAME")]
+    pub example: Option<String>,
+}
+
+/// Which function, and at which sizes.
+#[derive(Debug, Args)]
+pub struct FunctionArgs {
+    /// The function [default: main, or the only one]
+    #[arg(long = "fn", value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// A size parameter, or an integer parameter that is to be known when the program is made
+    #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
+}
+
+/// Values for parameters.
+#[derive(Debug, Args)]
+pub struct InputArgs {
+    /// A parameter's value: a .npy file (a=@a.npy) or an expression (a='[1, 2, 3]')
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub args: Vec<(String, String)>,
+
+    /// Values for the parameters by name, from a .npz file; --arg goes before
+    #[arg(long, value_name = "FILE")]
+    pub npz: Option<PathBuf>,
+}
+
+/// How much a run may take.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// The most memory for values
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
+    pub limit_bytes: u64,
+
+    /// Give up after this time: 10s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The programs; - for standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub function: FunctionArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+
+    /// Write the results to a .npz file, or a single result to a .npy file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Report indices out of range, and which results depend on what was read there
+    #[arg(long)]
+    pub poison: bool,
+
+    /// Run what the bulk-operation transform makes of the program
+    #[arg(long)]
+    pub bulk: bool,
+
+    /// Report the work that was done
+    #[arg(long)]
+    pub counts: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// The programs; - for standard input, which goes to standard output
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Write nothing; list the files that are not formatted, and exit with 1 if there are any
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub function: FunctionArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+
+    /// Only this stage, as a program
+    #[arg(long)]
+    pub stage: Option<Stage>,
+
+    /// Every firing of a rule: its place, the term before, the term after
+    #[arg(long)]
+    pub trace: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// A stage of a program on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stage {
+    /// As written, formatted
+    Source,
+    /// In the core language: functions inlined, sizes known
+    Core,
+    /// In bulk operations: no build is left
+    Bot,
+}
+
+#[derive(Debug, Args)]
+pub struct ErrorArgs {
+    /// The code, such as E0007 [default: list all]
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct NamesArgs {
+    /// Only these
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// As a Markdown document, with the report's lines
+    #[arg(long)]
+    pub markdown: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExamplesArgs {
+    /// Print this one [default: list all]
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+fn size(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = assignment(text)?;
+    let value = value.parse().map_err(|_| format!("`{value}` is not a whole number; write n=5"))?;
+    Ok((name, value))
+}

@@ -1,0 +1,54 @@
+//! `cotan fmt`
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use cotan_ir::SourceMap;
+use cotan_syntax::format;
+
+use crate::args::FmtArgs;
+use crate::failure::{Failure, Outcome};
+use crate::source::Text;
+use crate::terminal::Terminal;
+
+/// Formats files in place, or says which are not formatted. Goes on after a file with errors, and
+/// reports the first failure in the end.
+pub fn fmt(args: &FmtArgs, terminal: &Terminal) -> Outcome {
+    let mut failed = Ok(());
+    for path in &args.files {
+        if let Err(failure) = fmt_file(path, args.check, terminal) {
+            if failed.is_err() {
+                terminal.complain(&failure.to_string());
+            } else {
+                failed = Err(failure);
+            }
+        }
+    }
+    failed
+}
+
+fn fmt_file(path: &Path, check: bool, terminal: &Terminal) -> Outcome {
+    let source = Text::read(path)?;
+    let mut sources = SourceMap::new();
+    let file = sources.add(&source.name, &source.text);
+    let formatted = format(file, &source.text)
+        .map_err(|diagnostics| Failure::program(terminal.render(&diagnostics, &sources)))?;
+    let changed = formatted != source.text;
+    if check {
+        let message = format!("{}: not formatted; run `cotan fmt {0}`", path.display());
+        return if changed { Err(Failure::program(message)) } else { Ok(()) };
+    }
+    if path.as_os_str() == "-" {
+        return terminal.write(&formatted);
+    }
+    if !changed {
+        return Ok(());
+    }
+    // The file itself, not a link to it, is replaced.
+    fs::canonicalize(path)
+        .and_then(|path| {
+            cotan_array::replace_file(&path, |output| output.write_all(formatted.as_bytes()))
+        })
+        .map_err(|e| Failure::data(format_args!("cannot write `{}`: {e}", path.display())))
+}

@@ -1,0 +1,197 @@
+//! Values for parameters: from files, and from expressions on the command line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cotan_array::{Array, Dtype, npy, npz};
+use cotan_interp::{Interp, Value};
+use cotan_ir::{Limits, Program, Type};
+use cotan_syntax::{Leaf, instantiate, load_text};
+
+use crate::args::InputArgs;
+use crate::failure::{Failure, Outcome};
+use crate::function::Function;
+use crate::terminal::Terminal;
+
+/// The values given for parameters, by path.
+pub struct Inputs {
+    values: BTreeMap<String, Array>,
+    /// The `.npz` file, and the names in it.
+    archive: Option<(PathBuf, Vec<String>)>,
+}
+
+impl Inputs {
+    /// Reads what the command line gives, and holds it against what the function takes.
+    pub fn read(args: &InputArgs, function: &Function<'_>, terminal: &Terminal) -> Outcome<Inputs> {
+        let mut inputs = Inputs { values: BTreeMap::new(), archive: None };
+        if let Some(path) = &args.npz {
+            let members = npz::read_file(path).map_err(Failure::data)?;
+            inputs.archive = Some((path.clone(), members.iter().map(|(n, _)| n.clone()).collect()));
+            for (name, array) in members {
+                if let Some(leaf) = function.leaf(&name) {
+                    let array = from_file(leaf, array, &path.display().to_string())?;
+                    inputs.values.insert(name, array);
+                }
+            }
+        }
+        for (n, (path, value)) in args.args.iter().enumerate() {
+            if args.args.iter().take(n).any(|(before, _)| before == path) {
+                return Err(Failure::usage(format_args!("`--arg {path}=...` is given twice")));
+            }
+            let leaf = function.leaf(path).ok_or_else(|| unknown(path, function))?;
+            let array = match value.strip_prefix('@') {
+                Some(file) => from_file(leaf, read_npy(file)?, file)?,
+                None => inline(leaf, evaluate(path, value, terminal)?)?,
+            };
+            inputs.values.insert(path.clone(), array);
+        }
+        Ok(inputs)
+    }
+
+    /// Refuses to go on without a value for every parameter.
+    pub fn require_all(&self, function: &Function<'_>) -> Outcome {
+        let paths = function.leaves().map(|leaf| leaf.path.as_str());
+        let missing: Vec<&str> = paths.filter(|path| !self.values.contains_key(*path)).collect();
+        let Some(first) = missing.first() else { return Ok(()) };
+        let failure = Failure::usage(format_args!(
+            "no value for {} of `{}`, which takes:{}",
+            quoted(&missing),
+            function.name,
+            function.expected()
+        ))
+        .hint(format_args!(
+            "as an expression: --arg {first}='...'; as a file: --arg {first}=@FILE.npy"
+        ));
+        Err(match &self.archive {
+            Some((path, names)) => failure.hint(format_args!(
+                "{} holds {}",
+                path.display(),
+                if names.is_empty() { "nothing".to_owned() } else { quoted(names) }
+            )),
+            None => failure,
+        })
+    }
+
+    /// The type of the value at a path.
+    pub fn ty(&self, path: &str) -> Option<Type> {
+        self.values.get(path).map(Type::of)
+    }
+
+    /// The values of a program's inputs, in order.
+    pub fn for_program(&self, program: &Program) -> Outcome<Vec<Value>> {
+        let value = |name: &str| {
+            let array = self.values.get(name).map(Value::from);
+            array.ok_or_else(|| Failure::internal(format_args!("the input `{name}` has no value")))
+        };
+        program.inputs().iter().map(|input| value(&input.name)).collect()
+    }
+}
+
+fn quoted(names: &[impl AsRef<str>]) -> String {
+    names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+fn unknown(path: &str, function: &Function<'_>) -> Failure {
+    let within: Vec<&str> = function
+        .leaves()
+        .map(|leaf| leaf.path.as_str())
+        .filter(|leaf| leaf.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+        .collect();
+    if within.is_empty() {
+        let message = format!("`{}` has no parameter `{path}`", function.name);
+        if function.takes_nothing() {
+            return Failure::usage(message).hint("it takes no arguments");
+        }
+        return Failure::usage(format_args!("{message}; it takes:{}", function.expected()));
+    }
+    let message = format!("`{path}` has several parts, which are given one by one");
+    Failure::usage(message).hint(format_args!("give {}", quoted(&within)))
+}
+
+fn read_npy(file: &str) -> Outcome<Array> {
+    let path = Path::new(file);
+    npy::read_file(path).map_err(|error| {
+        let failure = Failure::data(error);
+        if path.extension().is_some_and(|extension| extension == "npz") {
+            failure
+                .hint(format_args!("arrays of a .npz file are given by their names: --npz {file}"))
+        } else {
+            failure
+        }
+    })
+}
+
+/// The value of an expression on the command line.
+fn evaluate(path: &str, text: &str, terminal: &Terminal) -> Outcome<Array> {
+    if text.is_empty() {
+        return Err(Failure::usage(format_args!("the value of `{path}` is empty"))
+            .hint(format_args!("--arg {path}='[1, 2.5]', or a file: --arg {path}=@FILE.npy")));
+    }
+    // The expression has a line of its own, so that messages show nothing but it.
+    let place = format!("--arg {path}");
+    let modules = load_text(&place, &format!("def value() =\n{text}\n"));
+    let program = modules
+        .and_then(|modules| instantiate(&modules, "value", &[], &[], &Limits::default()))
+        .map_err(|messages| {
+            let rendered = terminal.render(&messages.diagnostics, &messages.sources);
+            let failure = Failure::usage(format_args!("the value of `{path}` is not understood"))
+                .hint("write it as in a program, '[1, 2.5]', or name a file, @FILE.npy");
+            terminal.complain(&rendered);
+            failure
+        })?
+        .program;
+    let run = Interp::new(&program).run(&[]).map_err(|e| Failure::limit(format!("error: {e}")))?;
+    match run.outputs.as_slice() {
+        [value] => value.to_array().map_err(Failure::internal),
+        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
+            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
+    }
+}
+
+/// A value written for this parameter: its numbers become floats where that is what it takes.
+fn inline(leaf: &Leaf, array: Array) -> Outcome<Array> {
+    let converted = match (array.dtype(), leaf.dtype) {
+        (from, to) if from == to => return Ok(array),
+        (Dtype::I64 | Dtype::F32 | Dtype::F64, Dtype::F32 | Dtype::F64) => exactly(leaf, &array)?,
+        _ => None,
+    };
+    converted.ok_or_else(|| {
+        let hint = match leaf.dtype {
+            Dtype::I64 => "write whole numbers, 3, or convert: i64(2.5)",
+            Dtype::Bool => "write true or false, or a comparison: x != 0",
+            Dtype::F64 | Dtype::F32 => "write floats, 3.0, or convert: f64(true)",
+        };
+        Failure::usage(mismatch(leaf, &array, "the value")).hint(hint)
+    })
+}
+
+/// An array from a file: kept as it is, or converted where nothing is lost.
+fn from_file(leaf: &Leaf, array: Array, origin: &str) -> Outcome<Array> {
+    let converted = match (array.dtype(), leaf.dtype) {
+        (from, to) if from == to => return Ok(array),
+        (Dtype::F32, Dtype::F64) | (Dtype::I64, Dtype::F64 | Dtype::F32) => exactly(leaf, &array)?,
+        _ => None,
+    };
+    converted.ok_or_else(|| {
+        let failure = Failure::data(mismatch(leaf, &array, origin));
+        match (array.dtype(), leaf.dtype) {
+            (Dtype::F64 | Dtype::I64, Dtype::F32 | Dtype::F64) => {
+                failure.hint("converting would change its numbers: save or declare it otherwise")
+            }
+            _ => failure,
+        }
+    })
+}
+
+/// Numbers as floats; `None` if integers do not come out as they are.
+fn exactly(leaf: &Leaf, array: &Array) -> Outcome<Option<Array>> {
+    let converted = array.cast(leaf.dtype).map_err(Failure::data)?;
+    let same =
+        array.dtype() != Dtype::I64 || converted.cast(Dtype::I64).is_ok_and(|back| back == *array);
+    Ok(same.then_some(converted))
+}
+
+fn mismatch(leaf: &Leaf, array: &Array, origin: &str) -> String {
+    let (given, Leaf { path, ty, .. }) = (Type::of(array), leaf);
+    format!("{origin} for `{path}` is {given}, but `{path}` is declared {ty}")
+}

@@ -1,0 +1,142 @@
+//! `cotan run`
+
+use std::time::Instant;
+
+use cotan_interp::{Counts, Failure as RunFailure, Interp, InterpError, Options, Run};
+use cotan_ir::{Program, SourceMap, Span};
+use cotan_syntax::{Code, Diagnostic};
+
+use crate::args::{LimitArgs, RunArgs};
+use crate::explain;
+use crate::failure::{Failure, Outcome};
+use crate::function::Function;
+use crate::inputs::Inputs;
+use crate::progress::watched;
+use crate::results::{self, Destination, Named};
+use crate::source::Text;
+use crate::terminal::Terminal;
+use crate::units::show_bytes;
+
+/// Runs a function and shows or writes its results.
+pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
+    let modules = Text::of(&args.source)?.load(terminal)?;
+    let function = Function::of(&modules, &args.function, terminal)?;
+    let inputs = Inputs::read(&args.inputs, &function, terminal)?;
+    inputs.require_all(&function)?;
+    let begin = Instant::now();
+    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let names = results::names(&instance.result);
+    let destination = match &args.out {
+        Some(path) => Some(Destination::new(path, names.len())?),
+        None => None,
+    };
+    let mut program = instance.program;
+    if args.bulk {
+        program = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
+    }
+    let values = inputs.for_program(&program)?;
+    let options = Options {
+        max_bytes: args.limits.limit_bytes,
+        deadline: args.limits.timeout.and_then(|time| begin.checked_add(time)),
+        ..Options::default()
+    };
+    let interp = Interp::new(&program).with_options(options);
+    let run = watched(terminal, "running", || interp.run(&values))
+        .map_err(|error| explain_failure(&error, &program, &args.limits, terminal))?;
+    let arrays = run.outputs.iter().map(|value| value.to_array().map_err(Failure::internal));
+    let results: Vec<Named> =
+        names.into_iter().zip(arrays).map(|(name, a)| Ok((name, a?))).collect::<Outcome<_>>()?;
+    match destination {
+        Some(destination) => destination.write(&results)?,
+        None => terminal.write(&results::show(&results))?,
+    }
+    if args.poison {
+        terminal.complain(&poison(&run, &results, program.sources()));
+    }
+    if args.counts {
+        terminal.complain(&counts(&run.counts));
+    }
+    Ok(())
+}
+
+fn explain_failure(
+    error: &InterpError,
+    program: &Program,
+    limits: &LimitArgs,
+    terminal: &Terminal,
+) -> Failure {
+    let at_place = |message: String, hint: &str| {
+        let diagnostic = Diagnostic::new(Code::LimitExceeded, error.span(), message).hint(hint);
+        Failure::limit(terminal.render(&diagnostic.into(), program.sources()))
+    };
+    match error.failure() {
+        RunFailure::Memory { op, ty, needed, limit, .. } => at_place(
+            format!(
+                "`{op}` makes a value of type {ty}, which would bring the memory in use to {}; the \
+                 limit is {}",
+                show_bytes(*needed),
+                show_bytes(*limit)
+            ),
+            "raise the limit with --limit-bytes, or use smaller arrays",
+        ),
+        RunFailure::OutOfMemory { op, ty, .. } => at_place(
+            format!("there is no memory for the value of type {ty} that `{op}` makes"),
+            "use smaller arrays, or a machine with more memory",
+        ),
+        RunFailure::Deadline | RunFailure::Cancelled | RunFailure::Work { .. } => {
+            let time = limits.timeout.map(|time| format!(" of {time:?}")).unwrap_or_default();
+            Failure::limit(format!(
+                "error: the run did not end within the time{time}\n  hint: raise it with --timeout"
+            ))
+        }
+        _ => Failure::internal(error),
+    }
+}
+
+/// What a run says about indices out of range.
+fn poison(run: &Run, results: &[Named], sources: &SourceMap) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for found in &run.out_of_range {
+        lines.push(format!("{}{found}", place(found.span, sources)));
+    }
+    for poisoned in &run.poisoned {
+        let Some((name, array)) = results.get(poisoned.output) else { continue };
+        let name = if name.is_empty() { "the result" } else { name };
+        lines.push(match array.rank() {
+            0 => format!("{name} depends on what was read out of range"),
+            _ => format!(
+                "{name}: {} of {} elements depend on what was read out of range, the first at {:?}",
+                poisoned.elements,
+                array.numel(),
+                poisoned.first
+            ),
+        });
+    }
+    match (run.out_of_range.is_empty(), run.poisoned.is_empty()) {
+        (true, _) => lines.push("no index was out of range".to_owned()),
+        (false, true) => lines.push("no result depends on what was read out of range".to_owned()),
+        (false, false) => {}
+    }
+    lines.join("\n")
+}
+
+/// `file:line:column: `, or nothing.
+pub fn place(span: Span, sources: &SourceMap) -> String {
+    match sources.position(span) {
+        Some(at) => format!("{}:{}:{}: ", sources.name(span.file), at.line, at.column),
+        None => String::new(),
+    }
+}
+
+fn counts(counts: &Counts) -> String {
+    let rows = [
+        ("scalar operations", counts.scalar_ops),
+        ("elements read", counts.reads),
+        ("elements written", counts.writes),
+        ("lambda steps", counts.steps),
+        ("nodes evaluated", counts.nodes),
+    ];
+    let mut lines: Vec<String> = rows.map(|(what, n)| format!("{what:18} {n}")).into();
+    lines.push(format!("{:18} {}", "peak memory", show_bytes(counts.peak_bytes)));
+    lines.join("\n")
+}

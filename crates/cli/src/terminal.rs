@@ -1,0 +1,66 @@
+//! Standard output and standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use cotan_ir::SourceMap;
+use cotan_syntax::render::{Style, render_all};
+use cotan_syntax::{Diagnostics, Failure as Messages};
+
+use crate::args::When;
+use crate::failure::{Failure, Outcome};
+
+/// Where results and messages go.
+pub struct Terminal {
+    style: Style,
+    watched: bool,
+}
+
+impl Terminal {
+    /// Colours are for messages, which go to standard error.
+    pub fn new(color: When) -> Terminal {
+        let watched = io::stderr().is_terminal();
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let colours = match color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => watched && !set("NO_COLOR") && !dumb,
+        };
+        Terminal { style: if colours { Style::Colour } else { Style::Plain }, watched }
+    }
+
+    /// Whether someone watches standard error.
+    pub fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Writes to standard output.
+    pub fn write(&self, text: &str) -> Outcome {
+        let mut output = io::stdout().lock();
+        output.write_all(text.as_bytes())?;
+        Ok(output.flush()?)
+    }
+
+    /// Writes a message to standard error, where nothing can be done if that fails.
+    pub fn complain(&self, text: &str) {
+        let text = text.trim_end();
+        if !text.is_empty() {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// Shows messages about a program.
+    pub fn show(&self, diagnostics: &Diagnostics, sources: &SourceMap) {
+        self.complain(&self.render(diagnostics, sources));
+    }
+
+    /// Messages about a program, as they look here.
+    pub fn render(&self, diagnostics: &Diagnostics, sources: &SourceMap) -> String {
+        render_all(diagnostics, sources, self.style)
+    }
+
+    /// The failure that consists of messages about a program.
+    pub fn program_failure(&self, messages: &Messages) -> Failure {
+        Failure::program(self.render(&messages.diagnostics, &messages.sources))
+    }
+}

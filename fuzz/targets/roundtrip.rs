@@ -1,0 +1,4 @@
+//! See `cotan_testkit::fuzz_targets::roundtrip`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cotan_testkit::fuzz_targets::roundtrip(data));

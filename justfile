@@ -1,0 +1,68 @@
+# Tasks for developers; `just` lists them. `.ci/run` is what a change has to pass.
+
+_list:
+    @just --list --unsorted
+
+# Everything a change has to pass
+check:
+    bash .ci/run
+
+# All tests
+test *args:
+    cargo test --workspace {{args}}
+
+# Random tests with `times` times as many cases, from a seed of your choice
+random times="100" seed="1":
+    COTAN_CASES={{times}} COTAN_SEED={{seed}} cargo test --workspace --release
+
+# Random tests again and again, each round from other seeds, until one fails or `rounds` are done
+soak rounds="1000" times="100":
+    for round in $(seq 1 {{rounds}}); do \
+        echo "round $round of {{rounds}}"; \
+        just random {{times}} $((round * 1000000000)) || exit 1; \
+    done
+
+# Fuzz TARGET (parse, roundtrip or npy); needs a nightly compiler and cargo-fuzz
+fuzz target seconds="60":
+    cargo +nightly fuzz run --fuzz-dir fuzz {{target}} -- -max_total_time={{seconds}} -max_len=4096
+
+# The program that the generator makes of a seed
+show seed="0":
+    cargo run --quiet -p cotan-testkit --example show -- {{seed}}
+
+# Programs per second of the test kit
+throughput:
+    cargo run -p cotan-testkit --example throughput --release
+
+# Accept what snapshots show now, and write generated documents again
+bless: rules
+    COTAN_BLESS=1 INSTA_UPDATE=always cargo test --workspace
+
+# The rules of the bulk-operation transform, as a document
+rules:
+    cargo run --quiet -p cotan-cli -- rules --markdown > docs/rules.md.new
+    mv docs/rules.md.new docs/rules.md
+
+# One example through every stage
+tour example="self_convolution":
+    cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage source
+    cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage core
+    cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage bot --trace
+    cargo run --quiet -p cotan-cli -- run --example {{example}}
+
+# Sizes of source files
+size:
+    bash scripts/size
+
+# One layout for Rust and for .ct files
+fmt:
+    cargo fmt --all
+    cargo run --quiet -p cotan-cli -- fmt examples/*.ct
+
+# The documentation, in a browser
+doc:
+    cargo doc --workspace --no-deps --open
+
+# Installs the `cotan` command
+install:
+    cargo install --path crates/cli
