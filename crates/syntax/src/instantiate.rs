@@ -9,7 +9,7 @@ use crate::elab::tree::TypeTree;
 use crate::elab::types::{Signature, Spec};
 use crate::elab::unify::SizeFact;
 use crate::elab::value::{Known, Value};
-use crate::elab::{Elab, R, Reported};
+use crate::elab::{Elab, R};
 use crate::load::{DefId, Failure, Modules, load_text};
 
 /// What an argument will be.
@@ -155,8 +155,8 @@ impl Request<'_> {
         }
         let value = elab.inline(id, values, given, head)?;
         let Some(result) = elab.tree_of(&value) else {
-            if elab.has_errors() {
-                return Err(Reported);
+            if let Some(reported) = elab.reported_error() {
+                return Err(reported);
             }
             let message = format!("`{}` gives a function, not arrays", self.function);
             return Err(elab.report(Diagnostic::new(Code::CannotInstantiate, head, message)));

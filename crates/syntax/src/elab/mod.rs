@@ -93,14 +93,14 @@ impl<'m> Elab<'m> {
         }
     }
 
+    /// Proof of an error among what was reported so far: a value may be wrong for that reason.
+    pub(crate) fn reported_error(&self) -> Option<Reported> {
+        self.diagnostics.has_errors().then_some(Reported)
+    }
+
     /// Everything reported so far, and the builder.
     pub(crate) fn finish(self) -> (Builder, Diagnostics) {
         (self.b, self.diagnostics)
-    }
-
-    /// Whether an error has been reported.
-    pub(crate) fn has_errors(&self) -> bool {
-        self.diagnostics.has_errors()
     }
 
     /// The nodes of the file at hand.
