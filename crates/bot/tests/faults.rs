@@ -2,33 +2,20 @@
 
 mod common;
 
-use common::Verdict;
+use common::{Verdict, configs};
 use cotan_bot::Fault;
-use cotan_testkit::{Config, Former, Oracle, Rng, generate, scaled};
+use cotan_testkit::{Oracle, Rng, generate, scaled};
 
 /// The most programs a fault may survive.
 const BOUND: usize = 6000;
 
-/// The programs in which a fault is looked for: all kinds, or those of the formers it concerns.
-fn config(n: usize) -> Config {
-    let config = match n % 3 {
-        0 => Config::default(),
-        1 => Config::integers(),
-        _ => Config::ring(),
-    };
-    match n % 2 {
-        0 => config,
-        _ => config.without(&[Former::ArgExtreme, Former::ArgSort, Former::Iota]),
-    }
-}
-
 /// How many programs it takes to find a fault.
 fn programs_until_found(fault: Fault) -> Option<usize> {
-    let oracle = Oracle::exact();
+    let (oracle, configs) = (Oracle::exact(), configs());
     let seed = 1_000_000 * (1 + fault as u64);
     (0..scaled(BOUND)).find(|&n| {
         let rng = &mut Rng::new(seed + n as u64);
-        let program = generate(&config(n), rng).expect("a program");
+        let program = generate(&configs[n % configs.len()], rng).expect("a program");
         common::verdict(&program, Some(fault), &oracle, rng) == Verdict::Wrong
     })
 }
@@ -48,10 +35,10 @@ fn every_fault_is_found() {
 
 #[test]
 fn without_a_fault_nothing_is_found() {
-    let oracle = Oracle::exact();
+    let (oracle, configs) = (Oracle::exact(), configs());
     for n in 0..300 {
         let rng = &mut Rng::new(n);
-        let program = generate(&config(n as usize), rng).expect("a program");
+        let program = generate(&configs[n as usize % configs.len()], rng).expect("a program");
         assert_ne!(common::verdict(&program, None, &oracle, rng), Verdict::Wrong, "{program}");
     }
 }

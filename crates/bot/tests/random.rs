@@ -4,9 +4,9 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::transformed;
+use common::{configs, transformed};
 use cotan_bot::{Options, RULES, bulk};
-use cotan_testkit::{Config, Former, Oracle, Rng, check_transform, generate, scaled};
+use cotan_testkit::{Config, Oracle, Rng, check_transform, generate, scaled};
 
 fn keeps_meaning(name: &str, config: &Config, count: usize, options: &Options) {
     check_transform(name, config, count, &Oracle::exact(), |p| transformed(p, options));
@@ -14,9 +14,9 @@ fn keeps_meaning(name: &str, config: &Config, count: usize, options: &Options) {
 
 #[test]
 fn meaning_is_kept() {
-    keeps_meaning("bulk", &Config::default(), 4000, &Options::default());
-    keeps_meaning("bulk, integers", &Config::integers(), 3000, &Options::default());
-    keeps_meaning("bulk, ring", &Config::ring(), 3000, &Options::default());
+    for (n, config) in configs().iter().enumerate() {
+        keeps_meaning(&format!("bulk {n}"), config, 1200, &Options::default());
+    }
 }
 
 #[test]
@@ -54,11 +54,7 @@ fn meaning_is_kept_with_each_group_of_rules_off() {
 #[test]
 fn every_rule_fires_in_random_programs() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    let configs = [
-        Config::default(),
-        Config::integers(),
-        Config::default().without(&[Former::Iota, Former::ArgSort]),
-    ];
+    let configs = configs();
     for n in 0..scaled(6000) {
         let rng = &mut Rng::new(7_000_000 + n as u64);
         let program = generate(&configs[n % configs.len()], rng).expect("a program");

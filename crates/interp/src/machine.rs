@@ -86,7 +86,9 @@ impl<'a> Machine<'a> {
                 Task::Demand(t) if self.values[t.index()].is_some() => {}
                 Task::Demand(t) => {
                     let node = self.program.node(t);
-                    if let Node::Cond(condition, _, _) = node {
+                    if let Node::Cond(condition, _, _) = node
+                        && !self.options.strict
+                    {
                         tasks.extend([Task::Choose(t), Task::Demand(*condition)]);
                         continue;
                     }

@@ -63,6 +63,8 @@ pub struct Options {
     pub max_work: u64,
     /// The most bytes of values held at once. An element takes 24 bytes, whatever its type.
     pub max_bytes: u64,
+    /// Evaluate both branches of every `cond`: the cost of a selection.
+    pub strict: bool,
     /// When to give up.
     pub deadline: Option<Instant>,
     /// Asks for an end from another thread.
@@ -76,6 +78,7 @@ impl Default for Options {
             mode: Mode::Ieee,
             max_work: u64::MAX,
             max_bytes: 64 << 30,
+            strict: false,
             deadline: None,
             cancel: CancelToken::new(),
         }

@@ -34,6 +34,21 @@ fn a_long_chain_takes_no_stack() {
     std::thread::Builder::new().stack_size(2 << 20).spawn(chain).unwrap().join().unwrap();
 }
 
+#[test]
+fn a_strict_run_evaluates_both_branches() {
+    let p = program(&[ty(Dtype::F64, &[3])], |b, xs| {
+        let (yes, no) = (b.op(Op::Exp, &[xs[0]])?, b.op(Op::Neg, &[xs[0]])?);
+        let condition = b.scalar(true)?;
+        Ok(vec![b.cond(condition, yes, no)?])
+    });
+    let inputs = [floats(&[0.0, 0.0, 0.0])];
+    let lazy = Interp::new(&p).run(&inputs).unwrap();
+    let options = Options { strict: true, ..Options::default() };
+    let strict = Interp::new(&p).with_options(options).run(&inputs).unwrap();
+    assert_same(&lazy.outputs[0], &strict.outputs[0]);
+    assert_eq!((lazy.counts.scalar_ops, strict.counts.scalar_ops), (3, 6));
+}
+
 /// A chain inside a lambda, and one of conditionals.
 #[test]
 fn long_chains_elsewhere_take_no_stack() {

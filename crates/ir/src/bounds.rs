@@ -2,7 +2,10 @@
 //!
 //! Every node of type `i64` (and `bool`, as 0 and 1) carries an interval that holds all its
 //! elements, computed when it is made from those of its operands. Index variables know their range;
-//! arithmetic that may wrap gives up and knows nothing.
+//! arithmetic that may wrap gives up and knows nothing. A branch of `where` or `cond` knows its
+//! condition (`bounds/guard.rs`).
+
+mod guard;
 
 use cotan_array::Dtype;
 
@@ -122,8 +125,12 @@ pub(crate) fn of_node(arena: &Arena, node: &Node, dtype: Dtype) -> Interval {
         Node::Cond(p, t, e) => match b(*p).singleton() {
             Some(1) => b(*t),
             Some(0) => b(*e),
-            _ => b(*t).hull(b(*e)),
+            _ => guard::branch(arena, *p, true, *t).hull(guard::branch(arena, *p, false, *e)),
         },
+        Node::Op(Op::Select, args) if b(args[0]) == Interval::BOOL => {
+            guard::branch(arena, args[0], true, args[1])
+                .hull(guard::branch(arena, args[0], false, args[2]))
+        }
         Node::Op(op, args) => of_op(*op, args.iter().map(|&t| b(t)).collect(), arena, args, top),
         Node::Index(t, ix) => read(*t, in_range(*t, ix)),
         Node::Gather(t, r) => read(*t, in_range(*t, &arena.region(*r).results)),

@@ -97,6 +97,8 @@ pub struct Config {
     pub max_trips: usize,
     /// In how many of a hundred places an existing term is used again.
     pub reuse: usize,
+    /// In how many of a hundred reads a condition around the read asks whether it is in range.
+    pub guarded_reads: usize,
     /// Which constants to write.
     pub data: Data,
     /// Whether the results must depend smoothly on all float inputs. Partial operations get
@@ -120,6 +122,7 @@ impl Default for Config {
             max_nesting: 4,
             max_trips: 250,
             reuse: 50,
+            guarded_reads: 10,
             data: Data::Special,
             smooth: false,
         }

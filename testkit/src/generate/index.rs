@@ -90,6 +90,69 @@ impl Generator<'_> {
         self.b.scalar(value)
     }
 
+    /// A read under a condition that asks whether its index is in range, or nearly so:
+    /// `where(0 <= i and i < k, t[i], 0)` and its relatives.
+    pub(super) fn guarded_read(
+        &mut self,
+        read: TermId,
+        ix: &[TermId],
+        sizes: &[usize],
+    ) -> Result<TermId> {
+        let comparisons = [Op::Ge, Op::Lt, Op::Le, Op::Gt];
+        let logic = [Op::And, Op::Or].map(|op| (op, [Dtype::Bool; 2]));
+        if !comparisons.iter().all(|&op| self.config.allows(op, &I64S))
+            || !logic.iter().all(|(op, types)| self.config.allows(*op, types))
+        {
+            return Ok(read);
+        }
+        let outside = self.rng.chance(25);
+        let mut asked = None;
+        for (&i, &k) in ix.iter().zip(sizes) {
+            // Now and then a bound is off by one, or missing.
+            let mut slip = || if self.rng.chance(10) { self.rng.between(-1, 1) } else { 0 };
+            let (lo, hi) = (slip(), k as i64 + slip());
+            let (lo_term, hi_term) = (self.b.scalar(lo)?, self.b.scalar(hi)?);
+            let above = match (outside, self.rng.chance(50)) {
+                (false, false) => self.b.op(Op::Ge, &[i, lo_term])?,
+                (false, true) => self.b.op(Op::Le, &[lo_term, i])?,
+                (true, _) => self.b.op(Op::Lt, &[i, lo_term])?,
+            };
+            let below = match (outside, self.rng.chance(50)) {
+                (false, false) => self.b.op(Op::Lt, &[i, hi_term])?,
+                (false, true) => self.b.op(Op::Gt, &[hi_term, i])?,
+                (true, _) => self.b.op(Op::Ge, &[i, hi_term])?,
+            };
+            let join = if outside { Op::Or } else { Op::And };
+            for part in [above, below] {
+                if self.rng.chance(85) {
+                    asked = Some(match asked {
+                        Some(before) => self.b.op(join, &[before, part])?,
+                        None => part,
+                    });
+                }
+            }
+        }
+        let Some(asked) = asked else { return Ok(read) };
+        let zero = self.full_like(read, 0.0)?;
+        let (yes, no) = if outside { (zero, read) } else { (read, zero) };
+        if self.b.shape(read).rank() > 0 || self.rng.chance(30) {
+            return self.b.cond(asked, yes, no);
+        }
+        let guarded = self.b.op(Op::Select, &[asked, yes, no])?;
+        if outside || self.rng.chance(60) {
+            return Ok(guarded);
+        }
+        // The same condition twice: where(asked and c, where(asked, -read, 0), v).
+        let negated = match self.config.allows(Op::Neg, &[self.b.dtype(read)]) {
+            true => self.b.op(Op::Neg, &[read])?,
+            false => read,
+        };
+        let inner = self.b.op(Op::Select, &[asked, negated, zero])?;
+        let other = self.leaf(&Type::scalar(Dtype::Bool))?;
+        let both = self.b.op(Op::And, &[asked, other])?;
+        self.b.op(Op::Select, &[both, inner, guarded])
+    }
+
     /// An element of an integer array, often one from outside the lambda.
     fn looked_up_index(&mut self, size: usize) -> Result<TermId> {
         let is_table = |t: &&TermId| {

@@ -119,7 +119,7 @@ impl Generator<'_> {
     }
 
     /// A constant of the type of `t`, all of whose elements are `x`.
-    fn full_like(&mut self, t: TermId, x: f64) -> Result<TermId> {
+    pub(super) fn full_like(&mut self, t: TermId, x: f64) -> Result<TermId> {
         let ty = self.b.ty(t).clone();
         self.b.constant(&Array::full(ty.shape, x)?.cast(ty.dtype)?)
     }

@@ -96,7 +96,11 @@ impl Generator<'_> {
                 let sizes = self.more_axes(count, dims);
                 let t = self.term(&array_type(ty.dtype, &sizes, dims)?, size / 2)?;
                 let ix = self.index(&sizes, size / 2)?;
-                self.b.index(t, &ix)
+                let read = self.b.index(t, &ix)?;
+                if ix.is_empty() || !self.rng.chance(self.config.guarded_reads) {
+                    return Ok(read);
+                }
+                self.guarded_read(read, &ix, &sizes)
             }
             Former::SumOuter => {
                 let sizes = self.more_axes(1, dims);

@@ -1,8 +1,9 @@
 //! What the tests of random programs share.
 
+use cotan_array::Dtype;
 use cotan_bot::{Fault, Options, bulk, normal_form};
 use cotan_ir::Program;
-use cotan_testkit::{Oracle, Rng};
+use cotan_testkit::{Config, Former, Oracle, Rng};
 
 /// The transform as every test applies it: checked, and in normal form.
 pub fn transformed(program: &Program, options: &Options) -> Result<Program, String> {
@@ -40,4 +41,29 @@ pub fn verdict(program: &Program, fault: Option<Fault>, oracle: &Oracle, rng: &m
         Ok(()) => Verdict::Harmless,
         Err(_) => Verdict::Wrong,
     }
+}
+
+/// Programs of all kinds, and some of few formers, so that those meet.
+#[allow(dead_code, reason = "not every test is about random programs")]
+pub fn configs() -> Vec<Config> {
+    use Former::{
+        ArgExtreme, ArgSort, Build1, Cond, Gather, Index, MapAccum, Op, Scatter, Stack, SumOuter,
+        Transpose,
+    };
+    let only = |formers: &[Former]| Config { formers: formers.to_vec(), ..Config::default() };
+    let integers = |formers: &[Former]| Config {
+        dtypes: vec![Dtype::I64, Dtype::I64, Dtype::F64],
+        ..only(formers)
+    };
+    vec![
+        Config::default(),
+        Config::integers(),
+        Config::ring(),
+        Config::default().without(&[Former::Iota, ArgExtreme, ArgSort]),
+        integers(&[Build1, Index, ArgExtreme, ArgSort, Op]),
+        only(&[Build1, Index, Stack, Scatter, Op, Cond]),
+        only(&[Build1, Index, Transpose, Gather, SumOuter]),
+        only(&[Build1, Index, MapAccum, Op]),
+        Config { guarded_reads: 80, ..only(&[Build1, Index, Op, Gather]) },
+    ]
 }
