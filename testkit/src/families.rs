@@ -169,8 +169,7 @@ pub const FAMILIES: &[Family] = &[
             })
         }
         let a = vector(b)?;
-        // Each level vectorises the chain again: that is what 32 axes cost.
-        nest(b, a, &mut Vec::new(), n / 32)
+        nest(b, a, &mut Vec::new(), n)
     }),
     family("a chain of gathers", |b, n| {
         let a = vector(b)?;

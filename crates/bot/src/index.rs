@@ -91,6 +91,11 @@ impl Bot<'_> {
         !self.shared.contains(&t) && usize::from(self.b.free(t).innermost()) == self.b.depth()
     }
 
+    /// Whether a term is `gather [] t (\[] -> ix)`.
+    fn is_closed_gather(&self, t: TermId) -> bool {
+        matches!(self.b.node(t), Node::Gather(_, r) if self.b.region(*r).params().is_empty())
+    }
+
     /// One rule of the figure, in its order, then ours. Returns the result, or leaves tasks.
     fn push_step(
         &mut self,
@@ -101,9 +106,13 @@ impl Bot<'_> {
     ) -> Result<Option<TermId>> {
         let expected = Type::new(self.b.dtype(t), self.b.shape(t).drop_outer(ix.len()));
         // index t []  ~>  t
-        let Some(&first) = ix.first() else {
+        //
+        // Where the last rule applies too, to what the one before it has made, it goes first: a
+        // gather without variables is an index that may be pushed further.
+        if ix.is_empty() && !(from == From::Made && self.is_closed_gather(t)) {
             return rule!(self, "index/nil", t, expected, t).map(Some);
-        };
+        }
+        let first = || ix.first().copied().ok_or_else(|| Error::internal("an index is empty"));
         if !self.may_push(t) && from != From::Made {
             let read = self.b.index(t, &ix)?;
             if from != From::Source && self.shared.contains(&t) {
@@ -162,7 +171,7 @@ impl Bot<'_> {
             Node::Replicate(k, u) => {
                 let mask = match self.faulty(Fault::IndexReplicateNoMask) {
                     true => Range::Inside,
-                    false => self.in_range(first, k)?,
+                    false => self.in_range(first()?, k)?,
                 };
                 tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
                 tasks.push(push(u, ix[1..].to_vec()));
@@ -192,9 +201,9 @@ impl Bot<'_> {
                 Some(&k) => {
                     let mask = match self.faulty(Fault::IndexGatherNoMask) {
                         true => Range::Inside,
-                        false => self.in_range(first, k)?,
+                        false => self.in_range(first()?, k)?,
                     };
-                    let f = self.substitute_first(r, first)?;
+                    let f = self.substitute_first(r, first()?)?;
                     let smaller = self.b.gather(u, f)?;
                     tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
                     tasks.push(push_made(smaller, ix[1..].to_vec()));
@@ -211,9 +220,9 @@ impl Bot<'_> {
             Node::Iota(k) => {
                 let mask = match self.faulty(Fault::IndexIotaNoMask) {
                     true => Range::Inside,
-                    false => self.in_range(first, k)?,
+                    false => self.in_range(first()?, k)?,
                 };
-                let masked = self.mask(mask, first)?;
+                let masked = self.mask(mask, first()?)?;
                 return rule!(self, "index/iota", t, expected, masked).map(Some);
             }
 
@@ -258,7 +267,7 @@ impl Bot<'_> {
                     false => self.all_in_range(&ix[1..], &dims)?,
                 };
                 let moved = self.move_outer_axis(u, ix.len() - 1)?;
-                let how = Combine::ArgSort { at: first, mask };
+                let how = Combine::ArgSort { at: first()?, mask };
                 tasks.push(Task::Combine { from: t, expected, how });
                 tasks.push(push(moved, ix[1..].to_vec()));
             }

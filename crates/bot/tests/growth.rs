@@ -22,7 +22,6 @@ fn results_grow_linearly() {
         let slope = (large / small).ln() / (source / small_source).ln().max(1.0);
         println!("{:40} {source} to {large} nodes, exponent {slope:.3}", family.name);
         assert!(slope <= 1.1, "{}: {small} to {large} nodes", family.name);
-        // A nest has a copy of the variables of every level in each index.
         let allowed = NODES_PER_NODE * source + 2000.0;
         assert!(large <= allowed, "{}: {source} nodes become {large}", family.name);
     }

@@ -15,14 +15,14 @@ fn keeps_meaning(name: &str, config: &Config, count: usize, options: &Options) {
 #[test]
 fn meaning_is_kept() {
     for (n, config) in configs().iter().enumerate() {
-        keeps_meaning(&format!("bulk {n}"), config, 1000, &Options::default());
+        keeps_meaning(&format!("bulk {n}"), config, 600, &Options::default());
     }
 }
 
 #[test]
 fn meaning_is_kept_in_large_programs() {
     let config = Config { max_nesting: 6, max_rank: 5, ..Config::default().nodes(200) };
-    keeps_meaning("bulk, large", &config, 300, &Options::default());
+    keeps_meaning("bulk, large", &config, 200, &Options::default());
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn meaning_is_kept_with_each_group_of_rules_off() {
         ),
     ];
     for (name, options) in &switched {
-        keeps_meaning(name, &Config::default(), 1000, options);
+        keeps_meaning(name, &Config::default(), 600, options);
     }
 }
 
