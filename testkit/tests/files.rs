@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cotan_syntax::{Code, Group, builtins};
 use cotan_testkit::files::{Verdict, run_file, test_files};
 
 /// Runs all files of a folder of `tests`; returns how many there are and how many are left out.
@@ -31,6 +32,39 @@ fn all_files_do_what_they_say() {
     assert!(failures.is_empty(), "{} files fail\n\n{}", failures.len(), failures.join("\n\n"));
     assert!(files >= 120, "only {files} files");
     assert_eq!(skipped + skipped_regressions, 0, "files are left out");
+}
+
+/// The texts of all test files.
+fn all_texts() -> String {
+    let folder = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name);
+    let files = ["files", "regressions"].map(|name| test_files(&folder(name)).unwrap_or_default());
+    files.concat().iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect()
+}
+
+#[test]
+fn every_message_is_expected_by_some_file() {
+    /// Messages that no small file can show.
+    const EXCEPTIONS: [(Code, &str); 2] =
+        [(Code::FileTooLarge, "needs 4 GiB"), (Code::Internal, "should be impossible")];
+    let texts = all_texts();
+    let excepted = |code: &&Code| !EXCEPTIONS.iter().any(|(c, _)| c == *code);
+    let missing: Vec<String> = Code::ALL
+        .iter()
+        .filter(excepted)
+        .map(Code::to_string)
+        .filter(|code| !texts.contains(&format!(": {code}")))
+        .collect();
+    assert!(missing.is_empty(), "no file expects {missing:?}");
+}
+
+#[test]
+fn every_builtin_is_used_by_some_file() {
+    let texts = all_texts();
+    // Scalar operations are tested from their table.
+    let tested = builtins().iter().filter(|b| b.group != Group::Scalar);
+    let used = |name: &str| texts.contains(&format!("{name}("));
+    let missing: Vec<&str> = tested.map(|b| b.name).filter(|name| !used(name)).collect();
+    assert!(missing.is_empty(), "no file uses {missing:?}");
 }
 
 #[test]

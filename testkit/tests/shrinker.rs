@@ -7,15 +7,25 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Node, Program, Scopes, TermId, Type};
 use cotan_testkit::{Config, Oracle, Rng, check_transform, generate, shrink};
 
-/// The first generated program with a property, shrunk.
-fn smallest(has: impl Fn(&Program) -> bool) -> (usize, Program) {
+/// Generated programs with a property, shrunk.
+fn smallest(has: impl Fn(&Program) -> bool) -> Vec<Program> {
     let config = Config::default().nodes(80);
-    let programs = (0..20_000).map(|seed| generate(&config, &mut Rng::new(seed)).unwrap());
-    let program = programs.into_iter().find(|p| p.len() > 40 && has(p)).unwrap();
-    let small = shrink(&program, 5000, &has);
-    assert!(has(&small));
-    println!("{} to {} nodes:\n{small}", program.len(), small.len());
-    (program.len(), small)
+    // Without dead nodes: the properties look at all.
+    let program = |seed| generate(&config, &mut Rng::new(seed)).unwrap().normalised().unwrap();
+    let programs = (0..).map(program);
+    let found: Vec<Program> = programs.filter(|p| p.len() > 40 && has(p)).take(5).collect();
+    let shrunk = found.iter().map(|program| {
+        let small = shrink(program, 5000, &has);
+        assert!(has(&small));
+        println!("{} to {} nodes:\n{small}", program.len(), small.len());
+        small
+    });
+    shrunk.collect()
+}
+
+/// The number of nodes of the largest.
+fn worst(programs: &[Program]) -> usize {
+    programs.iter().map(|p| p.len()).max().unwrap_or(0)
 }
 
 /// Whether a node with `inner` lies in a region of a node with `outer`.
@@ -32,15 +42,15 @@ fn nested(p: &Program, outer: fn(&Node) -> bool, inner: fn(&Node) -> bool) -> bo
 fn a_scatter_under_a_build() {
     let is_build = |n: &Node| matches!(n, Node::Build1(_));
     let is_scatter = |n: &Node| matches!(n, Node::Scatter(..));
-    let (_, small) = smallest(|p| nested(p, is_build, is_scatter));
-    assert!(small.len() <= 8, "{small}");
+    let small = smallest(|p| nested(p, is_build, is_scatter));
+    assert!(worst(&small) <= 10);
 }
 
 #[test]
 fn a_loop_inside_a_loop() {
     let is_loop = |n: &Node| matches!(n, Node::MapAccum(_));
-    let (_, small) = smallest(|p| nested(p, is_loop, is_loop));
-    assert!(small.len() <= 9, "{small}");
+    let small = smallest(|p| nested(p, is_loop, is_loop));
+    assert!(worst(&small) <= 12);
 }
 
 #[test]
@@ -48,8 +58,8 @@ fn two_operations_of_one_argument() {
     let has = |p: &Program, wanted: Op| {
         p.terms().any(|t| matches!(p.node(t), Node::Op(op, _) if *op == wanted))
     };
-    let (_, small) = smallest(|p| has(p, Op::Exp) && has(p, Op::Sin));
-    assert!(small.len() <= 6, "{small}");
+    let small = smallest(|p| has(p, Op::Exp) && has(p, Op::Sin));
+    assert!(worst(&small) <= 8);
 }
 
 #[test]
@@ -57,14 +67,11 @@ fn sizes_become_as_small_as_the_fault_allows() {
     let large = |p: &Program| {
         p.terms().any(|t| matches!(p.node(t), Node::SumOuter(u) if p.shape(*u).dims()[0] >= 3))
     };
-    let (_, small) = smallest(large);
-    assert_eq!(small.len(), 2, "{small}");
-    assert!(small.terms().all(|t| p_max(&small, t) <= 3), "{small}");
-}
-
-/// The largest size of a node.
-fn p_max(p: &Program, t: TermId) -> usize {
-    p.shape(t).dims().iter().copied().max().unwrap_or(0)
+    for small in smallest(large) {
+        assert_eq!(small.len(), 2, "{small}");
+        let largest = small.terms().flat_map(|t| small.shape(t).dims().to_vec()).max();
+        assert_eq!(largest, Some(3), "{small}");
+    }
 }
 
 #[test]

@@ -2,24 +2,26 @@
 
 use std::path::Path;
 
+use cotan_ir::Limits;
+
 use crate::args::CheckArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, for_each};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
 /// Checks programs, all of them, and reports everything that is wrong.
 pub fn check(args: &CheckArgs, terminal: &Terminal) -> Outcome {
-    let mut failed = Ok(());
-    for path in &args.files {
-        if let Err(failure) = check_file(path, terminal) {
-            terminal.complain(&failure.to_string());
-            failed = failed.and(Err(failure));
-        }
-    }
-    failed
+    for_each(&args.files, terminal, |path| check_file(path, terminal))
 }
 
 fn check_file(path: &Path, terminal: &Terminal) -> Outcome {
-    Text::read(path)?.load(terminal)?;
-    Ok(())
+    let source = Text::read(path)?;
+    let name = source.name.clone();
+    let modules = source.load(terminal)?;
+    let diagnostics = cotan_syntax::check(&modules, &Limits::default());
+    if diagnostics.has_errors() {
+        return Err(Failure::program(terminal.render(&diagnostics, modules.sources())));
+    }
+    terminal.show(&diagnostics, modules.sources());
+    terminal.write(&format!("{name}: no errors\n"))
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::terminal::Terminal;
+
 /// What a command gives.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
@@ -98,6 +100,17 @@ impl From<io::Error> for Failure {
             _ => Failure::data(format_args!("cannot write the output: {error}")),
         }
     }
+}
+
+/// Does something to each of several things, all of them, and says what went wrong with each; the
+/// first failure decides about the exit code.
+pub fn for_each<T>(items: &[T], terminal: &Terminal, work: impl Fn(&T) -> Outcome) -> Outcome {
+    let mut first = None;
+    for failure in items.iter().filter_map(|item| work(item).err()) {
+        terminal.complain(&failure.text);
+        first.get_or_insert(Failure { kind: failure.kind, text: String::new() });
+    }
+    first.map_or(Ok(()), Err)
 }
 
 fn command_line() -> String {

@@ -8,24 +8,13 @@ use cotan_ir::SourceMap;
 use cotan_syntax::format;
 
 use crate::args::FmtArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, for_each};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
-/// Formats files in place, or says which are not formatted. Goes on after a file with errors, and
-/// reports the first failure in the end.
+/// Formats files in place, or says which are not formatted.
 pub fn fmt(args: &FmtArgs, terminal: &Terminal) -> Outcome {
-    let mut failed = Ok(());
-    for path in &args.files {
-        if let Err(failure) = fmt_file(path, args.check, terminal) {
-            if failed.is_err() {
-                terminal.complain(&failure.to_string());
-            } else {
-                failed = Err(failure);
-            }
-        }
-    }
-    failed
+    for_each(&args.files, terminal, |path| fmt_file(path, args.check, terminal))
 }
 
 fn fmt_file(path: &Path, check: bool, terminal: &Terminal) -> Outcome {

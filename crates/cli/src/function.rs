@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Limits, Type};
 use cotan_syntax::{
@@ -20,7 +21,7 @@ pub struct Function<'m> {
     interface: Interface,
     sizes: Vec<(&'m str, usize)>,
     /// Parameters whose values are known when the program is made.
-    statics: Vec<(&'m str, i64)>,
+    statics: Vec<(&'m str, Scalar)>,
 }
 
 impl<'m> Function<'m> {
@@ -51,8 +52,8 @@ impl<'m> Function<'m> {
         if twice {
             return Err(Failure::usage(format_args!("the size `{name}` is given twice")));
         }
-        if self.interface.params.iter().any(|param| param.name == name) {
-            self.statics.push((name, value));
+        if let Some(param) = self.interface.params.iter().find(|param| param.name == name) {
+            self.statics.push((name, static_value(param, value)?));
             return Ok(());
         }
         if !self.interface.sizes.iter().any(|size| size == name) {
@@ -85,7 +86,7 @@ impl<'m> Function<'m> {
         let mut args = Vec::new();
         for param in &self.interface.params {
             if let Some((_, value)) = self.statics.iter().find(|(name, _)| *name == param.name) {
-                args.push(ArgSpec::Static(static_value(param, *value)?));
+                args.push(ArgSpec::Static(*value));
                 continue;
             }
             let types: Option<Vec<Type>> = param.leaves.iter().map(|l| leaf(&l.path)).collect();
@@ -143,7 +144,6 @@ impl<'m> Function<'m> {
 }
 
 fn static_value(param: &Parameter, value: i64) -> Outcome<Scalar> {
-    use cotan_array::Dtype;
     match param.leaves.as_slice() {
         [leaf] if leaf.rank == 0 && leaf.dtype == Dtype::I64 => Ok(Scalar::I64(value)),
         _ => Err(Failure::usage(format_args!(

@@ -20,6 +20,10 @@
 //! assert_eq!(formatted.as_deref(), Ok("def area(r: f64) = 3.14 * r ** 2\n"));
 //! ```
 //!
+//! A file with what it imports is loaded by [`load`], and a function of it at given types becomes a
+//! program by [`instantiate`]; [`parse_program`] reads a printed program, and [`check()`] looks at
+//! every definition of a file. The builtin functions are one table, [`builtins`].
+//!
 //! No text makes this crate panic, overflow a stack of 2 MiB, or take more than linear time.
 
 #![deny(missing_docs)]
@@ -35,6 +39,7 @@ mod instantiate;
 mod interface;
 pub mod lex;
 mod load;
+mod loader;
 pub mod parse;
 mod precedence;
 pub mod render;
@@ -47,5 +52,6 @@ pub use elab::tree::TypeTree;
 pub use fmt::format;
 pub use instantiate::{ArgSpec, Instance, instantiate, parse_program};
 pub use interface::{Interface, Leaf, Parameter};
-pub use load::{Failure, FileLoader, FunctionInfo, Loader, MemoryLoader, Modules, load, load_text};
+pub use load::{Failure, FunctionInfo, Modules, load, load_text};
+pub use loader::{FileLoader, Loader, MemoryLoader};
 pub use parse::{Parsed, parse};

@@ -299,6 +299,7 @@ impl<'t> Parser<'t> {
     fn usual_hint(&self) -> Option<String> {
         let hint = match (self.peek(), self.nth(1)) {
             (TokenKind::Eq, _) => "equality is written `==`",
+            (TokenKind::Arrow, _) => "a function is written `x => …`; `->` stands in types only",
             (TokenKind::Text, _) => "text stands only after `import`",
             (TokenKind::Underscore, _) => "`_` is a pattern; it has no value",
             (TokenKind::Name, _) if self.text_of(self.token()) == "lambda" => {

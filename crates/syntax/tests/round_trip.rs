@@ -1,4 +1,5 @@
 //! Printed programs read back as the same programs.
+#![allow(clippy::panic, reason = "tests")]
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;

@@ -32,6 +32,9 @@ pub(crate) use term::{float, integer};
 /// How often to try again for a program that never rounds.
 const ATTEMPTS: usize = 20;
 
+/// The number of nodes made in one go: bounds the recursion.
+const PART: usize = 60;
+
 /// A random program.
 ///
 /// ```
@@ -79,9 +82,20 @@ impl<'a> Generator<'a> {
         let count = 1 + self.rng.below(self.config.max_outputs);
         let named = self.rng.chance(25);
         let mut outputs = Vec::with_capacity(count);
-        for n in 0..count {
-            let ty = self.any_type(self.config.max_rank.min(2))?;
-            let term = self.fresh(&ty, self.config.max_nodes / count)?;
+        let mut types = Vec::with_capacity(count);
+        for _ in 0..count {
+            types.push(self.any_type(self.config.max_rank.min(2))?);
+        }
+        // A large program is made in parts of a few types, so that later ones use earlier ones.
+        for _ in 0..self.config.max_nodes {
+            if self.b.len() + PART > self.config.max_nodes {
+                break;
+            }
+            let ty = self.rng.pick(&types).clone();
+            self.fresh(&ty, PART)?;
+        }
+        for (n, ty) in types.iter().enumerate() {
+            let term = self.fresh(ty, (self.config.max_nodes / count).min(PART))?;
             outputs
                 .push(Output { name: if named { format!("y{n}") } else { String::new() }, term });
         }

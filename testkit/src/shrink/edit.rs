@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use cotan_array::Array;
-use cotan_ir::{Levels, Node, Param, Program, TermId};
+use cotan_ir::{Levels, Node, Param, Program, Scopes, TermId};
 
 /// One change of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +14,14 @@ pub(super) enum Edit {
     DropOutput(usize),
     /// A term below an output becomes the output, of whatever type.
     Output(usize, TermId),
+    /// What an output is made from becomes the outputs in its place.
+    Parts(usize),
     /// A new input stands for a closed term.
     Input(TermId),
     /// Zeros (`false`) of its type stand for a node.
     Zero(TermId),
+    /// Zeros stand for a closed term, and what it was made from becomes further outputs.
+    Cut(TermId),
     /// The second stands for the first.
     Replace(TermId, TermId),
     /// `replicate k t[0/i]` stands for `build k (i => t)`.
@@ -51,6 +55,7 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
         let terms = dependencies(program, output.term);
         edits.extend(terms.into_iter().filter(closed).filter(single).map(|u| Edit::Output(n, u)));
     }
+    edits.extend((0..outputs).map(Edit::Parts));
     let read = read_results(program);
     for t in program.terms().rev() {
         let node = program.node(t);
@@ -78,6 +83,9 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
             edits.push(Edit::Input(t));
         }
         edits.extend(below(program, t).into_iter().map(|u| Edit::Replace(t, u)));
+        if program.free(t) == Levels::NONE {
+            edits.push(Edit::Cut(t));
+        }
     }
     for k in sizes(program) {
         let smaller = BTreeSet::from([0, 1, 2, k.saturating_sub(1)]);
@@ -119,6 +127,22 @@ fn dependencies(program: &Program, t: TermId) -> BTreeSet<TermId> {
         }
     }
     seen
+}
+
+/// The closed arrays that a term is made from: its operands and what its lambda captures.
+pub(super) fn parts(program: &Program, scopes: &Scopes, t: TermId) -> Vec<TermId> {
+    let (mut parts, mut queue) = (Vec::new(), vec![t]);
+    while let Some(u) = queue.pop() {
+        scopes.for_each_dependency(program, u, |v| {
+            if program.result_types(v).is_some() {
+                // A loop is no array: go on to what it is made from.
+                queue.push(v);
+            } else if program.free(v) == Levels::NONE && !parts.contains(&v) {
+                parts.push(v);
+            }
+        });
+    }
+    parts
 }
 
 /// Terms that `t` depends on, of its type and in its scope, and inputs of its type.

@@ -68,5 +68,5 @@ fn measure(program: &Program) -> (usize, usize, usize) {
         Node::MapAccum(m) => 1 + m.length + usize::from(m.reverse),
         _ => 1,
     });
-    (program.len() + program.outputs().len(), elements, detail.sum())
+    (program.len(), elements, detail.sum::<usize>() + program.outputs().len())
 }

@@ -6,7 +6,7 @@ use cotan_ir::{
     TermId, Type, live_nodes,
 };
 
-use super::edit::Edit;
+use super::edit::{Edit, parts};
 
 /// The program after an edit, without dead nodes; an error when the edit does not fit.
 pub(super) fn rebuild(source: &Program, edit: &Edit) -> Result<Program> {
@@ -17,8 +17,17 @@ pub(super) fn rebuild(source: &Program, edit: &Edit) -> Result<Program> {
     };
     let kept = source.outputs().iter().enumerate().filter(|(n, _)| keep(*n)).map(|(_, o)| o);
     let mut outputs: Vec<Output> = kept.cloned().collect();
-    if let Edit::Output(n, u) = edit {
-        outputs[*n].term = *u;
+    match edit {
+        Edit::Output(n, u) => outputs[*n].term = *u,
+        Edit::Parts(n) => {
+            let whole = outputs.remove(*n).term;
+            add_parts(source, whole, &mut outputs);
+        }
+        Edit::Cut(t) => add_parts(source, *t, &mut outputs),
+        _ => {}
+    }
+    if outputs.is_empty() {
+        return Err(Error::internal("a program without outputs has no faults"));
     }
     let scopes = Scopes::of(source, &outputs);
     let images = vec![None; source.len()];
@@ -30,6 +39,22 @@ pub(super) fn rebuild(source: &Program, edit: &Edit) -> Result<Program> {
         rebuilt.push(Output { name: output.name, term: rebuilder.image(output.term)? });
     }
     rebuilder.b.finish(rebuilt)?.normalised()
+}
+
+/// Makes what a term is made from further outputs, named if others are.
+fn add_parts(source: &Program, whole: TermId, outputs: &mut Vec<Output>) {
+    let named = source.outputs().iter().any(|o| !o.name.is_empty());
+    for term in parts(source, &Scopes::new(source), whole) {
+        let taken: Vec<&str> = outputs.iter().map(|o| o.name.as_str()).collect();
+        let name = if named { unused("o", &taken) } else { String::new() };
+        outputs.push(Output { name, term });
+    }
+}
+
+/// `prefix` with the first number that gives a name not taken.
+fn unused(prefix: &str, taken: &[&str]) -> String {
+    let free = |name: &String| !taken.contains(&name.as_str());
+    (0..).map(|n| format!("{prefix}{n}")).find(free).unwrap_or_default()
 }
 
 struct Rebuilder<'a> {
@@ -91,15 +116,14 @@ impl Rebuilder<'_> {
     /// The image of a node whose dependencies have images.
     fn edited(&mut self, t: TermId) -> Result<TermId> {
         match self.edit {
-            Edit::Zero(u) if *u == t => {
+            Edit::Zero(u) | Edit::Cut(u) if *u == t => {
                 let ty = self.source.ty(t);
                 self.b.constant(&Array::zeros(ty.dtype, ty.shape.clone())?)
             }
             Edit::Input(u) if *u == t => {
-                let free =
-                    |n: &usize| !self.b.inputs().iter().any(|input| input.name == format!("z{n}"));
-                let n = (0..).find(free).unwrap_or(0);
-                self.b.input(format!("z{n}"), self.source.ty(t).clone())
+                let taken: Vec<&str> = self.b.inputs().iter().map(|i| i.name.as_str()).collect();
+                let name = unused("z", &taken);
+                self.b.input(name, self.source.ty(t).clone())
             }
             Edit::Replace(u, by) if *u == t => self.image(*by),
             Edit::FirstIndex(u) if *u == t => self.first_index(t),

@@ -374,7 +374,7 @@ impl<'m> Elab<'m> {
         span: Span,
     ) -> R<Value> {
         let place =
-            Place { span, param: "the function's result", declared: contract.result.span() };
+            Place { span, param: "the result of the function", declared: contract.result.span() };
         let value = self.unify(&contract.result, result, place, sizes)?;
         self.unify_rest(sizes, &|_| None)?;
         Ok(value)
@@ -478,7 +478,8 @@ impl<'m> Elab<'m> {
         let mut values: Vec<(Name, Value)> = Vec::new();
         let mut failed = false;
         for ((param, spec), (value, value_span)) in signature.params.iter().zip(&args) {
-            let place = Place { span: *value_span, param: &param.name, declared: spec.span() };
+            let shown = format!("`{}`", param.name);
+            let place = Place { span: *value_span, param: &shown, declared: spec.span() };
             match self.unify(spec, value, place, &mut sizes) {
                 Ok(value) => values.push((param.name.clone(), value)),
                 Err(Reported) => failed = true,

@@ -174,7 +174,7 @@ impl Elab<'_> {
         match entry {
             Entry::At(value, span) => {
                 if let Some(i) = value.known_int()
-                    && usize::try_from(i).is_ok_and(|i| i < k) == false
+                    && !usize::try_from(i).is_ok_and(|i| i < k)
                 {
                     self.out_of_range(i, k, *span);
                 }

@@ -8,11 +8,14 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
+mod arrays;
+mod branch;
 mod call;
 mod env;
 mod expr;
 mod index;
 pub(crate) mod library;
+mod names;
 mod ops;
 mod pattern;
 mod suggest;

@@ -39,6 +39,7 @@ struct Waiting {
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) span: Span,
+    /// The parameter, as messages call it: `` `x` ``.
     pub(crate) param: &'a str,
     pub(crate) declared: Span,
 }
@@ -143,13 +144,13 @@ impl Elab<'_> {
                         fact.value
                     );
                     let diagnostic = Diagnostic::new(Code::SizeConflict, at.span, message)
-                        .label(format!("`{}` is {ty}, so `{name} = {actual}`", at.param))
+                        .label(format!("{} is {ty}, so `{name} = {actual}`", at.param))
                         .also(fact.span, fact.why)
                         .also(size.span, "both must be this size");
                     return Err(self.report(diagnostic));
                 }
                 None if sizes.binders.is_none_or(|binders| binders.contains(name)) => {
-                    let why = format!("`{}` is {ty}, so `{name} = {actual}`", at.param);
+                    let why = format!("{} is {ty}, so `{name} = {actual}`", at.param);
                     let fact = SizeFact { value: actual as i64, span: at.span, why };
                     sizes.known.insert(name.clone(), fact);
                 }
@@ -201,7 +202,7 @@ impl Elab<'_> {
     fn misfit(&mut self, spec: &Spec, value: &Value, at: Place<'_>) -> super::Reported {
         let found = self.describe(value);
         let wanted = self.modules.sources.slice(spec.span()).to_owned();
-        let message = format!("`{}` must be `{wanted}`, but {found} is given", at.param);
+        let message = format!("{} must be `{wanted}`, but {found} is given", at.param);
         let mut diagnostic = Diagnostic::new(Code::TypeMismatch, at.span, message)
             .label(format!("this is {found}"))
             .also(at.declared, format!("declared as `{wanted}`"));
@@ -220,8 +221,8 @@ impl Elab<'_> {
         };
         if rank == sizes.len() && found != *dtype {
             Some(format!("convert it: `{dtype}(…)`"))
-        } else if rank == sizes.len() + 1 {
-            Some("for each element of an array, use `map(f, a)`".to_owned())
+        } else if found == *dtype && rank > sizes.len() {
+            Some("`map(f, a)` applies a function to each element, `sum(a)` adds them up".to_owned())
         } else {
             None
         }

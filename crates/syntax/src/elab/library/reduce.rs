@@ -65,13 +65,13 @@ pub(super) const REDUCING: &[Row] = &[
 
 pub(super) const SORTING: &[Row] = &[
     (
-        "argmax(x, axis = 0 of one)",
+        "argmax(x, axis = the only one)",
         |e, c| arg_extreme(e, c, Extreme::Max),
         "The position of the largest element along an axis; the first of equals.",
         "argmax([3.0, 5.0, 4.0])",
     ),
     (
-        "argmin(x, axis = 0 of one)",
+        "argmin(x, axis = the only one)",
         |e, c| arg_extreme(e, c, Extreme::Min),
         "The position of the smallest element along an axis; the first of equals.",
         "argmin([3.0, 5.0, 4.0])",

@@ -1,4 +1,4 @@
-//! Automatic differentiation for array programs: the passes put together.
+//! The passes put together: pipelines, and derivatives of whole programs.
 //!
 //! # Overview
 //!
@@ -8,7 +8,7 @@
 //!   and all, to the program of its derivative.
 //!
 //! ```
-//! use cotan::{Derivative, derive};
+//! use cotan_pipeline::{Derivative, derive};
 //! use cotan_array::{Dtype, Shape};
 //! use cotan_ir::{Builder, Type, scalar::Op};
 //!

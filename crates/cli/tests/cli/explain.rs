@@ -1,0 +1,62 @@
+//! `cotan explain`
+
+use super::session::Session;
+
+const MIRROR: &str = "def main(a:[n]f64)=sum(build n (i=>a[i]*a[n-1-i]))\n";
+
+#[test]
+fn stages_one_by_one() {
+    let session = Session::new().with("a.ct", MIRROR);
+    let source = "def main(a: [n]f64) = sum(build n (i => a[i] * a[n - 1 - i]))\n";
+    session.cotan("explain a.ct --stage source").gives(source);
+    session
+        .cotan("explain a.ct --stage core --size n=3")
+        .gives("# 9 nodes\ndef main(a: [3]f64) = sum_outer(build 3 (i => a[i] * a[2 - i]))\n");
+    let bot = session.cotan("explain a.ct --stage bot --size n=3").succeeds().out;
+    assert!(bot.starts_with("# 8 nodes\ndef main(a: [3]f64) = sum_outer(gather([3], a, "), "{bot}");
+    assert!(bot.contains("# 3 firings of rules:\n#   build-index/var          2\n"), "{bot}");
+}
+
+#[test]
+fn all_stages_at_once() {
+    let session = Session::new().with("a.ct", MIRROR);
+    let out = session.cotan("explain a.ct --size n=3").succeeds().out;
+    let at = |part: &str| out.find(part).unwrap_or_else(|| panic!("no {part:?} in {out}"));
+    let places = [at("# a.ct\n"), at("# In the core language: "), at("# In bulk operations: ")];
+    assert!(places.is_sorted());
+}
+
+#[test]
+fn traces_show_the_place_and_both_terms() {
+    let session = Session::new().with("a.ct", MIRROR);
+    let out = session.cotan("explain a.ct --stage bot --trace --size n=3").succeeds().out;
+    let firing = "# a.ct:1:36: build-index/var\n#      a[i]\n#   ~> gather([3], a, i => [i])\n";
+    assert!(out.contains(firing), "{out}");
+    session
+        .cotan("explain a.ct --stage core --trace --size n=3")
+        .fails(2, &["--stage bot --trace"]);
+}
+
+#[test]
+fn shapes_may_come_from_values() {
+    let session = Session::new().with("a.ct", MIRROR);
+    let args = ["explain", "a.ct", "--stage", "core", "--arg", "a=[1, 2]"];
+    let out = session.cotan_with(&args, "", &[]).succeeds().out;
+    assert!(out.contains("def main(a: [2]f64)"), "{out}");
+}
+
+#[test]
+fn missing_sizes_are_named() {
+    let session = Session::new().with("a.ct", MIRROR);
+    session.cotan("explain a.ct").fails(1, &["the size `n`", "a.ct:1:13", "--size n=..."]);
+    session.cotan("explain a.ct --size k=3").fails(2, &["no size `k`", "its sizes are n"]);
+    session.cotan("explain a.ct --size n=-3").fails(2, &["the size `n` cannot be -3"]);
+    session.cotan("explain a.ct --size n=3 --size n=4").fails(2, &["`n` is given twice"]);
+    session.cotan("explain a.ct --stage spot").fails(2, &["[possible values: source, core, bot]"]);
+}
+
+#[test]
+fn errors_are_shown_before_any_stage() {
+    let session = Session::new().with("a.ct", "def main(x: f64) = x + y");
+    session.cotan("explain a.ct").fails(1, &["unknown name `y`"]);
+}

@@ -1,0 +1,10 @@
+//! Sessions at the command line: every command, every exit code, good and bad input.
+
+mod check;
+mod examples;
+mod explain;
+mod fmt;
+mod inputs;
+mod reference;
+mod run;
+mod session;

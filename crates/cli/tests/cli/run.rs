@@ -1,0 +1,132 @@
+//! `cotan run`: which function, what is shown, what is written, limits.
+
+use super::session::Session;
+
+#[test]
+fn main_or_the_only_function() {
+    let session = Session::new()
+        .with("main.ct", "def f(x: f64) = x  def main() = 6 * 7")
+        .with("only.ct", "def f() = 1.5")
+        .with("two.ct", "def f(x: f64) = x\ndef g[n](\n  a: [n]f64): f64 = sum(a)")
+        .with("none.ct", "type T = f64");
+    session.cotan("run main.ct").gives("42\n");
+    session.cotan("run only.ct").gives("1.5\n");
+    session.cotan("run main.ct --fn f --arg x=2").gives("2.0\n");
+    let both = [
+        "no function `main`; choose one with --fn:\n    def f(x: f64)\n    def g[n]( a: [n]f64): f64",
+    ];
+    session.cotan("run two.ct").fails(2, &both);
+    session.cotan("run two.ct --fn h").fails(2, &["no function `h`", "def f(x: f64)"]);
+    session.cotan("run none.ct").fails(2, &["defines no function", "def main() = "]);
+    session.cotan("run").fails(2, &["<FILE|--example <NAME>>"]);
+    session.cotan_with(&["run", "-"], "def main() = 3", &[]).gives("3\n");
+}
+
+#[test]
+fn results_are_shown_by_name() {
+    let session = Session::new().with(
+        "a.ct",
+        "def one() = [[1, 2], [3, 4]]
+         def tuple() = (1.0, [2, 3])
+         def record() = {w = [[1, 2], [3, 4]], b = (true, 2.5f32)}
+         def nothing() = ()
+         def large() = f64(iota(2000))
+         def none() = zeros([0, 3])",
+    );
+    session.cotan("run a.ct --fn one").gives("[[1, 2],\n [3, 4]]\n");
+    session.cotan("run a.ct --fn tuple").gives("0: f64 = 1.0\n1: [2]i64 = [2, 3]\n");
+    let record = "w: [2, 2]i64 =\n[[1, 2],\n [3, 4]]\nb.0: bool = true\nb.1: f32 = 2.5\n";
+    session.cotan("run a.ct --fn record").gives(record);
+    session.cotan("run a.ct --fn nothing").gives("()\n");
+    session.cotan("run a.ct --fn none").gives("[]\n");
+    let large = session.cotan("run a.ct --fn large").succeeds().out;
+    assert!(large.starts_with("# f64[2000]: min 0.0, max 1999.0, mean 999.5\n[   0.0,"), "{large}");
+    assert!(large.contains("...") && large.len() < 500);
+}
+
+#[test]
+fn results_go_to_files() {
+    let session = Session::new().with("a.ct", "def main() = 2.5  def two() = (1, 2)");
+    session.cotan("run a.ct --out x.npy").gives("");
+    session.cotan("run a.ct --out x.npz").gives("");
+    let file = std::fs::read(session.path("x.npz")).unwrap();
+    assert!(file.windows(10).any(|bytes| bytes == b"result.npy"));
+    session.cotan("run a.ct --fn two --out two.npy").fails(2, &["2 results", "--out two.npz"]);
+    session.cotan("run a.ct --out x.txt").fails(2, &["neither a .npz nor a .npy"]);
+    session.cotan("run a.ct --out no/x.npz").fails(3, &["no folder `no`"]);
+    assert_eq!(session.files(), ["a.ct", "x.npy", "x.npz"]);
+}
+
+#[test]
+fn errors_of_the_program_are_shown() {
+    let session = Session::new().with("a.ct", "def main() = 1 + true").with("b.ct", "def f(");
+    session.cotan("run a.ct").fails(1, &["error[E02", "a.ct:1:"]);
+    session.cotan("run b.ct").fails(1, &["error[E00", "b.ct:1:"]);
+    session.cotan("run nope.ct").fails(3, &["cannot read `nope.ct`: No such file"]);
+    session.cotan("run .").fails(3, &["cannot read `.`"]);
+}
+
+#[test]
+fn a_function_parameter_cannot_be_given() {
+    let session = Session::new().with("a.ct", "def main(f: f64 -> f64, x: f64) = f(x)");
+    session.cotan("run a.ct --arg x=1").fails(1, &["takes a function, `f`", "a.ct:1:13"]);
+}
+
+#[test]
+fn memory_is_limited() {
+    let text =
+        "def main[n]() = sum(build (n, n) ((i, j) => sin(f64(i + j))))\ndef f[n]() = zeros([n])";
+    let session = Session::new().with("a.ct", text);
+    session.cotan("run a.ct --size n=100").succeeds();
+    let parts = ["error[E0217]", "a.ct:1:", "--limit-bytes"];
+    session.cotan("run a.ct --size n=1000 --limit-bytes 1M").fails(4, &parts);
+    session.cotan("run a.ct --size n=300 --limit-bytes 1M").fails(4, &["memory in use", "1.0 MiB"]);
+    session.cotan("run a.ct --fn f --size n=99999999999999").fails(4, &parts[..1]);
+    session.cotan("run a.ct --limit-bytes many").fails(2, &["--limit-bytes"]);
+}
+
+#[test]
+fn time_is_limited() {
+    let text = "def main[n]() = fold(0.0, iota(n), (s, i) => sin(s + f64(i)))";
+    let session = Session::new().with("a.ct", text);
+    let begin = std::time::Instant::now();
+    session
+        .cotan("run a.ct --size n=1000000000 --limit-bytes 64G --timeout 100ms")
+        .fails(4, &["100ms", "--timeout"]);
+    assert!(begin.elapsed().as_secs() < 20);
+    session.cotan("run a.ct --timeout soon").fails(2, &["--timeout"]);
+}
+
+#[test]
+fn a_recursion_without_end_is_an_error_of_the_program() {
+    let session = Session::new().with("a.ct", "def f(x: f64): f64 = f(x) def main() = f(1.0)");
+    session.cotan("run a.ct").fails(1, &["E0216", "static"]);
+}
+
+#[test]
+fn poison_is_reported() {
+    let session = Session::new().with(
+        "a.ct",
+        "def main(x: [n]f64) = build n (i => x[i + 1])
+         def guarded(x: [n]f64) = build n (i => where(i + 1 < n, x[i + 1], 9.0))
+         def inside(x: [n]f64) = build n (i => x[i])",
+    );
+    let run = |function: &str| {
+        let args = ["run", "a.ct", "--poison", "--fn", function, "--arg", "x=[1, 2, 3]"];
+        session.cotan_with(&args, "", &[]).succeeds()
+    };
+    let ran = run("main");
+    assert_eq!(ran.out, "[2.0, 3.0, 0.0]\n");
+    assert!(ran.err.contains("a.ct:1:37: index: index [3] is outside shape [3]"), "{}", ran.err);
+    assert!(ran.err.contains("the result: 1 of 3 elements depend"), "{}", ran.err);
+    assert!(run("guarded").err.ends_with("no result depends on what was read out of range\n"));
+    assert_eq!(run("inside").err, "no index was out of range\n");
+}
+
+#[test]
+fn counts_are_reported() {
+    let session = Session::new().with("a.ct", "def main() = sum([1.0, 2.0, 3.0])");
+    let ran = session.cotan("run a.ct --counts").succeeds();
+    assert_eq!(ran.out, "6.0\n");
+    assert!(ran.err.starts_with("scalar operations  3\n"), "{}", ran.err);
+}

@@ -1,0 +1,118 @@
+//! What names mean, and which of them a lambda uses.
+
+use std::rc::Rc;
+
+use cotan_ir::Span;
+use rustc_hash::FxHashSet;
+
+use super::suggest;
+use super::value::{Callable, Function, Value};
+use super::{Elab, R, Reported, library};
+use crate::ast::{ExprId, ExprKind, Ident, Name, TypeId, TypeKind};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::load::DefId;
+
+impl Elab<'_> {
+    pub(super) fn name(&mut self, name: &Name, span: Span) -> R<Value> {
+        if let Some(value) = self.env.get(name) {
+            return match value {
+                Value::Error => Err(Reported),
+                value => Ok(value.clone()),
+            };
+        }
+        let callable = if let Some(&id) = self.modules.files[self.file].defs.get(name) {
+            Callable::Def(id)
+        } else if let Some(builtin) = library::find(name) {
+            Callable::Builtin(builtin)
+        } else {
+            return Err(self.unknown_name(name, span));
+        };
+        let function = Function::new(callable);
+        self.bounded(function, span).map(|f| Value::Function(Rc::new(f)))
+    }
+
+    fn unknown_name(&mut self, name: &str, span: Span) -> Reported {
+        let file = &self.modules.files[self.file];
+        let message = format!("unknown name `{name}`");
+        let mut diagnostic = Diagnostic::new(Code::UnknownName, span, message);
+        let defined = file.defs.keys().map(|name| &**name);
+        let candidates = self.env.names().chain(defined).chain(library::names());
+        let near = suggest::nearest(name, candidates).map(str::to_owned);
+        if file.aliases.contains_key(name) {
+            diagnostic = diagnostic.hint(format!("`{name}` is an import: write `{name}.f(…)`"));
+        } else if let Some(near) = near {
+            diagnostic = diagnostic.hint(format!("did you mean `{near}`?"));
+        }
+        self.report(diagnostic)
+    }
+
+    /// The definition that `alias.name` means, if `base` is the alias of an import.
+    pub(super) fn imported(&mut self, base: ExprId, field: &Ident) -> R<Option<DefId>> {
+        let ExprKind::Name(alias) = &self.ast()[base].kind else { return Ok(None) };
+        if self.env.get(alias).is_some() {
+            return Ok(None);
+        }
+        let modules = self.modules;
+        let Some(&target) = modules.files[self.file].aliases.get(alias) else { return Ok(None) };
+        let defs = modules.files.get(target).map(|f| &f.defs);
+        if let Some(&id) = defs.and_then(|defs| defs.get(&field.name)) {
+            return Ok(Some(id));
+        }
+        let message = format!("the import `{alias}` has no function `{}`", field.name);
+        let mut diagnostic = Diagnostic::new(Code::UnknownName, field.span, message);
+        let candidates = defs.into_iter().flat_map(|defs| defs.keys().map(|name| &**name));
+        if let Some(near) = suggest::nearest(&field.name, candidates) {
+            diagnostic = diagnostic.hint(format!("did you mean `{alias}.{near}`?"));
+        }
+        Err(self.report(diagnostic))
+    }
+
+    /// The variables that a lambda uses, with their values now.
+    pub(super) fn capture(&mut self, lambda: ExprId) -> Rc<[(Name, Value)]> {
+        enum Visit {
+            Expr(ExprId),
+            Type(TypeId),
+        }
+        let ast = self.ast();
+        let mut seen: FxHashSet<&Name> = FxHashSet::default();
+        let mut captured = Vec::new();
+        let mut todo = vec![Visit::Expr(lambda)];
+        while let Some(visit) = todo.pop() {
+            match visit {
+                Visit::Expr(expr) => {
+                    ast.for_each_child(expr, |child| todo.push(Visit::Expr(child)));
+                    match &ast[expr].kind {
+                        ExprKind::Name(name) => {
+                            if seen.insert(name)
+                                && let Some(value) = self.env.get(name)
+                            {
+                                captured.push((name.clone(), value.clone()));
+                            }
+                        }
+                        ExprKind::Let { bindings, .. } => {
+                            todo.extend(bindings.iter().filter_map(|b| b.ty).map(Visit::Type));
+                        }
+                        _ => {}
+                    }
+                }
+                Visit::Type(ty) => match &ast[ty].kind {
+                    TypeKind::Array { sizes, element } => {
+                        todo.extend(sizes.iter().map(|&size| Visit::Expr(size)));
+                        todo.push(Visit::Type(*element));
+                    }
+                    TypeKind::Tuple(items) => {
+                        todo.extend(items.iter().map(|&item| Visit::Type(item)))
+                    }
+                    TypeKind::Record(fields) => {
+                        todo.extend(fields.iter().map(|(_, field)| Visit::Type(*field)))
+                    }
+                    TypeKind::Alias { sizes, .. } => {
+                        todo.extend(sizes.iter().map(|&size| Visit::Expr(size)))
+                    }
+                    TypeKind::Function { .. } | TypeKind::Scalar(_) | TypeKind::Error => {}
+                },
+            }
+        }
+        captured.into()
+    }
+}

@@ -1,0 +1,131 @@
+//! `docs/language.md` is true: its examples run, its messages are those shown, its table of builtin
+//! functions is the table.
+//!
+//! * A ```` ```ct ```` block is a file. It must pass the checker, and every `#> expression` in it must
+//!   have the value on the `#=` line below.
+//! * ```` ```ct file=name ```` can be imported by the blocks after it.
+//! * ```` ```ct error ```` must not pass; the ```` ```text ```` block after it is what is said.
+//! * Between `<!-- builtins -->` and `<!-- /builtins -->` stands what the table of builtins gives.
+//!
+//! With `UPDATE_DOCS=1` in the environment the values, messages and table are written anew.
+#![allow(clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use common::evaluate::{value, value_with};
+use cotan_syntax::{Failure, Group, MemoryLoader, builtins, check, load};
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/language.md");
+
+#[test]
+fn the_language_document_is_true() {
+    let text = std::fs::read_to_string(PATH).expect("docs/language.md");
+    let expected = rewritten(&text);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(PATH, &expected).expect("docs/language.md is written");
+        return;
+    }
+    for (number, (is, should)) in text.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(is, should, "line {} of docs/language.md", number + 1);
+    }
+    assert_eq!(text, expected);
+}
+
+/// The document with everything that can be computed computed.
+fn rewritten(text: &str) -> String {
+    let mut files = MemoryLoader::new();
+    let mut out: Vec<String> = Vec::new();
+    let mut lines = text.lines();
+    let mut message: Option<String> = None;
+    while let Some(line) = lines.next() {
+        out.push(line.to_owned());
+        if line == "<!-- builtins -->" {
+            lines.by_ref().find(|line| *line == "<!-- /builtins -->").expect("an end of the table");
+            out.extend(builtin_table());
+            out.push("<!-- /builtins -->".to_owned());
+        }
+        let Some(info) = line.strip_prefix("```").filter(|info| !info.is_empty()) else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        match info {
+            "ct" => out.extend(example(&block, &files)),
+            "ct error" => {
+                let failure =
+                    passes(&block.join("\n"), &files).expect_err("a block that must not pass");
+                message = Some(failure.to_string());
+                out.extend(block.iter().map(|line| (*line).to_owned()));
+            }
+            "text" => out.push(message.take().expect("a message before this block")),
+            _ => {
+                let name = info
+                    .strip_prefix("ct file=")
+                    .unwrap_or_else(|| panic!("what is a {info} block?"));
+                files = files.with(name, block.join("\n"));
+                out.extend(example(&block, &files));
+            }
+        }
+        out.push("```".to_owned());
+    }
+    out.join("\n") + "\n"
+}
+
+fn passes(text: &str, files: &MemoryLoader) -> Result<(), Failure> {
+    let modules = load("example.ct", &files.clone().with("example.ct", text))?;
+    let diagnostics = check(&modules, &Default::default());
+    if diagnostics.is_empty() {
+        return Ok(());
+    }
+    Err(Failure { diagnostics, sources: modules.sources().clone() })
+}
+
+/// A block with the values of its expressions.
+fn example(block: &[&str], files: &MemoryLoader) -> Vec<String> {
+    let text = block.join("\n");
+    if let Err(failure) = passes(&text, files) {
+        panic!("{text}\n{failure}");
+    }
+    let mut out = Vec::new();
+    for line in block.iter().filter(|line| !line.starts_with("#=")) {
+        out.push((*line).to_owned());
+        if let Some(expr) = line.strip_prefix("#> ") {
+            let shown = value_with(&text, expr, files.clone());
+            assert!(!shown.contains('\n'), "{expr}\n{shown}");
+            out.push(format!("#= {shown}"));
+        }
+    }
+    out
+}
+
+fn builtin_table() -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut group = None;
+    for builtin in builtins() {
+        if group != Some(builtin.group) {
+            group = Some(builtin.group);
+            let title = match builtin.group {
+                Group::Making => "Making arrays",
+                Group::Sizes => "Sizes",
+                Group::Arranging => "Rearranging",
+                Group::Reducing => "Reductions",
+                Group::Sorting => "Searching and sorting",
+                Group::Linear => "Linear algebra",
+                Group::Loops => "Loops",
+                Group::Elementwise => "Conversions and small formulas",
+                Group::Core => "The core language",
+                Group::Scalar => "Scalar operations, elementwise on arrays",
+            };
+            let head = match builtin.group {
+                Group::Scalar => ["| function | |", "|---|---|"],
+                _ => ["| function | | example | value |", "|---|---|---|---|"],
+            };
+            lines.push(format!("\n### {title}\n"));
+            lines.extend(head.map(str::to_owned));
+        }
+        let (signature, doc, example) = (&builtin.signature, builtin.doc, builtin.example);
+        lines.push(match builtin.group {
+            Group::Scalar => format!("| `{signature}` | {doc} |"),
+            _ => format!("| `{signature}` | {doc} | `{example}` | `{}` |", value("", example)),
+        });
+    }
+    lines.push(String::new());
+    lines.join("\n").split('\n').map(str::to_owned).collect()
+}
