@@ -289,12 +289,13 @@ impl Bot<'_> {
                 let v = self.many(batch, *u)?;
                 let mut shifted: Vec<usize> =
                     std::iter::once(0).chain(perm.iter().map(|&p| usize::from(p) + 1)).collect();
-                if self.faulty(Fault::BuildTransposeUnshifted) {
-                    let inverse = inverse(&shifted);
-                    let dims = self.b.shape(v).dims();
-                    if inverse.iter().map(|&p| dims[p]).eq(shifted.iter().map(|&p| dims[p])) {
-                        shifted = inverse;
-                    }
+                let dims = self.b.shape(v).dims();
+                if self.faulty(Fault::BuildTransposeSwapped)
+                    && let [.., p, q] = shifted.as_mut_slice()
+                    && *p > 0
+                    && dims[*p] == dims[*q]
+                {
+                    std::mem::swap(p, q);
                 }
                 rule!(self, "build/transpose", t, expected, self.b.transpose(&shifted, v)?)
             }
@@ -375,14 +376,6 @@ impl Bot<'_> {
         })?;
         self.b.gather(v, f)
     }
-}
-
-fn inverse(perm: &[usize]) -> Vec<usize> {
-    let mut inverse = vec![0; perm.len()];
-    for (n, &p) in perm.iter().enumerate() {
-        inverse[p] = n;
-    }
-    inverse
 }
 
 /// Whether a term is a scalar index or condition.
