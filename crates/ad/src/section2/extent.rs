@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 /// The deepest nesting of terms, types and values.
-pub const MAX_DEPTH: u32 = 500;
+pub const MAX_DEPTH: u32 = 256;
 
 /// The most formers of a term, a type or a value, written out as a tree.
 pub const MAX_SIZE: u32 = 1 << 20;

@@ -59,6 +59,12 @@ pub fn transform_type(t: &Type) -> Type {
     }
 }
 
+/// The head of a recursive function, transformed.
+fn transform_head(head: &Rec) -> Rec {
+    let (argument, result) = (transform_type(&head.argument), transform_type(&head.result));
+    Rec { argument, result, ..head.clone() }
+}
+
 /// `D[t]` of a term.
 pub fn transform(t: &Term, sharing: Sharing) -> Result<Term> {
     Transform { sharing, names: 0 }.term(t)
@@ -71,50 +77,62 @@ struct Transform {
 
 impl Transform {
     fn term(&mut self, t: &Term) -> Result<Term> {
-        use syntax::{apply, fst, if_positive, int, lambda, let_in, let_rec, pair, real, snd, var};
-        Ok(match t.node() {
+        use syntax::{apply, fst, int, let_in, let_rec, pair, real, snd, var};
+        match t.node() {
             // Primitive operations on real numbers include derivative computations:
 
             // D[r] = return (r, Zero)
-            Node::Real(r) => pair(real(*r), syntax::zero()),
-            Node::Op(prim, ts) => self.op(prim, ts)?,
+            Node::Real(r) => Ok(pair(real(*r), syntax::zero())),
+            Node::Op(prim, ts) => {
+                let duals = self.each(ts)?;
+                self.op(prim, duals)
+            }
 
             // Everything else is structure-preserving:
 
             // D[x] = return x
-            Node::Var(x) => var(x.clone()),
+            Node::Var(x) => Ok(var(x.clone())),
             // D[k] = return k
-            Node::Int(k) => int(*k),
+            Node::Int(k) => Ok(int(*k)),
             // D[(s, t)] = do x <- D[s]; y <- D[t]; return (x, y)
-            Node::Pair(s, t) => pair(self.term(s)?, self.term(t)?),
+            Node::Pair(s, t) => self.both(s, t, pair),
             // D[fst t] = do x <- D[t]; return (fst x)
-            Node::Fst(t) => fst(self.term(t)?),
+            Node::Fst(t) => Ok(fst(self.term(t)?)),
             // D[snd t] = do x <- D[t]; return (snd x)
-            Node::Snd(t) => snd(self.term(t)?),
+            Node::Snd(t) => Ok(snd(self.term(t)?)),
             // D[let x = s in t] = do x <- D[s]; D[t]
-            Node::Let(x, s, t) => let_in(x.clone(), self.term(s)?, self.term(t)?),
+            Node::Let(x, s, t) => self.both(s, t, |s, t| let_in(x.clone(), s, t)),
             // the same, recursive
-            Node::LetRec(head, u, v) => {
-                let head = Rec {
-                    argument: transform_type(&head.argument),
-                    result: transform_type(&head.result),
-                    ..head.clone()
-                };
-                let_rec(head, self.term(u)?, self.term(v)?)
-            }
+            Node::LetRec(head, u, v) => self.both(u, v, |u, v| let_rec(transform_head(head), u, v)),
             // D[\x. t] = return (\x. D[t])
-            Node::Lambda(x, s, t) => lambda(x.clone(), transform_type(s), self.term(t)?),
+            Node::Lambda(x, s, t) => {
+                Ok(syntax::lambda(x.clone(), transform_type(s), self.term(t)?))
+            }
             // D[s t] = do f <- D[s]; x <- D[t]; f x
-            Node::Apply(s, t) => apply(self.term(s)?, self.term(t)?),
+            Node::Apply(s, t) => self.both(s, t, apply),
             // D[if t > 0 then u else v] = if fst D[t] > 0 then D[u] else D[v]
             // (the report prints `else v`, which has not the type of D[u])
-            Node::If(t, u, v) => if_positive(fst(self.term(t)?), self.term(u)?, self.term(v)?),
+            Node::If(t, u, v) => self.if_positive(t, u, v),
 
-            Node::Zero | Node::Add(..) | Node::Scale(..) | Node::Share(_) => {
-                return Err(Error::NotSource);
-            }
-            Node::TooLarge => return Err(Error::TooLarge),
-        })
+            Node::Zero | Node::Add(..) | Node::Scale(..) | Node::Share(_) => Err(Error::NotSource),
+            Node::TooLarge => Err(Error::TooLarge),
+        }
+    }
+
+    /// A term made of two transformed ones.
+    fn both(&mut self, s: &Term, t: &Term, make: impl Fn(Term, Term) -> Term) -> Result<Term> {
+        let s = self.term(s)?;
+        Ok(make(s, self.term(t)?))
+    }
+
+    fn if_positive(&mut self, t: &Term, u: &Term, v: &Term) -> Result<Term> {
+        let t = syntax::fst(self.term(t)?);
+        let u = self.term(u)?;
+        Ok(syntax::if_positive(t, u, self.term(v)?))
+    }
+
+    fn each(&mut self, ts: &[Term]) -> Result<Vec<Term>> {
+        ts.iter().map(|t| self.term(t)).collect()
     }
 
     // D[op(t1, .., tn)] = do
@@ -123,14 +141,14 @@ impl Transform {
     //   id <- genId
     //   return (y, Share id (Add (Scale (dop/dx1) d1) (Add .. (Scale (dop/dxn) dn))))
     // Arguments that are no reals are no pairs, and a result that is no real has no derivative.
-    fn op(&mut self, prim: &Prim, ts: &[Term]) -> Result<Term> {
-        let mut bindings = Vec::with_capacity(ts.len() + 1);
-        let mut xs = Vec::with_capacity(ts.len());
-        let mut ds = Vec::with_capacity(ts.len());
-        for (&dtype, t) in prim.args.iter().zip(ts) {
+    fn op(&mut self, prim: &Prim, duals: Vec<Term>) -> Result<Term> {
+        let mut bindings = Vec::with_capacity(duals.len() + 1);
+        let mut xs = Vec::with_capacity(duals.len());
+        let mut ds = Vec::with_capacity(duals.len());
+        for (&dtype, t) in prim.args.iter().zip(duals) {
             let p = self.fresh();
             let dual = syntax::var(p.clone());
-            bindings.push((p, self.term(t)?));
+            bindings.push((p, t));
             if dtype == Dtype::F64 {
                 xs.push(Typed { term: syntax::fst(dual.clone()), dtype });
                 ds.push(Some(syntax::snd(dual)));

@@ -88,72 +88,129 @@ impl fmt::Display for Type {
 pub type Context = Vec<(Name, Type)>;
 
 /// `context |- t : u`: the type `u` of a term.
+///
+/// One function for each rule keeps the stack small when this recurses.
 pub fn type_of(context: &mut Context, t: &Term) -> Result<Type> {
-    Ok(match t.node() {
-        Node::Real(_) => Type::Real,
-        Node::Int(_) => Type::Int,
-        Node::Var(x) => {
-            let found = context.iter().rev().find(|(y, _)| y == x);
-            found.map(|(_, ty)| ty.clone()).ok_or_else(|| Error::Unbound(x.clone()))?
-        }
-        Node::Let(x, s, t) => {
-            let s = type_of(context, s)?;
-            under(context, [(x, s)], t)?
-        }
-        Node::LetRec(Rec { function, parameter, argument, result }, u, v) => {
-            let f = Type::function(argument.clone(), result.clone());
-            let body = under(context, [(function, f.clone()), (parameter, argument.clone())], u)?;
-            expect("the body of a recursive function", result, body)?;
-            under(context, [(function, f)], v)?
-        }
-        Node::Pair(s, t) => small(Type::pair(type_of(context, s)?, type_of(context, t)?))?,
-        Node::Fst(t) => components("fst", type_of(context, t)?)?.left().clone(),
-        Node::Snd(t) => components("snd", type_of(context, t)?)?.right().clone(),
-        Node::Lambda(x, s, t) => {
-            let t = under(context, [(x, s.clone())], t)?;
-            small(Type::function(s.clone(), t))?
-        }
-        Node::Apply(s, t) => {
-            let f = match type_of(context, s)? {
-                Type::Function(both) => both,
-                got => return Err(Error::NotAFunction(got)),
-            };
-            expect("the argument of a function", f.left(), type_of(context, t)?)?;
-            f.right().clone()
-        }
-        Node::If(t, u, v) => {
-            expect("what is compared with 0", &Type::Real, type_of(context, t)?)?;
-            let u = type_of(context, u)?;
-            expect("the second branch", &u, type_of(context, v)?)?;
-            u
-        }
-        Node::Op(prim, ts) => {
-            let result = prim_type(prim, ts.len())?;
-            for (n, (&dtype, t)) in prim.args.iter().zip(ts).enumerate() {
-                let (expected, got) = (ground(prim, dtype)?, type_of(context, t)?);
-                if expected != got {
-                    return Err(Error::Argument { op: prim.op, position: n + 1, expected, got });
-                }
-            }
-            result
-        }
-        Node::Zero => Type::Delta,
-        Node::Add(d1, d2) => {
-            expect("Add", &Type::Delta, type_of(context, d1)?)?;
-            expect("Add", &Type::Delta, type_of(context, d2)?)?;
-            Type::Delta
-        }
+    match t.node() {
+        Node::Real(_) => Ok(Type::Real),
+        Node::Int(_) => Ok(Type::Int),
+        Node::Var(x) => variable(context, x),
+        Node::Let(x, s, t) => let_in(context, x, s, t),
+        Node::LetRec(head, u, v) => let_rec(context, head, u, v),
+        Node::Pair(s, t) => pair(context, s, t),
+        Node::Fst(t) => Ok(components("fst", context, t)?.left().clone()),
+        Node::Snd(t) => Ok(components("snd", context, t)?.right().clone()),
+        Node::Lambda(x, s, t) => lambda(context, x, s, t),
+        Node::Apply(s, t) => apply(context, s, t),
+        Node::If(t, u, v) => if_positive(context, t, u, v),
+        Node::Op(prim, ts) => op(context, prim, ts),
+        Node::Zero => Ok(Type::Delta),
+        Node::Add(d1, d2) => delta(context, &[("Add", Type::Delta, d1), ("Add", Type::Delta, d2)]),
         Node::Scale(r, d) => {
-            expect("the factor of Scale", &Type::Real, type_of(context, r)?)?;
-            expect("Scale", &Type::Delta, type_of(context, d)?)?;
-            Type::Delta
+            delta(context, &[("the factor of Scale", Type::Real, r), ("Scale", Type::Delta, d)])
         }
-        Node::Share(d) => {
-            expect("Share", &Type::Delta, type_of(context, d)?)?;
-            Type::Delta
+        Node::Share(d) => delta(context, &[("Share", Type::Delta, d)]),
+        Node::TooLarge => Err(Error::TooLarge),
+    }
+}
+
+// x : t in context
+// ----------------
+// context |- x : t
+fn variable(context: &Context, x: &Name) -> Result<Type> {
+    let found = context.iter().rev().find(|(y, _)| y == x);
+    found.map(|(_, ty)| ty.clone()).ok_or_else(|| Error::Unbound(x.clone()))
+}
+
+// context |- s : u    context, x : u |- t : v
+// -------------------------------------------
+// context |- let x = s in t : v
+fn let_in(context: &mut Context, x: &Name, s: &Term, t: &Term) -> Result<Type> {
+    let s = type_of(context, s)?;
+    under(context, [(x, s)], t)
+}
+
+// context, f : s -> t, x : s |- u : t    context, f : s -> t |- v : w
+// -------------------------------------------------------------------
+// context |- let rec f (x : s) : t = u in v : w
+fn let_rec(context: &mut Context, head: &Rec, u: &Term, v: &Term) -> Result<Type> {
+    let Rec { function, parameter, argument, result } = head;
+    let f = Type::function(argument.clone(), result.clone());
+    let body = under(context, [(function, f.clone()), (parameter, argument.clone())], u)?;
+    expect("the body of a recursive function", result, body)?;
+    under(context, [(function, f)], v)
+}
+
+// context |- s : u    context |- t : v
+// ------------------------------------
+// context |- (s, t) : (u, v)
+fn pair(context: &mut Context, s: &Term, t: &Term) -> Result<Type> {
+    let s = type_of(context, s)?;
+    small(Type::pair(s, type_of(context, t)?))
+}
+
+// context |- t : (u, v)
+// -------------------------------------------
+// context |- fst t : u,   context |- snd t : v
+fn components(what: &'static str, context: &mut Context, t: &Term) -> Result<Rc<Both<Type>>> {
+    match type_of(context, t)? {
+        Type::Pair(both) => Ok(both),
+        got => Err(Error::NotAPair { what, got }),
+    }
+}
+
+// context, x : s |- t : u
+// --------------------------------
+// context |- \(x : s). t : s -> u
+fn lambda(context: &mut Context, x: &Name, s: &Type, t: &Term) -> Result<Type> {
+    let t = under(context, [(x, s.clone())], t)?;
+    small(Type::function(s.clone(), t))
+}
+
+// context |- s : u -> v    context |- t : u
+// -----------------------------------------
+// context |- s t : v
+fn apply(context: &mut Context, s: &Term, t: &Term) -> Result<Type> {
+    let f = match type_of(context, s)? {
+        Type::Function(both) => both,
+        got => return Err(Error::NotAFunction(got)),
+    };
+    expect("the argument of a function", f.left(), type_of(context, t)?)?;
+    Ok(f.right().clone())
+}
+
+// context |- t : R    context |- u : w    context |- v : w
+// --------------------------------------------------------
+// context |- if t > 0 then u else v : w
+fn if_positive(context: &mut Context, t: &Term, u: &Term, v: &Term) -> Result<Type> {
+    expect("what is compared with 0", &Type::Real, type_of(context, t)?)?;
+    let u = type_of(context, u)?;
+    expect("the second branch", &u, type_of(context, v)?)?;
+    Ok(u)
+}
+
+// op : t1, .., tn -> u in the table    context |- s1 : t1  ..  context |- sn : tn
+// -------------------------------------------------------------------------------
+// context |- op(s1, .., sn) : u
+fn op(context: &mut Context, prim: &Prim, ts: &[Term]) -> Result<Type> {
+    let result = prim.op.result_dtype(&prim.args).filter(|_| prim.args.len() == ts.len());
+    let wrong = || Error::Operation(prim.clone());
+    let ground = |dtype| Type::of_dtype(dtype).ok_or_else(wrong);
+    for (n, (&dtype, t)) in prim.args.iter().zip(ts).enumerate() {
+        let (expected, got) = (ground(dtype)?, type_of(context, t)?);
+        if expected != got {
+            return Err(Error::Argument { op: prim.op, position: n + 1, expected, got });
         }
-        Node::TooLarge => return Err(Error::TooLarge),
-    })
+    }
+    ground(result.ok_or_else(wrong)?)
+}
+
+/// The type of a constructor of Delta terms, given what its parts must be.
+fn delta(context: &mut Context, parts: &[(&'static str, Type, &Term)]) -> Result<Type> {
+    for (what, expected, t) in parts {
+        expect(what, expected, type_of(context, t)?)?;
+    }
+    Ok(Type::Delta)
 }
 
 /// The type of a term under some more variables.
@@ -178,25 +235,6 @@ fn expect(what: &'static str, expected: &Type, got: Type) -> Result<()> {
     Err(Error::Mismatch { what, expected: expected.clone(), got })
 }
 
-/// The components of a type of pairs.
-fn components(what: &'static str, ty: Type) -> Result<Rc<Both<Type>>> {
-    match ty {
-        Type::Pair(both) => Ok(both),
-        got => Err(Error::NotAPair { what, got }),
-    }
-}
-
 fn small(ty: Type) -> Result<Type> {
     if ty == Type::TooLarge { Err(Error::TooLarge) } else { Ok(ty) }
-}
-
-/// The type of the result of an operation on so many arguments.
-fn prim_type(prim: &Prim, arguments: usize) -> Result<Type> {
-    let result = prim.op.result_dtype(&prim.args).filter(|_| prim.args.len() == arguments);
-    let result = result.ok_or_else(|| Error::Operation(prim.clone()))?;
-    ground(prim, result)
-}
-
-fn ground(prim: &Prim, dtype: Dtype) -> Result<Type> {
-    Type::of_dtype(dtype).ok_or_else(|| Error::Operation(prim.clone()))
 }

@@ -184,20 +184,47 @@ fn what_is_too_deep_or_too_large_is_refused_at_once() {
     assert!(refused(&lambda("y", ty, real(1.0))).contains("too large"));
 }
 
-/// As deep as is allowed: everything may recurse on it, on a thread with a small stack.
+/// As deep as is allowed, everything may recurse, on the small stack of a test thread.
 #[test]
 fn the_deepest_terms_fit_the_stack() {
-    let deepest = |depth| (1..depth).fold(var("x"), |t, _| let_in("y", t, var("x")));
-    let t = deepest(MAX_DEPTH as usize);
-    assert_eq!(wrapper("x", &t, &3.0.into(), 1.0).unwrap().0, 3.0);
-    assert!(t.to_string().len() > MAX_DEPTH as usize);
-    assert!(matches!(deepest(MAX_DEPTH as usize + 1).node(), Node::TooLarge));
-    // The derivative of an operation is deeper than the operation: it can be too deep, too.
-    let nest = |n| (0..n).fold(var("x"), |t, _| real_op(Op::Sin, [t]));
-    assert!(wrapper("x", &nest(400), &1.0.into(), 1.0).is_ok());
-    let right = |n| (0..n).fold(var("x"), |t, _| var("x") + t);
-    assert!(wrapper("x", &right(200), &1.0.into(), 1.0).is_ok());
-    assert_eq!(wrapper("x", &right(400), &1.0.into(), 1.0).unwrap_err(), Error::TooLarge);
+    let x = || var("x");
+    let rec = || Rec {
+        function: "f".into(),
+        parameter: "p".into(),
+        argument: Type::Real,
+        result: Type::Real,
+    };
+    // Each wraps a term of type R.
+    let wraps: [&dyn Fn(Term) -> Term; 10] = [
+        &|t| let_in("y", t, x()),
+        &|t| let_in("y", x(), t),
+        &|t| let_rec(rec(), t, x()),
+        &|t| let_rec(rec(), x(), t),
+        &|t| fst(pair(t, x())),
+        &|t| snd(pair(x(), t)),
+        &|t| apply(lambda("y", Type::Real, t), x()),
+        &|t| if_positive(x(), t, x()),
+        &|t| real_op(Op::Sin, [t]),
+        &|t| x() + t,
+    ];
+    for wrap in wraps {
+        // The derivative may be somewhat deeper than the term.
+        let shallow = (0..MAX_DEPTH / 4).fold(x(), |t, _| wrap(t));
+        assert!(wrapper("x", &shallow, &1.0.into(), 1.0).is_ok(), "{shallow}");
+        let mut deepest = shallow;
+        loop {
+            let deeper = wrap(deepest.clone());
+            if matches!(deeper.node(), Node::TooLarge) {
+                break;
+            }
+            deepest = deeper;
+        }
+        assert!(deepest.to_string().len() > MAX_DEPTH as usize);
+        match wrapper("x", &deepest, &1.0.into(), 1.0) {
+            Ok((value, _)) => assert!(value.is_finite()),
+            Err(error) => assert_eq!(error, Error::TooLarge),
+        }
+    }
 }
 
 #[test]
