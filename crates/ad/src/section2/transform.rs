@@ -142,6 +142,10 @@ impl Transform {
     //   return (y, Share id (Add (Scale (dop/dx1) d1) (Add .. (Scale (dop/dxn) dn))))
     // Arguments that are no reals are no pairs, and a result that is no real has no derivative.
     fn op(&mut self, prim: &Prim, duals: Vec<Term>) -> Result<Term> {
+        let wrong = || Error::Operation(prim.clone());
+        if duals.len() != prim.args.len() {
+            return Err(wrong());
+        }
         let mut bindings = Vec::with_capacity(duals.len() + 1);
         let mut xs = Vec::with_capacity(duals.len());
         let mut ds = Vec::with_capacity(duals.len());
@@ -157,7 +161,6 @@ impl Transform {
                 ds.push(None);
             }
         }
-        let wrong = || Error::Operation(prim.clone());
         let result = prim.op.result_dtype(&prim.args).ok_or_else(wrong)?;
         let y = syntax::op(prim.op, &prim.args, xs.iter().map(|x| x.term.clone()).collect());
         let value = if result == Dtype::F64 {

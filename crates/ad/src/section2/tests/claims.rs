@@ -156,6 +156,8 @@ fn errors_say_what_and_where() {
         "sin takes one argument of type f64 or f32 (of f64, i64, bool), not [I64]"
     );
     assert_eq!(refused(&op(Op::Sin, &[Dtype::F64], vec![])).split(' ').next(), Some("sin"));
+    let unary = op(Op::Sin, &[Dtype::F64], vec![x(), x()]);
+    assert!(matches!(transform(&unary, Sharing::Ids), Err(Error::Operation(_))));
     let d = transform(&x(), Sharing::Ids).unwrap();
     assert_eq!(transform(&scale(d, zero()), Sharing::Ids).unwrap_err(), Error::NotSource);
     let function = lambda("y", Type::Real, var("y"));
