@@ -23,6 +23,10 @@ impl<M: Derivative> Machine<'_, M> {
             return Ok(Slot::Several(self.custom(c)?));
         }
         let ty = program.ty(t);
+        if ty.shape.numel() == 0 {
+            // However often a lambda would run for it.
+            return Ok(Slot::One(Rc::default()));
+        }
         // Before any memory is taken.
         self.spend(ty.shape.numel())?;
         let elements = match program.node(t) {
@@ -92,10 +96,8 @@ impl<M: Derivative> Machine<'_, M> {
     fn sum_outer(&mut self, t: TermId, ty: &Type) -> Result<Vec<Dual<M::D>>> {
         let t = self.value(t)?;
         let mut sum = vec![self.zero(ty.dtype); ty.shape.numel()];
-        if !sum.is_empty() {
-            for block in t.chunks(ty.shape.numel()) {
-                self.add_block(&mut sum, block, ty.dtype)?;
-            }
+        for block in t.chunks(ty.shape.numel()) {
+            self.add_block(&mut sum, block, ty.dtype)?;
         }
         Ok(sum)
     }
@@ -237,8 +239,9 @@ impl<M: Derivative> Machine<'_, M> {
         }
         let mut states = self.all(&m.init)?;
         let inputs = self.all(&m.inputs)?;
-        // In the order of the steps.
-        let mut steps: Vec<Vec<Elements<M::D>>> = vec![Vec::new(); types.len() - states.len()];
+        // Each output, in the order of the steps.
+        let mut steps =
+            vec![Vec::<Elements<M::D>>::new(); types.len().saturating_sub(states.len())];
         for step in 0..m.length {
             let k = if m.reverse { m.length - 1 - step } else { step };
             let mut args = states;
