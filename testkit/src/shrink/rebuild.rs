@@ -256,7 +256,12 @@ impl Rebuilder<'_> {
         }
         self.scope(scopes.region(r).order())?;
         let kept = region.results().iter().enumerate().filter(|(n, _)| dropped != Some(*n));
-        let results: Result<Vec<TermId>> = kept.map(|(_, &t)| self.image(t)).collect();
+        let results: Result<Vec<TermId>> = kept
+            .map(|(n, &t)| match self.edit {
+                Edit::Body(region, at, u) if (*region, *at) == (r, n) => self.image(*u),
+                _ => self.image(t),
+            })
+            .collect();
         self.forget(r);
         self.b.close(&results?)
     }
