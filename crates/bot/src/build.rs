@@ -8,6 +8,7 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Extreme, Node, Result, TermId, Type};
 use rustc_hash::FxHashMap;
 
+use crate::index_function::{Positions, positions_of};
 use crate::options::Fault;
 use crate::order::{Captures, all_dependencies, post_order};
 use crate::transform::{Bot, rule};
@@ -74,14 +75,16 @@ impl Bot<'_> {
         found: &mut Vec<TermId>,
     ) {
         all_dependencies(&self.b, captures, t, found);
-        let index_terms = match self.b.node(t) {
-            Node::Index(..) | Node::OneHot(..) | Node::Gather(..) | Node::Scatter(..) => 1,
-            _ => found.len(),
+        let positions = match self.b.node(t) {
+            Node::Index(..) | Node::OneHot(..) => Positions::One,
+            Node::Gather(_, r) | Node::Scatter(_, _, r) => positions_of(&self.b.index_sizes(*r)),
+            _ => return,
         };
+        // The first is the array, the others are in indices.
         let mut position = 0;
         found.retain(|&u| {
             position += 1;
-            position <= index_terms || !self.is_simple(batch, u)
+            position == 1 || !self.is_simple(batch, u, positions)
         });
     }
 
@@ -141,7 +144,8 @@ impl Bot<'_> {
         all_dependencies(&self.b, &mut self.captures, t, &mut dependencies);
         let mut images = FxHashMap::default();
         for u in dependencies {
-            if self.b.free(u).innermost() >= batch.level && self.is_simple(batch, u) {
+            if self.b.free(u).innermost() >= batch.level && self.is_simple(batch, u, Positions::One)
+            {
                 return Ok(None);
             }
             match self.lookup(batch, u)? {
