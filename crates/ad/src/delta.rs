@@ -17,7 +17,8 @@ use crate::step::Step;
 pub struct DeltaId(pub(crate) u32);
 
 impl DeltaId {
-    pub(crate) fn index(self) -> usize {
+    /// The position among the terms of its arena, from 0.
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
