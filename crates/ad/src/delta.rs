@@ -10,6 +10,7 @@ use cotan_array::Shape;
 use cotan_ir::Type;
 
 use crate::algebra::Algebra;
+use crate::fault::Kind;
 use crate::step::Step;
 
 /// A Delta term of an arena.
@@ -60,6 +61,30 @@ pub enum Delta<A: Algebra + ?Sized> {
     MapAccum(Box<DeltaLoop<A>>),
     /// One result of a loop.
     Result(DeltaId, usize),
+}
+
+impl<A: Algebra + ?Sized> Delta<A> {
+    /// Which constructor it is.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Delta::Input(_) => Kind::Input,
+            Delta::Add(..) => Kind::Add,
+            Delta::Scale(..) => Kind::Scale,
+            Delta::Index(..) => Kind::Index,
+            Delta::SumOuter(_) => Kind::SumOuter,
+            Delta::Gather(..) => Kind::Gather,
+            Delta::Scatter(..) => Kind::Scatter,
+            Delta::LitArray(_) => Kind::LitArray,
+            Delta::Replicate(..) => Kind::Replicate,
+            Delta::Transpose(..) => Kind::Transpose,
+            Delta::Reshape(_) => Kind::Reshape,
+            Delta::Cast(_) => Kind::Cast,
+            Delta::Select(..) => Kind::Select,
+            Delta::Cond(..) => Kind::Cond,
+            Delta::OneHot(..) => Kind::OneHot,
+            Delta::MapAccum(_) | Delta::Result(..) => Kind::Result,
+        }
+    }
 }
 
 /// The derivative of a `map_accum`.

@@ -18,6 +18,7 @@ mod delta;
 mod derive;
 mod dual;
 mod eager;
+pub mod fault;
 mod forward;
 mod map_accum;
 mod partials;

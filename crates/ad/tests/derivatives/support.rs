@@ -6,6 +6,7 @@ use cotan_bot::{Options, bulk};
 use cotan_interp::{Mode, Value};
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Builder, Copier, Node, Output, Program, Scopes, TermId, Type};
+use cotan_syntax::{instantiate, load_text};
 use cotan_testkit::{Config, InputKind, Rng, generate, run_program, shrink, value_of};
 
 /// What a test says when it fails.
@@ -141,4 +142,22 @@ pub fn on_random_program(
     }
     let smallest = shrink(&program, 2000, |p| property(p, &mut data.clone()).is_err());
     property(&smallest, &mut data.clone()).map_err(|e| format!("{e}\nin\n{smallest}"))
+}
+
+/// The function `f` of a text at given sizes, as a program of bulk operations.
+pub fn function(text: &str, sizes: &[(&str, usize)]) -> Program {
+    let modules = load_text("test.ct", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let made = instantiate(&modules, "f", &[], sizes, &Default::default());
+    bulked(&made.unwrap_or_else(|e| panic!("{e}\n{text}")).program).expect("bulk operations")
+}
+
+/// A vector.
+pub fn vector(xs: &[f64]) -> Value {
+    Value::of(&[xs.len()], xs.to_vec()).expect("a vector")
+}
+
+/// The results of a derivative of a program over floats, each as a list of numbers.
+pub fn numbers_of(program: cotan_ir::Result<Program>, inputs: &[Value]) -> Vec<Vec<f64>> {
+    let program = checked(program).expect("a derivative");
+    run(&program, inputs, Mode::Ieee).expect("a run").iter().map(floats).collect()
 }
