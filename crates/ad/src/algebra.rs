@@ -11,6 +11,7 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Extreme, Node, Program, RegionId, Result, Scopes, TermId, Type};
 
 use crate::custom::CustomFunction;
+use crate::fault::{Point, faulty};
 use crate::step::{Step, extract_step};
 
 /// A lambda of a program whose captures stand for values of an algebra.
@@ -64,6 +65,8 @@ pub trait Algebra {
     fn sum_outer(&mut self, t: &Self::T) -> Result<Self::T>;
     /// `\is -> ix`, with values for what it captures.
     fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, Self::T)]) -> Result<Self::F>;
+    /// `\i -> [t1[i], .., tn[i]]` for vectors of integers of one length.
+    fn index_table(&mut self, tables: &[Self::T]) -> Result<Self::F>;
     /// The number of components of an index function's index.
     fn index_rank(&self, f: &Self::F) -> usize;
     /// `gather sh t (\is -> ix)`
@@ -93,13 +96,14 @@ pub trait Algebra {
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Self::T]) -> Result<Vec<Self::T>>;
 
     /// Whether every element is certainly a finite number. `false` when in doubt.
-    fn is_finite(&self, _t: &Self::T) -> bool {
+    fn is_finite(&mut self, _t: &Self::T) -> bool {
         false
     }
 
     /// $c \odot f$ in which a zero of $c$ annihilates: $0 \cdot \infty = 0 \cdot \mathrm{NaN} = 0$.
     fn scale(&mut self, c: &Self::T, factor: &Self::T) -> Result<Self::T> {
-        let op = if self.is_finite(factor) { Op::Mul } else { Op::Scale };
+        let weak = self.is_finite(factor) || faulty(Point::WeakZero);
+        let op = if weak { Op::Mul } else { Op::Scale };
         self.op(op, &[c.clone(), factor.clone()])
     }
 

@@ -123,6 +123,12 @@ impl Algebra for Eager {
         Ok(Table { sizes, components })
     }
 
+    fn index_table(&mut self, tables: &[Rc<Value>]) -> Result<Table> {
+        let k = tables.first().and_then(|t| t.shape().dims().first().copied());
+        let k = k.ok_or_else(|| Error::internal("an index function without components"))?;
+        Ok(Table { sizes: vec![k], components: tables.to_vec() })
+    }
+
     fn index_rank(&self, f: &Table) -> usize {
         f.components.len()
     }

@@ -5,6 +5,7 @@ use cotan_ir::{Error, Result};
 
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
+use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::map_accum::forward_loop;
 
 /// The tangent of every term, none where it is zero, from tangents of the inputs.
@@ -37,7 +38,11 @@ pub fn forward_pass<A: Algebra>(
             Delta::Result(loop_, n) => results[loop_.index()].get(*n).cloned().flatten(),
             _ => eval(deltas, d, tangents, &values, a)?,
         };
-        values.push(value);
+        let change = change_at(Stage::Forward, deltas.get(d).kind());
+        values.push(match value {
+            Some(value) => disturb(a, change, value)?,
+            None => None,
+        });
         results.push(of_loop);
     }
     Ok(values)
@@ -88,7 +93,10 @@ fn eval<A: Algebra>(
                 return Ok(None);
             }
             let zero = a.number(0.0, ty)?;
-            let (x, y) = (x.unwrap_or(&zero).clone(), y.unwrap_or(&zero).clone());
+            let (mut x, mut y) = (x.unwrap_or(&zero).clone(), y.unwrap_or(&zero).clone());
+            if faulty(Point::ForwardBranchesSwapped) {
+                std::mem::swap(&mut x, &mut y);
+            }
             Some(match deltas.get(d) {
                 Delta::Cond(..) => a.cond(b, &x, &y)?,
                 _ => a.op(Op::Select, &[b.clone(), x, y])?,

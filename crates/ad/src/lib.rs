@@ -19,6 +19,7 @@ mod delta;
 mod derive;
 mod dual;
 mod eager;
+pub mod fault;
 mod forward;
 mod map_accum;
 mod partials;

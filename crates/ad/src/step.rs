@@ -2,6 +2,8 @@
 
 use cotan_ir::{Builder, Copier, MapAccum, Output, Program, Result, Scopes, TermId};
 
+use crate::fault::{Point, faulty};
+
 /// The step of a loop: a program from states, elements of the inputs and captures to next states
 /// and outputs.
 #[derive(Clone, Debug)]
@@ -74,6 +76,11 @@ pub(crate) fn save_states(step: &Step) -> Result<Step> {
         }
     }
     inputs.sort_unstable();
+    if faulty(Point::LoopSavesNextStates) {
+        for ((_, t), next) in inputs.iter_mut().zip(&outputs) {
+            *t = next.term;
+        }
+    }
     outputs.extend(inputs.into_iter().map(|(_, term)| Output { name: String::new(), term }));
     Ok(Step { program: b.finish(outputs)?, states: step.states, inputs: step.inputs })
 }
