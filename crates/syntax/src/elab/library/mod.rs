@@ -7,6 +7,7 @@
 mod args;
 mod arrays;
 mod core;
+mod custom;
 mod linear;
 mod loops;
 mod reduce;
@@ -39,6 +40,8 @@ pub enum Group {
     Linear,
     /// Loops over the outermost axis.
     Loops,
+    /// Derivatives of functions.
+    Derivatives,
     /// Conversions and small formulas.
     Elementwise,
     /// The formers of the core language, as programs print them.
@@ -102,7 +105,7 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 9] = [
+const TABLES: [(Group, &[Row]); 10] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, arrays::ARRANGING),
@@ -112,6 +115,7 @@ const TABLES: [(Group, &[Row]); 9] = [
     (Group::Loops, loops::LOOPS),
     (Group::Elementwise, arrays::ELEMENTWISE),
     (Group::Core, core::CORE),
+    (Group::Derivatives, custom::CUSTOM),
 ];
 
 static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
