@@ -1,5 +1,8 @@
 //! Sessions at the command line: every command, every exit code, good and bad input.
 
+// Clippy takes only functions marked as tests for tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod check;
 mod examples;
 mod explain;
