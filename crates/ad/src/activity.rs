@@ -21,6 +21,10 @@ pub(crate) fn active_outputs(program: &Program, active: &[bool]) -> Vec<bool> {
                 on[t.index()] = any;
                 continue;
             }
+            Node::Custom(c) => {
+                on[t.index()] = c.args.iter().any(|u| on[u.index()]);
+                continue;
+            }
             _ => node.for_each_operand(|u| any |= on[u.index()]),
         }
         on[t.index()] = any && program.dtype(t).is_float();

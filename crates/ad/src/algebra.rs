@@ -10,6 +10,7 @@ use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Extreme, Node, Program, RegionId, Result, Scopes, TermId, Type};
 
+use crate::custom::CustomFunction;
 use crate::step::{Step, extract_step};
 
 /// A lambda of a program whose captures stand for values of an algebra.
@@ -87,6 +88,9 @@ pub trait Algebra {
     fn arg_sort(&mut self, t: &Self::T) -> Result<Self::T>;
     /// `mapAccum`: the final states, then the outputs.
     fn map_accum(&mut self, m: &Loop<Self::T>) -> Result<Vec<Self::T>>;
+
+    /// A function with a derivative of its own.
+    fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Self::T]) -> Result<Vec<Self::T>>;
 
     /// Whether every element is certainly a finite number. `false` when in doubt.
     fn is_finite(&self, _t: &Self::T) -> bool {
@@ -260,6 +264,12 @@ impl<A: Algebra> Interpreter<'_, A> {
                     step: Arc::new(step),
                 };
                 return Ok(Image::Several(self.algebra.map_accum(&arguments)?));
+            }
+            Node::Custom(c) => {
+                let custom = Arc::new(CustomFunction::extract(self.program, self.scopes, c)?);
+                let mut args = self.images(&c.args)?;
+                args.extend(self.images(self.scopes.region(c.region).captures())?);
+                return Ok(Image::Several(self.algebra.custom(&custom, &args)?));
             }
             Node::Result(u, k) => match &self.images[u.index()] {
                 Some(Image::Several(results)) if (*k as usize) < results.len() => {

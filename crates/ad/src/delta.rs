@@ -10,6 +10,7 @@ use cotan_array::Shape;
 use cotan_ir::Type;
 
 use crate::algebra::Algebra;
+use crate::custom::DeltaCustom;
 use crate::step::Step;
 
 /// A Delta term of an arena.
@@ -57,7 +58,10 @@ pub enum Delta<A: Algebra + ?Sized> {
     OneHot(Shape, DeltaId, Vec<A::T>),
     /// The derivative of a loop, whose results are read by [`Delta::Result`].
     MapAccum(Box<DeltaLoop<A>>),
-    /// One result of a loop.
+    /// The rule of a function with a derivative of its own, whose results are read by
+    /// [`Delta::Result`].
+    Custom(Box<DeltaCustom<A>>),
+    /// One result of a loop or of a function with a derivative of its own.
     Result(DeltaId, usize),
 }
 

@@ -4,11 +4,14 @@
 //! truth values and index functions are not differentiated ($D'$): they are those of `A`. Over
 //! [`crate::Eager`] this is define-by-run; over [`crate::Staged`] the Delta is built at compile time.
 
+use std::sync::Arc;
+
 use cotan_array::{Array, Shape};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Extreme, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop};
+use crate::custom::CustomFunction;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::partials::{emit, partials};
 
@@ -249,6 +252,14 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     // D[mapAccum]: see `map_accum.rs`.
     fn map_accum(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
         self.dual_loop(m)
+    }
+
+    fn custom(
+        &mut self,
+        c: &Arc<CustomFunction>,
+        args: &[DualArray<A>],
+    ) -> Result<Vec<DualArray<A>>> {
+        self.dual_custom(c, args)
     }
 
     fn is_finite(&self, t: &DualArray<A>) -> bool {

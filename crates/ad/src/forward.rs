@@ -26,6 +26,14 @@ pub fn forward_pass<A: Algebra>(
                 }
                 None
             }
+            Delta::Custom(c) => {
+                let inputs: Vec<Option<A::T>> =
+                    c.deltas.iter().map(|d| d.and_then(|d| values[d.index()].clone())).collect();
+                if inputs.iter().any(|t| t.is_some()) {
+                    of_loop = c.forward(a, &inputs)?;
+                }
+                None
+            }
             Delta::Result(loop_, n) => results[loop_.index()].get(*n).cloned().flatten(),
             _ => eval(deltas, d, tangents, &values, a)?,
         };
@@ -87,8 +95,8 @@ fn eval<A: Algebra>(
             })
         }
         Delta::OneHot(sh, d, ix) => at(d).map(|x| a.one_hot(sh.dims(), x, ix)).transpose()?,
-        Delta::MapAccum(_) | Delta::Result(..) => {
-            return Err(Error::internal("a loop is run as a whole"));
+        Delta::MapAccum(_) | Delta::Custom(_) | Delta::Result(..) => {
+            return Err(Error::internal("a term with several results is run as a whole"));
         }
     })
 }

@@ -14,6 +14,7 @@
 
 mod activity;
 mod algebra;
+mod custom;
 mod delta;
 mod derive;
 mod dual;
@@ -28,6 +29,7 @@ mod tangent;
 mod transpose;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
+pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{
     Linearized, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,

@@ -1,10 +1,13 @@
 //! `Staged`: the algebra whose arrays are terms. Interpreting into it emits nodes.
 
+use std::sync::Arc;
+
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Builder, Copier, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
+use crate::custom::CustomFunction;
 
 /// How far into a term to look for a proof that it is finite.
 const FINITE_DEPTH: usize = 8;
@@ -119,6 +122,10 @@ impl Algebra for Staged {
         (0..m.step.program.outputs().len()).map(|n| self.b.result(t, n)).collect()
     }
 
+    fn custom(&mut self, c: &Arc<CustomFunction>, args: &[TermId]) -> Result<Vec<TermId>> {
+        self.staged_custom(c, args)
+    }
+
     /// By the operation: bounded functions, truth values, and structure over those.
     fn is_finite(&self, t: &TermId) -> bool {
         self.finite(*t, FINITE_DEPTH)
@@ -158,7 +165,7 @@ impl Staged {
             Node::Stack(ts) => ts.len() <= 8 && ts.iter().all(|&u| self.finite(u, depth)),
             Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) | Node::Scatter(..) => false,
             Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-            Node::MapAccum(_) | Node::Result(..) => false,
+            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => false,
         }
     }
 }

@@ -1,10 +1,13 @@
 //! `Tangent<A>`: forward mode. An array and its derivative along one direction, no Delta between.
 
+use std::sync::Arc;
+
 use cotan_array::Array;
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Extreme, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop};
+use crate::custom::CustomFunction;
 use crate::partials::{emit, partials};
 
 /// A primal and its tangent; none is zero.
@@ -218,6 +221,14 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
 
     fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
         self.tangent_loop(m)
+    }
+
+    fn custom(
+        &mut self,
+        c: &Arc<CustomFunction>,
+        args: &[TangentArray<A>],
+    ) -> Result<Vec<TangentArray<A>>> {
+        self.tangent_custom(c, args)
     }
 
     fn is_finite(&self, t: &TangentArray<A>) -> bool {

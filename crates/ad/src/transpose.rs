@@ -41,11 +41,20 @@ pub fn reverse_pass<A: Algebra>(
         state.add(a, *d, c.clone())?;
     }
     for d in deltas.ids().rev() {
-        if let Delta::MapAccum(m) = deltas.get(d) {
+        let operands = match deltas.get(d) {
+            Delta::MapAccum(m) => Some(&m.deltas),
+            Delta::Custom(c) => Some(&c.deltas),
+            _ => None,
+        };
+        if let Some(operands) = operands {
             let results = std::mem::take(&mut state.results[d.index()]);
             if results.iter().any(|c| c.is_some()) {
-                let contributions = transpose_loop(a, m, &results)?;
-                for (operand, c) in m.deltas.iter().zip(contributions) {
+                let contributions = match deltas.get(d) {
+                    Delta::Custom(c) => c.transpose(a, &results)?,
+                    Delta::MapAccum(m) => transpose_loop(a, m, &results)?,
+                    _ => Vec::new(),
+                };
+                for (operand, c) in operands.iter().zip(contributions) {
                     if let (Some(operand), Some(c)) = (operand, c) {
                         state.add(a, *operand, c)?;
                     }
@@ -190,6 +199,8 @@ fn eval<A: Algebra>(
             slots[*n] = a.plus(before, Some(c))?;
             Ok(())
         }
-        Delta::MapAccum(_) => Err(Error::internal("a loop is transposed as a whole")),
+        Delta::MapAccum(_) | Delta::Custom(_) => {
+            Err(Error::internal("a term with several results is transposed as a whole"))
+        }
     }
 }

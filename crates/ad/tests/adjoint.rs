@@ -64,3 +64,18 @@ fn reverse_is_the_transpose_of_forward() {
         adjoint(&smallest, &mut data.clone())
     });
 }
+
+#[test]
+fn rules_of_functions_with_their_own_derivatives_are_transposed() {
+    let mut config = Config::ring();
+    config.formers.push(cotan_testkit::Former::Custom);
+    for_each_case("adjoint with rules", 1500, |rng| {
+        let program = generate(&config, rng).map_err(|e| e.to_string())?;
+        let data = rng.fork();
+        if adjoint(&program, &mut data.clone()).is_ok() {
+            return Ok(());
+        }
+        let smallest = shrink(&program, 2000, |p| adjoint(p, &mut data.clone()).is_err());
+        adjoint(&smallest, &mut data.clone())
+    });
+}

@@ -123,9 +123,10 @@ impl Bot<'_> {
             batch.results.insert(t, results.collect::<Result<_>>()?);
             return Ok(Image::One(same));
         }
-        if let Node::MapAccum(m) = &node {
-            let v = self.vectorise_map_accum(batch, t, m)?;
-            return Ok(Image::One(v));
+        match &node {
+            Node::MapAccum(m) => return self.vectorise_map_accum(batch, t, m).map(Image::One),
+            Node::Custom(c) => return self.vectorise_custom(batch, t, c).map(Image::One),
+            _ => {}
         }
         let expected = self.batched(batch.k, self.b.ty(t))?;
         self.build_rule(batch, t, &node, expected).map(Image::Many)
@@ -288,12 +289,13 @@ impl Bot<'_> {
                 let v = self.many(batch, *u)?;
                 let mut shifted: Vec<usize> =
                     std::iter::once(0).chain(perm.iter().map(|&p| usize::from(p) + 1)).collect();
-                if self.faulty(Fault::BuildTransposeUnshifted) {
-                    let inverse = inverse(&shifted);
-                    let dims = self.b.shape(v).dims();
-                    if inverse.iter().map(|&p| dims[p]).eq(shifted.iter().map(|&p| dims[p])) {
-                        shifted = inverse;
-                    }
+                let dims = self.b.shape(v).dims();
+                if self.faulty(Fault::BuildTransposeSwapped)
+                    && let [.., p, q] = shifted.as_mut_slice()
+                    && *p > 0
+                    && dims[*p] == dims[*q]
+                {
+                    std::mem::swap(p, q);
                 }
                 rule!(self, "build/transpose", t, expected, self.b.transpose(&shifted, v)?)
             }
@@ -348,8 +350,8 @@ impl Bot<'_> {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }
             Node::Build1(_) => Err(Error::internal("a build inside a build is left")),
-            Node::MapAccum(_) | Node::Result(..) => {
-                Err(Error::internal("map_accum has a rule of its own"))
+            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+                Err(Error::internal("formers with several results have rules of their own"))
             }
         }
     }
@@ -374,14 +376,6 @@ impl Bot<'_> {
         })?;
         self.b.gather(v, f)
     }
-}
-
-fn inverse(perm: &[usize]) -> Vec<usize> {
-    let mut inverse = vec![0; perm.len()];
-    for (n, &p) in perm.iter().enumerate() {
-        inverse[p] = n;
-    }
-    inverse
 }
 
 /// Whether a term is a scalar index or condition.

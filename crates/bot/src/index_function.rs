@@ -1,8 +1,9 @@
 //! Index functions under a build: the build's index becomes one more variable.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Node, Param, RegionId, Result, TermId};
+use cotan_ir::{Arena, Error, Node, Param, RegionId, Result, TermId};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::build::{Batch, Image, is_discrete_scalar};
 use crate::options::Fault;
@@ -12,6 +13,8 @@ use crate::transform::Bot;
 /// Index terms of at most this many operations are written into index functions; larger ones are
 /// computed once a lane and read from memory. This bounds the recomputation.
 const MAX_INLINE_OPERATIONS: usize = 8;
+/// Index functions of at most this many nodes are light.
+const MAX_LIGHT: usize = 32;
 
 impl Bot<'_> {
     /// `\(i ::: is) -> i ::: ix` for the index function `\is -> ix` of a region inside a build, or
@@ -225,6 +228,26 @@ impl Bot<'_> {
         }
         Ok(results)
     }
+}
+
+/// Whether an index function is cheap enough to be computed again wherever it is used, rather than
+/// its results read from memory: a few operations, no lambdas.
+pub(crate) fn is_light(arena: &Arena, r: RegionId) -> bool {
+    let level = arena.region(r).level();
+    let mut stack: SmallVec<[TermId; MAX_LIGHT]> = arena.region(r).results().into();
+    let mut seen: SmallVec<[TermId; MAX_LIGHT]> = SmallVec::new();
+    while let Some(t) = stack.pop() {
+        if !arena.free(t).contains(level) || seen.contains(&t) {
+            continue;
+        }
+        let node = arena.node(t);
+        if seen.len() == MAX_LIGHT || node.region().is_some() {
+            return false;
+        }
+        seen.push(t);
+        node.for_each_operand(|u| stack.push(u));
+    }
+    true
 }
 
 /// Integer operations that index arithmetic is made of.

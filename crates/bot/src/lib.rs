@@ -26,6 +26,7 @@
 mod affine;
 mod build;
 mod build_index;
+mod custom;
 mod fire;
 mod guard;
 mod index;

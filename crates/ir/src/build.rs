@@ -510,15 +510,15 @@ impl Builder {
     // ---- checks -------------------------------------------------------------------------------
 
     /// The error, at the current place.
-    fn at(&self, error: Error) -> Error {
+    pub(crate) fn at(&self, error: Error) -> Error {
         error.with_span(self.span)
     }
 
     /// A term that may stand as an operand: it exists and is one array.
-    fn operand(&self, op: &'static str, t: TermId) -> Result<()> {
+    pub(crate) fn operand(&self, op: &'static str, t: TermId) -> Result<()> {
         match self.arena.nodes.get(t.index()) {
             None => Err(Error::internal(format!("{op}: a term of another program"))),
-            Some(node @ Node::MapAccum(_)) => {
+            Some(node) if node.has_results() => {
                 let message = format!("{} has several results; pick one", node.name());
                 Err(self.at(Error::type_error(op, message)))
             }
@@ -594,7 +594,7 @@ impl Builder {
     // ---- making nodes -------------------------------------------------------------------------
 
     /// The node, new or found.
-    fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
+    pub(crate) fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
         let hash = FxBuildHasher.hash_one(&node);
         let nodes = &self.arena.nodes;
         if let Some(&t) = self.node_table.find(hash, |t| nodes[t.index()] == node) {

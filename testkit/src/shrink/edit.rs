@@ -72,6 +72,7 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
                 }
                 continue;
             }
+            Node::Custom(_) => continue,
             Node::Build1(_) => edits.push(Edit::FirstIndex(t)),
             Node::Const(_) | Node::Cond(..) | Node::Op(..) | Node::Index(..) => {}
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => {}
