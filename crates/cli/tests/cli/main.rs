@@ -7,6 +7,7 @@ mod examples;
 mod explain;
 mod fmt;
 mod inputs;
+mod mistakes;
 mod readme;
 mod reference;
 mod run;
