@@ -98,6 +98,7 @@ fn title(group: Group) -> &'static str {
         Group::Sorting => "Sorting and searching",
         Group::Linear => "Products of vectors and matrices",
         Group::Loops => "Loops over the outermost axis",
+        Group::Derivatives => "Derivatives of functions",
         Group::Elementwise => "Conversions and small formulas",
         Group::Core => "The core language, as programs print it",
         Group::Scalar => "Scalar operations, elementwise on arrays (see `cotan operations`)",

@@ -109,6 +109,7 @@ fn builtin_table() -> Vec<String> {
                 Group::Sorting => "Searching and sorting",
                 Group::Linear => "Linear algebra",
                 Group::Loops => "Loops",
+                Group::Derivatives => "Derivatives",
                 Group::Elementwise => "Conversions and small formulas",
                 Group::Core => "The core language",
                 Group::Scalar => "Scalar operations, elementwise on arrays",

@@ -7,6 +7,7 @@
 mod args;
 mod arrays;
 mod core;
+mod derivatives;
 mod linear;
 mod loops;
 mod reduce;
@@ -39,6 +40,8 @@ pub enum Group {
     Linear,
     /// Loops over the outermost axis.
     Loops,
+    /// Derivatives of functions.
+    Derivatives,
     /// Conversions and small formulas.
     Elementwise,
     /// The formers of the core language, as programs print them.
@@ -102,7 +105,7 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 9] = [
+const TABLES: [(Group, &[Row]); 10] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, arrays::ARRANGING),
@@ -110,6 +113,7 @@ const TABLES: [(Group, &[Row]); 9] = [
     (Group::Sorting, reduce::SORTING),
     (Group::Linear, linear::LINEAR),
     (Group::Loops, loops::LOOPS),
+    (Group::Derivatives, derivatives::DERIVATIVES),
     (Group::Elementwise, arrays::ELEMENTWISE),
     (Group::Core, core::CORE),
 ];
@@ -156,11 +160,6 @@ pub fn builtins() -> &'static [Builtin] {
 /// The builtin with a name.
 pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
     BY_NAME.get(name).copied()
-}
-
-/// Whether a name is that of a builtin.
-pub(crate) fn is_builtin(name: &str) -> bool {
-    BY_NAME.contains_key(name)
 }
 
 /// The names of all builtins.
@@ -275,7 +274,7 @@ mod tests {
             );
         }
         for op in Op::all() {
-            assert!(is_builtin(op.name()), "{op}");
+            assert!(find(op.name()).is_some(), "{op}");
         }
     }
 
