@@ -23,7 +23,7 @@ fn float_inputs(program: &Program) -> Vec<usize> {
 }
 
 /// Checks a choice of inputs; `None` is all that can be differentiated by.
-fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
+pub(crate) fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
     let Some(wrt) = wrt else { return Ok(float_inputs(program)) };
     for (n, &k) in wrt.iter().enumerate() {
         let Some(input) = program.inputs().get(k) else {
@@ -46,7 +46,7 @@ fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
 }
 
 /// The name of an output, or its position.
-fn output_name(program: &Program, k: usize) -> String {
+pub(crate) fn output_name(program: &Program, k: usize) -> String {
     let output = &program.outputs()[k];
     if output.name.is_empty() { format!("result{k}") } else { output.name.clone() }
 }
@@ -60,11 +60,11 @@ fn fresh(b: &Builder, name: String) -> String {
     name
 }
 
-fn declare_inputs(program: &Program, b: &mut Builder) -> Result<Vec<TermId>> {
+pub(crate) fn declare_inputs(program: &Program, b: &mut Builder) -> Result<Vec<TermId>> {
     program.inputs().iter().map(|input| b.input(input.name.clone(), input.ty.clone())).collect()
 }
 
-fn named_outputs(program: &Program, terms: impl Iterator<Item = TermId>) -> Vec<Output> {
+pub(crate) fn named_outputs(program: &Program, terms: impl Iterator<Item = TermId>) -> Vec<Output> {
     let name = |k| output_name(program, k);
     terms.enumerate().map(|(k, term)| Output { name: name(k), term }).collect()
 }

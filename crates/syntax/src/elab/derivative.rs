@@ -188,34 +188,32 @@ impl Elab<'_> {
             return Err(self.internal("an argument is missing"));
         };
         let spec = self.declared_type(&derived.function, k);
-        self.floats(value, spec.as_ref()).map_err(|(path, found)| {
-            let name = derived.name();
-            let whole = self.parameter_name(&derived.function, k);
-            let message = format!("`{name}` by {whole}{path}, which is {found}");
-            let mut floats = Vec::new();
-            for (n, (arg, _)) in args.iter().enumerate() {
-                if self.floats(arg, None).is_ok() {
-                    floats.push(n.to_string());
-                }
+        let (path, found) = match self.floats(value, spec.as_ref()) {
+            Ok(value) => return Ok(value),
+            Err(part) => part,
+        };
+        let name = derived.name();
+        let part = self.part_name(&derived.function, k, &path);
+        let message = format!("`{name}` by {part}, which is {found}");
+        let mut floats = Vec::new();
+        for (n, (arg, _)) in args.iter().enumerate() {
+            let spec = self.declared_type(&derived.function, n);
+            if self.floats(arg, spec.as_ref()).is_ok() {
+                floats.push(n.to_string());
             }
-            let hint = match floats.as_slice() {
-                [] => "only f64 and f32 have derivatives; convert it: `f64(…)`".to_owned(),
-                [one] => format!("differentiate by the others only: `{name}(f, wrt = {one})`"),
-                more => {
-                    let others = more.join(", ");
-                    format!("differentiate by the others only: `{name}(f, wrt = ({others}))`")
-                }
-            };
-            self.report(
-                Diagnostic::new(Code::NotDifferentiable, *span, message)
-                    .label("floats are needed here")
-                    .hint(hint),
-            )
-        })
+        }
+        let others = floats.join(", ");
+        let hint = match floats.len() {
+            0 => "only f64 and f32 have derivatives; convert it: `f64(…)`".to_owned(),
+            1 => format!("differentiate by the rest only: `{name}(f, wrt = {others})`"),
+            _ => format!("differentiate by the rest only: `{name}(f, wrt = ({others}))`"),
+        };
+        let diagnostic = Diagnostic::new(Code::NotDifferentiable, *span, message);
+        Err(self.report(diagnostic.label("floats are needed here").hint(hint)))
     }
 
-    /// How messages call an argument of a function.
-    fn parameter_name(&self, function: &Function, k: usize) -> String {
+    /// How messages call a part of an argument of a function.
+    fn part_name(&self, function: &Function, k: usize, path: &str) -> String {
         let mut callable = &function.callable;
         while let Callable::Derived(inner) = callable {
             callable = &inner.function.callable;
@@ -225,8 +223,9 @@ impl Elab<'_> {
             Callable::Closure(_) | Callable::Builtin(_) | Callable::Derived(_) => None,
         };
         match def.and_then(|def| def.params.get(k)) {
-            Some(param) => format!("argument {k}, `{}`", param.name.name),
-            None => format!("argument {k}"),
+            Some(param) => format!("argument {k}, `{}{path}`", param.name.name),
+            None if path.is_empty() => format!("argument {k}"),
+            None => format!("`{path}` of argument {k}"),
         }
     }
 
@@ -253,11 +252,11 @@ impl Elab<'_> {
             Value::Term(t) if self.b.dtype(*t).is_float() => Ok(value.clone()),
             Value::Known(known) => {
                 let dtype = match spec {
-                    Some(Spec::Array { dtype, .. }) if dtype.is_float() => *dtype,
+                    Some(Spec::Array { dtype, .. }) => *dtype,
                     _ if known.dtype() == Dtype::F32 => Dtype::F32,
                     _ => Dtype::F64,
                 };
-                let float = known.adapt(dtype).map(Value::Known);
+                let float = known.adapt(dtype).filter(|_| dtype.is_float()).map(Value::Known);
                 float.ok_or_else(|| (String::new(), self.describe(value)))
             }
             Value::Tuple(tuple) => {
@@ -369,9 +368,7 @@ impl Elab<'_> {
         span: Span,
     ) -> R<Vec<TermId>> {
         let (owners, what, whose) = match derived.derivative {
-            Derivative::Vjp => {
-                (vec![(result.clone(), span)], "cotangent", "the function's result")
-            }
+            Derivative::Vjp => (vec![(result.clone(), span)], "cotangent", "the function's result"),
             _ => (at.to_vec(), "tangent", "its argument"),
         };
         let mut leaves = Vec::new();
