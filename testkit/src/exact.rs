@@ -117,6 +117,18 @@ impl Bounds<'_> {
                 self.results.insert(t, states.into_iter().chain(outputs).collect());
                 0.0
             }
+            Node::Custom(c) => {
+                let region = program.region(c.region);
+                for (n, &param) in region.params().iter().enumerate() {
+                    // What only the rule is given does not matter: it is not run.
+                    self.magnitudes[param.index()] = c.args.get(n).map_or(0.0, |&u| self.of(u));
+                }
+                self.scope(self.scopes.region(c.region).order())?;
+                let results = region.results().iter().take(c.outputs);
+                let results = results.map(|&u| self.of(u)).collect();
+                self.results.insert(t, results);
+                0.0
+            }
             Node::Result(u, n) => {
                 self.results.get(u).and_then(|r| r.get(*n as usize)).copied().unwrap_or(f64::NAN)
             }
@@ -141,7 +153,7 @@ impl Bounds<'_> {
         let largest = args.iter().copied().fold(0.0, f64::max);
         Some(match (op, args.as_slice()) {
             (Op::Add | Op::Sub, [a, b]) => a + b,
-            (Op::Mul, [a, b]) => a * b,
+            (Op::Mul | Op::Scale, [a, b]) => a * b,
             (Op::Sign, _) => 1.0,
             (Op::Rem, [_, b]) => *b,
             (Op::FloorDiv, [a, _]) => *a,

@@ -6,12 +6,14 @@
 //!   what a pass makes of it;
 //! * [`shrink`]: smaller programs that fail in the same way;
 //! * [`rules`]: checking of rewrite rules one by one;
+//! * [`families`]: programs that grow without bound;
 //! * [`exact`]: which programs compute on floats without rounding;
 //! * [`files`]: programs with what is expected of them in their comments;
 //! * [`fuzz_targets`]: what the fuzzer and a short test of it run; [`mutate`]: changed bytes.
 
 mod cases;
 pub mod exact;
+pub mod families;
 pub mod files;
 pub mod fuzz_targets;
 mod generate;

@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
 use cotan_ir::{Extreme, Levels, Node, Program, Scopes, TermId, live_nodes, use_counts};
 use cotan_testkit::{Config, Former, Rng, TypedOp, exact, for_each_case, generate};
 
@@ -143,6 +145,22 @@ fn configurations_keep_their_promises() {
         let excluded = |node: &Node| matches!(node, Node::MapAccum(_) | Node::Scatter(..));
         if live(&program).any(excluded) { Err(program.to_string()) } else { Ok(()) }
     });
+}
+
+#[test]
+fn smooth_operations_are_those_with_honest_derivatives() {
+    let smooth = |op: Op| {
+        let mut rows = TypedOp::all().into_iter().filter(|row| row.op == op);
+        rows.any(|row| row.args[0] == Dtype::F64 && row.is_smooth())
+    };
+    for op in [Op::Add, Op::Div, Op::Exp, Op::Powi, Op::Lgamma, Op::Atan2, Op::Scale, Op::ToF32] {
+        assert!(smooth(op), "{op}");
+    }
+    // Kinks, steps, comparisons, and what derivatives do not look into.
+    for op in [Op::Abs, Op::Max, Op::Floor, Op::Sign, Op::Rem, Op::Lt, Op::ToI64, Op::StopGradient]
+    {
+        assert!(!smooth(op), "{op}");
+    }
 }
 
 #[test]

@@ -326,6 +326,7 @@ fn a_lost_term_is_caught_on_random_instances_only() {
         },
     ));
     assert_eq!(found.elements, 4, "{found}");
+    assert!(found.to_string().contains("COTAN_SEED="), "{found}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn smallest(has: impl Fn(&Program) -> bool) -> Vec<Program> {
     // Without dead nodes: the properties look at all.
     let program = |seed| generate(&config, &mut Rng::new(seed)).unwrap().normalised().unwrap();
     let programs = (0..).map(program);
-    let found: Vec<Program> = programs.filter(|p| p.len() > 40 && has(p)).take(5).collect();
+    let found: Vec<Program> = programs.filter(|p| p.len() > 40 && has(p)).take(7).collect();
     let shrunk = found.iter().map(|program| {
         let small = shrink(program, 5000, &has);
         assert!(has(&small));
@@ -23,9 +23,11 @@ fn smallest(has: impl Fn(&Program) -> bool) -> Vec<Program> {
     shrunk.collect()
 }
 
-/// The number of nodes of the largest.
-fn worst(programs: &[Program]) -> usize {
-    programs.iter().map(|p| p.len()).max().unwrap_or(0)
+/// The number of nodes of the one in the middle.
+fn median(programs: &[Program]) -> usize {
+    let mut sizes: Vec<usize> = programs.iter().map(|p| p.len()).collect();
+    sizes.sort();
+    sizes[sizes.len() / 2]
 }
 
 /// Whether a node with `inner` lies in a region of a node with `outer`.
@@ -43,14 +45,14 @@ fn a_scatter_under_a_build() {
     let is_build = |n: &Node| matches!(n, Node::Build1(_));
     let is_scatter = |n: &Node| matches!(n, Node::Scatter(..));
     let small = smallest(|p| nested(p, is_build, is_scatter));
-    assert!(worst(&small) <= 10);
+    assert!(median(&small) <= 8);
 }
 
 #[test]
 fn a_loop_inside_a_loop() {
     let is_loop = |n: &Node| matches!(n, Node::MapAccum(_));
     let small = smallest(|p| nested(p, is_loop, is_loop));
-    assert!(worst(&small) <= 12);
+    assert!(median(&small) <= 12);
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn two_operations_of_one_argument() {
         p.terms().any(|t| matches!(p.node(t), Node::Op(op, _) if *op == wanted))
     };
     let small = smallest(|p| has(p, Op::Exp) && has(p, Op::Sin));
-    assert!(worst(&small) <= 8);
+    assert!(median(&small) <= 5);
 }
 
 #[test]

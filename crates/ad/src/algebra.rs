@@ -10,6 +10,8 @@ use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Extreme, Node, Program, RegionId, Result, Scopes, TermId, Type};
 
+use crate::custom::CustomFunction;
+use crate::fault::{Point, faulty};
 use crate::step::{Step, extract_step};
 
 /// A lambda of a program whose captures stand for values of an algebra.
@@ -63,6 +65,8 @@ pub trait Algebra {
     fn sum_outer(&mut self, t: &Self::T) -> Result<Self::T>;
     /// `\is -> ix`, with values for what it captures.
     fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, Self::T)]) -> Result<Self::F>;
+    /// `\i -> [t1[i], .., tn[i]]` for vectors of integers of one length.
+    fn index_table(&mut self, tables: &[Self::T]) -> Result<Self::F>;
     /// The number of components of an index function's index.
     fn index_rank(&self, f: &Self::F) -> usize;
     /// `gather sh t (\is -> ix)`
@@ -88,14 +92,18 @@ pub trait Algebra {
     /// `mapAccum`: the final states, then the outputs.
     fn map_accum(&mut self, m: &Loop<Self::T>) -> Result<Vec<Self::T>>;
 
+    /// A function with a derivative of its own.
+    fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Self::T]) -> Result<Vec<Self::T>>;
+
     /// Whether every element is certainly a finite number. `false` when in doubt.
-    fn is_finite(&self, _t: &Self::T) -> bool {
+    fn is_finite(&mut self, _t: &Self::T) -> bool {
         false
     }
 
     /// $c \odot f$ in which a zero of $c$ annihilates: $0 \cdot \infty = 0 \cdot \mathrm{NaN} = 0$.
     fn scale(&mut self, c: &Self::T, factor: &Self::T) -> Result<Self::T> {
-        let op = if self.is_finite(factor) { Op::Mul } else { Op::Scale };
+        let weak = self.is_finite(factor) || faulty(Point::WeakZero);
+        let op = if weak { Op::Mul } else { Op::Scale };
         self.op(op, &[c.clone(), factor.clone()])
     }
 
@@ -260,6 +268,12 @@ impl<A: Algebra> Interpreter<'_, A> {
                     step: Arc::new(step),
                 };
                 return Ok(Image::Several(self.algebra.map_accum(&arguments)?));
+            }
+            Node::Custom(c) => {
+                let custom = Arc::new(CustomFunction::extract(self.program, self.scopes, c)?);
+                let mut args = self.images(&c.args)?;
+                args.extend(self.images(self.scopes.region(c.region).captures())?);
+                return Ok(Image::Several(self.algebra.custom(&custom, &args)?));
             }
             Node::Result(u, k) => match &self.images[u.index()] {
                 Some(Image::Several(results)) if (*k as usize) < results.len() => {

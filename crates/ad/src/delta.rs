@@ -10,6 +10,8 @@ use cotan_array::Shape;
 use cotan_ir::Type;
 
 use crate::algebra::Algebra;
+use crate::custom::DeltaCustom;
+use crate::fault::Kind;
 use crate::step::Step;
 
 /// A Delta term of an arena.
@@ -17,7 +19,8 @@ use crate::step::Step;
 pub struct DeltaId(pub(crate) u32);
 
 impl DeltaId {
-    pub(crate) fn index(self) -> usize {
+    /// The position among the terms of its arena, from 0.
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -57,8 +60,35 @@ pub enum Delta<A: Algebra + ?Sized> {
     OneHot(Shape, DeltaId, Vec<A::T>),
     /// The derivative of a loop, whose results are read by [`Delta::Result`].
     MapAccum(Box<DeltaLoop<A>>),
-    /// One result of a loop.
+    /// The rule of a function with a derivative of its own, whose results are read by
+    /// [`Delta::Result`].
+    Custom(Box<DeltaCustom<A>>),
+    /// One result of a loop or of a function with a derivative of its own.
     Result(DeltaId, usize),
+}
+
+impl<A: Algebra + ?Sized> Delta<A> {
+    /// Which constructor it is.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Delta::Input(_) => Kind::Input,
+            Delta::Add(..) => Kind::Add,
+            Delta::Scale(..) => Kind::Scale,
+            Delta::Index(..) => Kind::Index,
+            Delta::SumOuter(_) => Kind::SumOuter,
+            Delta::Gather(..) => Kind::Gather,
+            Delta::Scatter(..) => Kind::Scatter,
+            Delta::LitArray(_) => Kind::LitArray,
+            Delta::Replicate(..) => Kind::Replicate,
+            Delta::Transpose(..) => Kind::Transpose,
+            Delta::Reshape(_) => Kind::Reshape,
+            Delta::Cast(_) => Kind::Cast,
+            Delta::Select(..) => Kind::Select,
+            Delta::Cond(..) => Kind::Cond,
+            Delta::OneHot(..) => Kind::OneHot,
+            Delta::MapAccum(_) | Delta::Custom(_) | Delta::Result(..) => Kind::Result,
+        }
+    }
 }
 
 /// The derivative of a `map_accum`.

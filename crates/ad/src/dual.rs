@@ -4,13 +4,17 @@
 //! truth values and index functions are not differentiated ($D'$): they are those of `A`. Over
 //! [`crate::Eager`] this is define-by-run; over [`crate::Staged`] the Delta is built at compile time.
 
+use std::sync::Arc;
+
 use cotan_array::{Array, Shape};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Extreme, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop};
+use crate::custom::CustomFunction;
 use crate::delta::{Delta, DeltaId, Deltas};
-use crate::partials::{emit, partials};
+use crate::fault::{Change, Point, Stage, change_at, change_of_partial, faulty};
+use crate::partials::{emit, nonzero_factor, partials};
 
 /// A primal and its derivative; no Delta is the report's `Zero`.
 pub struct DualArray<A: Algebra> {
@@ -59,9 +63,36 @@ impl<'a, A: Algebra> Dual<'a, A> {
         primal: A::T,
         delta: impl FnOnce(DeltaId) -> Delta<A>,
     ) -> Result<DualArray<A>> {
-        let ty = self.a.ty(&primal);
-        let delta = t.delta.map(|d| self.deltas.push(delta(d), ty));
+        let delta = match t.delta {
+            Some(d) => self.record(delta(d), &primal)?,
+            None => None,
+        };
         Ok(DualArray { primal, delta })
+    }
+
+    /// Adds a Delta for an array.
+    pub(crate) fn record(&mut self, delta: Delta<A>, primal: &A::T) -> Result<Option<DeltaId>> {
+        let ty = self.a.ty(primal);
+        let change = change_at(Stage::Dual, delta.kind());
+        let d = self.deltas.push(delta, ty.clone());
+        self.disturbed(change, d, &ty)
+    }
+
+    /// A Delta after a fault, if there is one.
+    fn disturbed(
+        &mut self,
+        change: Option<Change>,
+        d: DeltaId,
+        ty: &Type,
+    ) -> Result<Option<DeltaId>> {
+        Ok(match change {
+            None => Some(d),
+            Some(Change::Lost) => None,
+            Some(Change::Negated) => {
+                let minus = self.a.number(-1.0, ty)?;
+                Some(self.deltas.push(Delta::Scale(minus, d), ty.clone()))
+            }
+        })
     }
 
     fn primals(ts: &[DualArray<A>]) -> Vec<A::T> {
@@ -78,10 +109,13 @@ impl<'a, A: Algebra> Dual<'a, A> {
         ty: &Type,
     ) -> Result<Option<DeltaId>> {
         let mut sum: Option<DeltaId> = None;
-        for (arg, partial) in args.iter().zip(partials(op)?) {
-            let Some(d) = arg.delta else { continue };
+        for (k, (arg, partial)) in args.iter().zip(partials(op)?).enumerate() {
+            let Some(mut d) = arg.delta else { continue };
             if partial.is_number(0.0) {
                 continue;
+            }
+            if let Some(nonzero) = nonzero_factor(self.a, op, k, primals)? {
+                d = self.deltas.push(Delta::Select(nonzero, Some(d), None), ty.clone());
             }
             let term = if partial.is_number(1.0) {
                 d
@@ -89,6 +123,7 @@ impl<'a, A: Algebra> Dual<'a, A> {
                 let factor = emit(self.a, partial, primals, primal)?;
                 self.deltas.push(Delta::Scale(factor, d), ty.clone())
             };
+            let Some(term) = self.disturbed(change_of_partial(op, k), term, ty)? else { continue };
             sum = Some(match sum {
                 Some(sum) => self.deltas.push(Delta::Add(sum, term), ty.clone()),
                 None => term,
@@ -120,10 +155,9 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         v: &DualArray<A>,
     ) -> Result<DualArray<A>> {
         let primal = self.a.cond(&b.primal, &u.primal, &v.primal)?;
-        let ty = self.a.ty(&primal);
         let active = u.delta.is_some() || v.delta.is_some();
         let choice = Delta::Cond(b.primal.clone(), u.delta, v.delta);
-        let delta = active.then(|| self.deltas.push(choice, ty));
+        let delta = if active { self.record(choice, &primal)? } else { None };
         Ok(DualArray { primal, delta })
     }
 
@@ -136,13 +170,16 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         let delta = match (op.row().rule, args) {
             _ if !active => None,
             (Rule::Select, [c, u, v]) => {
-                let choice = Delta::Select(c.primal.clone(), u.delta, v.delta);
-                Some(self.deltas.push(choice, ty))
+                self.record(Delta::Select(c.primal.clone(), u.delta, v.delta), &primal)?
             }
             (Rule::Cast(_), [t]) => {
                 let same = self.a.ty(&t.primal).dtype == ty.dtype;
-                t.delta.map(|d| if same { d } else { self.deltas.push(Delta::Cast(d), ty) })
+                match t.delta {
+                    Some(d) if !same => self.record(Delta::Cast(d), &primal)?,
+                    other => other,
+                }
             }
+            _ if op == Op::StopGradient && faulty(Point::StopGradientPasses) => args[0].delta,
             _ => self.chain_rule(op, args, &primals, &primal, &ty)?,
         };
         Ok(DualArray { primal, delta })
@@ -172,6 +209,10 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         self.a.index_function(f, &captures)
     }
 
+    fn index_table(&mut self, tables: &[DualArray<A>]) -> Result<A::F> {
+        self.a.index_table(&Self::primals(tables))
+    }
+
     fn index_rank(&self, f: &A::F) -> usize {
         self.a.index_rank(f)
     }
@@ -192,10 +233,9 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     // D[[t1, .., tn]] = ([t1, .., tn], LitArray [d1, .., dn])
     fn stack(&mut self, ts: &[DualArray<A>]) -> Result<DualArray<A>> {
         let primal = self.a.stack(&Self::primals(ts))?;
-        let ty = self.a.ty(&primal);
         let deltas: Vec<Option<DeltaId>> = ts.iter().map(|t| t.delta).collect();
         let active = deltas.iter().any(|d| d.is_some());
-        let delta = active.then(|| self.deltas.push(Delta::LitArray(deltas), ty));
+        let delta = if active { self.record(Delta::LitArray(deltas), &primal)? } else { None };
         Ok(DualArray { primal, delta })
     }
 
@@ -251,7 +291,15 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         self.dual_loop(m)
     }
 
-    fn is_finite(&self, t: &DualArray<A>) -> bool {
+    fn custom(
+        &mut self,
+        c: &Arc<CustomFunction>,
+        args: &[DualArray<A>],
+    ) -> Result<Vec<DualArray<A>>> {
+        self.dual_custom(c, args)
+    }
+
+    fn is_finite(&mut self, t: &DualArray<A>) -> bool {
         self.a.is_finite(&t.primal)
     }
 }

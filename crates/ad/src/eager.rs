@@ -4,6 +4,7 @@
 //! right because that is.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cotan_array::Array;
 use cotan_interp::{Interp, Mode, Value};
@@ -11,6 +12,7 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Copier, Error, ErrorKind, Extreme, Output, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop, interpret};
+use crate::custom::CustomFunction;
 
 /// Runs operations as they come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,6 +123,12 @@ impl Algebra for Eager {
         Ok(Table { sizes, components })
     }
 
+    fn index_table(&mut self, tables: &[Rc<Value>]) -> Result<Table> {
+        let k = tables.first().and_then(|t| t.shape().dims().first().copied());
+        let k = k.ok_or_else(|| Error::internal("an index function without components"))?;
+        Ok(Table { sizes: vec![k], components: tables.to_vec() })
+    }
+
     fn index_rank(&self, f: &Table) -> usize {
         f.components.len()
     }
@@ -164,6 +172,10 @@ impl Algebra for Eager {
 
     fn arg_sort(&mut self, t: &Rc<Value>) -> Result<Rc<Value>> {
         self.one(&[t.clone()], |b, ts| b.arg_sort(ts[0]))
+    }
+
+    fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Rc<Value>]) -> Result<Vec<Rc<Value>>> {
+        interpret(&c.function, args, self)
     }
 
     fn map_accum(&mut self, m: &Loop<Rc<Value>>) -> Result<Vec<Rc<Value>>> {

@@ -5,6 +5,7 @@ use cotan_ir::{Error, Result};
 
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
+use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::map_accum::forward_loop;
 
 /// The tangent of every term, none where it is zero, from tangents of the inputs.
@@ -26,10 +27,22 @@ pub fn forward_pass<A: Algebra>(
                 }
                 None
             }
+            Delta::Custom(c) => {
+                let inputs: Vec<Option<A::T>> =
+                    c.deltas.iter().map(|d| d.and_then(|d| values[d.index()].clone())).collect();
+                if inputs.iter().any(|t| t.is_some()) {
+                    of_loop = c.forward(a, &inputs)?;
+                }
+                None
+            }
             Delta::Result(loop_, n) => results[loop_.index()].get(*n).cloned().flatten(),
             _ => eval(deltas, d, tangents, &values, a)?,
         };
-        values.push(value);
+        let change = change_at(Stage::Forward, deltas.get(d).kind());
+        values.push(match value {
+            Some(value) => disturb(a, change, value)?,
+            None => None,
+        });
         results.push(of_loop);
     }
     Ok(values)
@@ -80,15 +93,18 @@ fn eval<A: Algebra>(
                 return Ok(None);
             }
             let zero = a.number(0.0, ty)?;
-            let (x, y) = (x.unwrap_or(&zero).clone(), y.unwrap_or(&zero).clone());
+            let (mut x, mut y) = (x.unwrap_or(&zero).clone(), y.unwrap_or(&zero).clone());
+            if faulty(Point::ForwardBranchesSwapped) {
+                std::mem::swap(&mut x, &mut y);
+            }
             Some(match deltas.get(d) {
                 Delta::Cond(..) => a.cond(b, &x, &y)?,
                 _ => a.op(Op::Select, &[b.clone(), x, y])?,
             })
         }
         Delta::OneHot(sh, d, ix) => at(d).map(|x| a.one_hot(sh.dims(), x, ix)).transpose()?,
-        Delta::MapAccum(_) | Delta::Result(..) => {
-            return Err(Error::internal("a loop is run as a whole"));
+        Delta::MapAccum(_) | Delta::Custom(_) | Delta::Result(..) => {
+            return Err(Error::internal("a term with several results is run as a whole"));
         }
     })
 }

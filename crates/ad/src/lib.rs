@@ -15,10 +15,12 @@
 
 mod activity;
 mod algebra;
+mod custom;
 mod delta;
 mod derive;
 mod dual;
 mod eager;
+pub mod fault;
 mod forward;
 mod map_accum;
 mod partials;
@@ -30,6 +32,7 @@ mod tangent;
 mod transpose;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
+pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{
     Linearized, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,

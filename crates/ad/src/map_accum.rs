@@ -15,6 +15,7 @@ use crate::activity::active_in_loop;
 use crate::algebra::{Algebra, Loop, element, interpret};
 use crate::delta::{Delta, DeltaId, DeltaLoop};
 use crate::dual::{Dual, DualArray};
+use crate::fault::{Point, faulty};
 use crate::staged::Staged;
 use crate::step::{Step, save_states};
 use crate::tangent::{Tangent, TangentArray};
@@ -55,12 +56,15 @@ impl<A: Algebra> Dual<'_, A> {
             deltas,
             active_inputs,
             active_outputs: active_outputs.clone(),
-            result_types: result_types.clone(),
+            result_types,
         }));
         let whole = self.deltas.push(delta, Type::scalar(cotan_array::Dtype::F64));
         let mut duals = Vec::with_capacity(results.len());
-        for (n, (primal, ty)) in results.into_iter().zip(result_types).enumerate() {
-            let delta = active_outputs[n].then(|| self.deltas.push(Delta::Result(whole, n), ty));
+        for (n, primal) in results.into_iter().enumerate() {
+            let delta = match active_outputs[n] {
+                true => self.record(Delta::Result(whole, n), &primal)?,
+                false => None,
+            };
             duals.push(DualArray { primal, delta });
         }
         Ok(duals)
@@ -125,11 +129,13 @@ pub(crate) fn transpose_loop<A: Algebra>(
     let active_captures: Vec<usize> = (states + inputs..types.len()).filter(wanted).collect();
     let seeded: Vec<usize> = (states..step.program.outputs().len())
         .filter(|&k| m.active_outputs[k] && result(k).is_some())
+        .filter(|_| !faulty(Point::LoopIgnoresOutputs))
         .collect();
 
     let mut init = Vec::new();
     for &k in &active_states {
-        init.push(or_zero(a, result(k), &types[k])?);
+        let given = result(k).filter(|_| !faulty(Point::LoopIgnoresFinalStates));
+        init.push(or_zero(a, given, &types[k])?);
     }
     for &k in &active_captures {
         init.push(a.number(0.0, &types[k])?);
@@ -148,7 +154,7 @@ pub(crate) fn transpose_loop<A: Algebra>(
     )?;
     let out = a.map_accum(&Loop {
         length: m.length,
-        reverse: !m.reverse,
+        reverse: m.reverse == faulty(Point::LoopDirection),
         init,
         inputs: arrays,
         captures: m.captures.clone(),
@@ -158,6 +164,12 @@ pub(crate) fn transpose_loop<A: Algebra>(
     let order = active_states.iter().chain(&active_captures).chain(&active_elements);
     for (&k, t) in order.zip(out) {
         contributions[k] = Some(t);
+    }
+    if faulty(Point::LoopLosesElements) {
+        contributions[states..states + inputs].fill(None);
+    }
+    if faulty(Point::LoopLosesCaptures) {
+        contributions[states + inputs..].fill(None);
     }
     Ok(contributions)
 }
@@ -203,7 +215,11 @@ fn transposed_step<A: Algebra>(
         outputs.push(or_zero(staged, gradient[k], &types[k])?);
     }
     for (&k, &before) in active_captures.iter().zip(&c_bar) {
-        let sum = staged.plus(Some(before), gradient[k])?;
+        let last = gradient[k].filter(|_| faulty(Point::LoopKeepsLastCapture));
+        let sum = match last {
+            Some(last) => Some(last),
+            None => staged.plus(Some(before), gradient[k])?,
+        };
         outputs.extend(sum);
     }
     for &k in active_elements {
@@ -226,7 +242,10 @@ pub(crate) fn forward_loop<A: Algebra>(
     let tangent = |k: usize| tangents.get(k).cloned().flatten();
     let active_states = marked(&m.active_inputs[..states]);
     let given = |k: &usize| tangent(*k).is_some();
-    let elements: Vec<usize> = (states..states + inputs).filter(given).collect();
+    let elements: Vec<usize> = (states..states + inputs)
+        .filter(given)
+        .filter(|_| !faulty(Point::LoopForwardLosesElements))
+        .collect();
     let captures: Vec<usize> = (states + inputs..types.len()).filter(given).collect();
     let outputs: Vec<usize> =
         (states..step.program.outputs().len()).filter(|&k| m.active_outputs[k]).collect();
@@ -264,7 +283,7 @@ pub(crate) fn forward_loop<A: Algebra>(
     outside.extend(captures.iter().filter_map(|&k| tangent(k)));
     let out = a.map_accum(&Loop {
         length: m.length,
-        reverse: m.reverse,
+        reverse: m.reverse != faulty(Point::LoopForwardDirection),
         init,
         inputs: arrays,
         captures: outside,
@@ -292,7 +311,9 @@ impl<A: Algebra> Tangent<'_, A> {
         let (active_inputs, active_outputs) = active_in_loop(step, &start);
         let active_states = marked(&active_inputs[..states]);
         let elements: Vec<usize> = (states..states + inputs).filter(|&k| start[k]).collect();
-        let captures: Vec<usize> = (states + inputs..types.len()).filter(|&k| start[k]).collect();
+        let captures: Vec<usize> = (states + inputs..types.len())
+            .filter(|&k| start[k] && !faulty(Point::LoopTangentLosesCaptures))
+            .collect();
         let results = step.program.outputs().len();
         let outputs: Vec<usize> = (states..results).filter(|&k| active_outputs[k]).collect();
 
@@ -335,7 +356,7 @@ impl<A: Algebra> Tangent<'_, A> {
         };
         let mut out = self.a.map_accum(&Loop {
             length: m.length,
-            reverse: m.reverse,
+            reverse: m.reverse != faulty(Point::LoopTangentDirection),
             init,
             inputs: with_tangents(&m.inputs, &elements),
             captures: with_tangents(&m.captures, &captures),
@@ -349,7 +370,7 @@ impl<A: Algebra> Tangent<'_, A> {
         Ok(all
             .map(|(k, primal)| {
                 let tangent = match k < states {
-                    true if active_states.contains(&k) => ds.next(),
+                    true if active_inputs[k] => ds.next(),
                     false if active_outputs[k] => dy.next(),
                     _ => None,
                 };

@@ -7,6 +7,7 @@ use cotan_ir::scalar::{Op, ScalarExpr, ScalarTarget};
 use cotan_ir::{Error, Result, Type};
 
 use crate::algebra::Algebra;
+use crate::fault::{Point, faulty};
 
 /// The partial derivatives of an operation by each argument, parsed once.
 pub(crate) fn partials(op: Op) -> Result<&'static [ScalarExpr]> {
@@ -53,4 +54,22 @@ pub(crate) fn emit<A: Algebra>(
     let float = ty.dtype;
     let value = partial.emit(&mut Elementwise { algebra, ty }, args, result, float)?;
     value.ok_or_else(|| Error::internal("a derivative that does not fit its operation"))
+}
+
+/// Where the derivative by an argument counts at all, when that is not everywhere: where the first
+/// factor of `scale` is not 0. It annihilates the other factor and so all its derivatives, also
+/// infinite ones, which the product with the partial derivative alone would turn into NaN.
+pub(crate) fn nonzero_factor<A: Algebra>(
+    algebra: &mut A,
+    op: Op,
+    argument: usize,
+    args: &[A::T],
+) -> Result<Option<A::T>> {
+    let [factor, _] = args else { return Ok(None) };
+    if (op, argument) != (Op::Scale, 1) || faulty(Point::WeakZeroFactor) {
+        return Ok(None);
+    }
+    let ty = algebra.ty(factor);
+    let zero = algebra.number(0.0, &ty)?;
+    Ok(Some(algebra.op(Op::Ne, &[factor.clone(), zero])?))
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::algebra::{Algebra, interpret};
 use crate::delta::{Delta, DeltaId, Deltas};
-use crate::derive::{chosen, declare_inputs, named_outputs, output_name};
+use crate::derive::{chosen, declare_inputs, dual_inputs, named_outputs, output_name};
 use crate::dual::Dual;
 use crate::staged::Staged;
 
@@ -39,11 +39,7 @@ pub fn dual(program: &Program, wrt: Option<&[usize]>) -> Result<DualProgram> {
     let mut staged = Staged::default();
     let inputs = declare_inputs(program, &mut staged.b)?;
     let mut dual = Dual::new(&mut staged);
-    let duals: Vec<_> = inputs
-        .iter()
-        .enumerate()
-        .map(|(k, &t)| if wrt.contains(&k) { dual.input(k, t) } else { dual.lift(t) })
-        .collect();
+    let duals = dual_inputs(&mut dual, &inputs, &wrt);
     let results = interpret(program, &duals, &mut dual)?;
     let deltas = dual.deltas;
 
@@ -118,6 +114,7 @@ impl<A: Algebra> Delta<A> {
                 [d, e].into_iter().flatten().copied().for_each(f);
             }
             Delta::MapAccum(m) => m.deltas.iter().flatten().copied().for_each(f),
+            Delta::Custom(c) => c.deltas.iter().flatten().copied().for_each(f),
         }
     }
 }
@@ -173,6 +170,10 @@ impl Writer<'_> {
                     self.arrays(&m.inputs),
                     self.arrays(&m.captures)
                 )
+            }
+            Delta::Custom(c) => {
+                let deltas: Vec<String> = c.deltas.iter().map(|d| self.maybe(*d)).collect();
+                format!("Custom ({}) at ({})", deltas.join(", "), self.arrays(&c.inputs))
             }
             Delta::Result(d, k) => format!("Result {} {k}", self.id(*d)),
         }

@@ -1,19 +1,52 @@
 //! `Staged`: the algebra whose arrays are terms. Interpreting into it emits nodes.
 
+use std::sync::Arc;
+
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{Builder, Copier, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type};
+use cotan_ir::{
+    Builder, Copier, Error, Extracted, Extreme, MapAccum, Node, Param, RegionId, Result, Scopes,
+    TermId, Type,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
+use crate::custom::CustomFunction;
 
-/// How far into a term to look for a proof that it is finite.
-const FINITE_DEPTH: usize = 8;
+/// How many nodes of a term to look at for a proof that it is finite.
+const FINITE_VISITS: usize = 16;
 
 /// Emits terms into a builder.
 #[derive(Clone, Debug, Default)]
 pub struct Staged {
     /// Where the terms go.
     pub b: Builder,
+    /// Which literals are finite: large ones are looked through once.
+    finite_literals: FxHashMap<TermId, bool>,
+}
+
+impl Staged {
+    /// Terms that go into a builder.
+    pub fn new(b: Builder) -> Staged {
+        Staged { b, finite_literals: FxHashMap::default() }
+    }
+
+    /// The index function, made again if regions were opened since it was: a Jacobian runs the
+    /// derivative under the variables of its one-hots, which must not be confused with the function's
+    /// own.
+    fn at_this_depth(&mut self, f: RegionId) -> Result<RegionId> {
+        if usize::from(self.b.region(f).level()) > self.b.depth() {
+            return Ok(f);
+        }
+        let Extracted { program, captures } =
+            Extracted::new(&self.b, &Scopes::of_region(&self.b, f), f)?;
+        let sizes = self.b.index_sizes(f);
+        self.b.index_function(&sizes, |b, vars| {
+            let inputs: Vec<TermId> = vars.iter().copied().chain(captures).collect();
+            b.inline(&program, &inputs)
+        })
+    }
 }
 
 impl Algebra for Staged {
@@ -52,16 +85,24 @@ impl Algebra for Staged {
         copier.region(&mut self.b, f.region)
     }
 
+    fn index_table(&mut self, tables: &[TermId]) -> Result<RegionId> {
+        let k = tables.first().and_then(|&t| self.b.shape(t).dims().first().copied());
+        let k = k.ok_or_else(|| Error::internal("an index function without components"))?;
+        self.b.index_function(&[k], |b, is| tables.iter().map(|&t| b.index(t, is)).collect())
+    }
+
     fn index_rank(&self, f: &RegionId) -> usize {
         self.b.region(*f).results().len()
     }
 
     fn gather(&mut self, t: &TermId, f: &RegionId) -> Result<TermId> {
-        self.b.gather(*t, *f)
+        let f = self.at_this_depth(*f)?;
+        self.b.gather(*t, f)
     }
 
     fn scatter(&mut self, outer: &[usize], t: &TermId, f: &RegionId) -> Result<TermId> {
-        self.b.scatter(outer, *t, *f)
+        let f = self.at_this_depth(*f)?;
+        self.b.scatter(outer, *t, f)
     }
 
     fn stack(&mut self, ts: &[TermId]) -> Result<TermId> {
@@ -119,46 +160,64 @@ impl Algebra for Staged {
         (0..m.step.program.outputs().len()).map(|n| self.b.result(t, n)).collect()
     }
 
+    fn custom(&mut self, c: &Arc<CustomFunction>, args: &[TermId]) -> Result<Vec<TermId>> {
+        self.staged_custom(c, args)
+    }
+
     /// By the operation: bounded functions, truth values, and structure over those.
-    fn is_finite(&self, t: &TermId) -> bool {
-        self.finite(*t, FINITE_DEPTH)
+    fn is_finite(&mut self, t: &TermId) -> bool {
+        self.finite(*t, &mut FINITE_VISITS.clone())
     }
 }
 
 impl Staged {
-    fn finite(&self, t: TermId, depth: usize) -> bool {
+    fn finite(&mut self, t: TermId, visits: &mut usize) -> bool {
         if !self.b.dtype(t).is_float() {
             return true;
         }
-        let Some(depth) = depth.checked_sub(1) else { return false };
-        match self.b.node(t) {
-            Node::Const(c) => match c.dtype() {
-                Dtype::F32 => c.iter::<f32>().is_some_and(|mut xs| xs.all(f32::is_finite)),
-                _ => c.iter::<f64>().is_some_and(|mut xs| xs.all(f64::is_finite)),
-            },
+        if *visits == 0 {
+            return false;
+        }
+        *visits -= 1;
+        let operands: SmallVec<[TermId; 8]> = match self.b.node(t) {
+            Node::Const(c) => {
+                let b = &self.b;
+                return *self.finite_literals.entry(t).or_insert_with(|| match b.dtype(t) {
+                    Dtype::F32 => c.iter::<f32>().is_some_and(|mut xs| xs.all(f32::is_finite)),
+                    _ => c.iter::<f64>().is_some_and(|mut xs| xs.all(f64::is_finite)),
+                });
+            }
             Node::Op(op, args) => match op {
+                // Bounded, but NaN goes through.
                 Op::Sign | Op::Tanh | Op::Atan | Op::Erf | Op::Erfc | Op::Logistic => {
-                    // Bounded, but NaN goes through.
-                    self.finite(args[0], depth)
+                    args.iter().copied().collect()
                 }
-                Op::Neg | Op::Abs | Op::StopGradient | Op::Sin | Op::Cos => {
-                    self.finite(args[0], depth)
+                Op::Neg | Op::Abs | Op::StopGradient | Op::Sin | Op::Cos | Op::Min | Op::Max => {
+                    args.iter().copied().collect()
                 }
-                Op::Min | Op::Max => args.iter().all(|&u| self.finite(u, depth)),
-                Op::Select => args[1..].iter().all(|&u| self.finite(u, depth)),
-                _ => matches!(op.row().rule, Rule::Cast(Dtype::F64)) && self.finite(args[0], depth),
+                Op::Select => args[1..].iter().copied().collect(),
+                _ if matches!(op.row().rule, Rule::Cast(Dtype::F64)) => {
+                    args.iter().copied().collect()
+                }
+                _ => return false,
             },
-            Node::Cond(_, u, v) => self.finite(*u, depth) && self.finite(*v, depth),
+            Node::Cond(_, u, v) => SmallVec::from_slice(&[*u, *v]),
             Node::Index(u, _) | Node::Gather(u, _) | Node::Replicate(_, u) => {
-                self.finite(*u, depth)
+                SmallVec::from_slice(&[*u])
             }
             Node::Transpose(_, u) | Node::Reshape(_, u) | Node::OneHot(_, u, _) => {
-                self.finite(*u, depth)
+                SmallVec::from_slice(&[*u])
             }
-            Node::Stack(ts) => ts.len() <= 8 && ts.iter().all(|&u| self.finite(u, depth)),
-            Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) | Node::Scatter(..) => false,
-            Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-            Node::MapAccum(_) | Node::Result(..) => false,
-        }
+            Node::Stack(ts) if ts.len() <= *visits => ts.iter().copied().collect(),
+            Node::Stack(_) => return false,
+            Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) | Node::Scatter(..) => {
+                return false;
+            }
+            Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
+                return false;
+            }
+            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => return false,
+        };
+        operands.into_iter().all(|u| self.finite(u, visits))
     }
 }

@@ -2,6 +2,8 @@
 
 use cotan_ir::{Builder, Extracted, MapAccum, Output, Program, Result, Scopes, TermId};
 
+use crate::fault::{Point, faulty};
+
 /// The step of a loop: a program from states, elements of the inputs and captures to next states
 /// and outputs.
 #[derive(Clone, Debug)]
@@ -44,7 +46,8 @@ pub(crate) fn save_states(step: &Step) -> Result<Step> {
         .map(|input| b.input(input.name.clone(), input.ty.clone()))
         .collect::<Result<_>>()?;
     let mut results = b.inline(&step.program, &inputs)?;
-    results.extend(inputs.iter().take(step.states));
+    let saved = if faulty(Point::LoopSavesNextStates) { results.clone() } else { inputs };
+    results.extend(saved.iter().take(step.states));
     let outputs = results.into_iter().map(|term| Output { name: String::new(), term }).collect();
     Ok(Step { program: b.finish(outputs)?, states: step.states, inputs: step.inputs })
 }

@@ -1,11 +1,15 @@
 //! `Tangent<A>`: forward mode. An array and its derivative along one direction, no Delta between.
 
+use std::sync::Arc;
+
 use cotan_array::Array;
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Extreme, Result, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop};
-use crate::partials::{emit, partials};
+use crate::custom::CustomFunction;
+use crate::fault::{Kind, Point, Stage, change_at, change_of_partial, disturb, faulty};
+use crate::partials::{emit, nonzero_factor, partials};
 
 /// A primal and its tangent; none is zero.
 pub struct TangentArray<A: Algebra> {
@@ -40,11 +44,21 @@ impl<'a, A: Algebra> Tangent<'a, A> {
     /// A linear operation: the same on primal and tangent.
     fn linear(
         &mut self,
+        kind: Kind,
         t: &TangentArray<A>,
         mut f: impl FnMut(&mut A, &A::T) -> Result<A::T>,
     ) -> Result<TangentArray<A>> {
         let primal = f(self.a, &t.primal)?;
         let tangent = t.tangent.as_ref().map(|dt| f(self.a, dt)).transpose()?;
+        self.pair(kind, primal, tangent)
+    }
+
+    /// The result of a former.
+    fn pair(&mut self, kind: Kind, primal: A::T, tangent: Option<A::T>) -> Result<TangentArray<A>> {
+        let tangent = match tangent {
+            Some(t) => disturb(self.a, change_at(Stage::Tangent, kind), t)?,
+            None => None,
+        };
         Ok(TangentArray { primal, tangent })
     }
 
@@ -85,10 +99,13 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         let primal = self.a.cond(&b.primal, &u.primal, &v.primal)?;
         let ty = self.a.ty(&primal);
         let tangent = match self.both(&u.tangent, &v.tangent, &ty)? {
+            Some((du, dv)) if faulty(Point::TangentCondSwapped) => {
+                Some(self.a.cond(&b.primal, &dv, &du)?)
+            }
             Some((du, dv)) => Some(self.a.cond(&b.primal, &du, &dv)?),
             None => None,
         };
-        Ok(TangentArray { primal, tangent })
+        self.pair(Kind::Cond, primal, tangent)
     }
 
     fn op(&mut self, op: Op, args: &[TangentArray<A>]) -> Result<TangentArray<A>> {
@@ -99,28 +116,43 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
             return Ok(TangentArray { primal, tangent: None });
         }
         let tangent = match (op.row().rule, args) {
-            (Rule::Select, [c, u, v]) => match self.both(&u.tangent, &v.tangent, &ty)? {
-                Some((du, dv)) => Some(self.a.op(op, &[c.primal.clone(), du, dv])?),
-                None => None,
-            },
+            (Rule::Select, [c, u, v]) => {
+                let tangent = match self.both(&u.tangent, &v.tangent, &ty)? {
+                    Some((du, dv)) if faulty(Point::TangentSelectSwapped) => {
+                        Some(self.a.op(op, &[c.primal.clone(), dv, du])?)
+                    }
+                    Some((du, dv)) => Some(self.a.op(op, &[c.primal.clone(), du, dv])?),
+                    None => None,
+                };
+                return self.pair(Kind::Select, primal, tangent);
+            }
             (Rule::Cast(_), [t]) => {
                 let dt = t.tangent.as_ref();
-                dt.map(|dt| self.a.op(op, std::slice::from_ref(dt))).transpose()?
+                let tangent = dt.map(|dt| self.a.op(op, std::slice::from_ref(dt))).transpose()?;
+                return self.pair(Kind::Cast, primal, tangent);
+            }
+            _ if op == Op::StopGradient && faulty(Point::StopGradientPasses) => {
+                args[0].tangent.clone()
             }
             _ => {
                 let mut sum = None;
-                for (arg, partial) in args.iter().zip(partials(op)?) {
-                    let Some(dt) = &arg.tangent else { continue };
+                for (k, (arg, partial)) in args.iter().zip(partials(op)?).enumerate() {
+                    let Some(mut dt) = arg.tangent.clone() else { continue };
                     if partial.is_number(0.0) {
                         continue;
                     }
+                    if let Some(nonzero) = nonzero_factor(self.a, op, k, &primals)? {
+                        let zero = self.a.number(0.0, &ty)?;
+                        dt = self.a.op(Op::Select, &[nonzero, dt, zero])?;
+                    }
                     let term = if partial.is_number(1.0) {
-                        dt.clone()
+                        dt
                     } else {
                         let factor = emit(self.a, partial, &primals, &primal)?;
-                        self.a.scale(dt, &factor)?
+                        self.a.scale(&dt, &factor)?
                     };
-                    sum = self.a.plus(sum, Some(term))?;
+                    let term = disturb(self.a, change_of_partial(op, k), term)?;
+                    sum = self.a.plus(sum, term)?;
                 }
                 sum
             }
@@ -130,11 +162,11 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
 
     fn index(&mut self, t: &TangentArray<A>, ix: &[TangentArray<A>]) -> Result<TangentArray<A>> {
         let ix = Self::primals(ix);
-        self.linear(t, |a, t| a.index(t, &ix))
+        self.linear(Kind::Index, t, |a, t| a.index(t, &ix))
     }
 
     fn sum_outer(&mut self, t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(t, |a, t| a.sum_outer(t))
+        self.linear(Kind::SumOuter, t, |a, t| a.sum_outer(t))
     }
 
     fn index_function(
@@ -147,12 +179,16 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         self.a.index_function(f, &captures)
     }
 
+    fn index_table(&mut self, tables: &[TangentArray<A>]) -> Result<A::F> {
+        self.a.index_table(&Self::primals(tables))
+    }
+
     fn index_rank(&self, f: &A::F) -> usize {
         self.a.index_rank(f)
     }
 
     fn gather(&mut self, t: &TangentArray<A>, f: &A::F) -> Result<TangentArray<A>> {
-        self.linear(t, |a, t| a.gather(t, f))
+        self.linear(Kind::Gather, t, |a, t| a.gather(t, f))
     }
 
     fn scatter(
@@ -161,7 +197,7 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         t: &TangentArray<A>,
         f: &A::F,
     ) -> Result<TangentArray<A>> {
-        self.linear(t, |a, t| a.scatter(outer, t, f))
+        self.linear(Kind::Scatter, t, |a, t| a.scatter(outer, t, f))
     }
 
     fn stack(&mut self, ts: &[TangentArray<A>]) -> Result<TangentArray<A>> {
@@ -179,19 +215,20 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
                 }
             });
         }
-        Ok(TangentArray { primal, tangent: Some(self.a.stack(&tangents)?) })
+        let tangent = self.a.stack(&tangents)?;
+        self.pair(Kind::LitArray, primal, Some(tangent))
     }
 
     fn replicate(&mut self, k: usize, t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(t, |a, t| a.replicate(k, t))
+        self.linear(Kind::Replicate, t, |a, t| a.replicate(k, t))
     }
 
     fn transpose(&mut self, perm: &[usize], t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(t, |a, t| a.transpose(perm, t))
+        self.linear(Kind::Transpose, t, |a, t| a.transpose(perm, t))
     }
 
     fn reshape(&mut self, dims: &[usize], t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(t, |a, t| a.reshape(dims, t))
+        self.linear(Kind::Reshape, t, |a, t| a.reshape(dims, t))
     }
 
     fn iota(&mut self, k: usize) -> Result<TangentArray<A>> {
@@ -205,7 +242,7 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         ix: &[TangentArray<A>],
     ) -> Result<TangentArray<A>> {
         let ix = Self::primals(ix);
-        self.linear(v, |a, v| a.one_hot(outer, v, &ix))
+        self.linear(Kind::OneHot, v, |a, v| a.one_hot(outer, v, &ix))
     }
 
     fn arg_extreme(&mut self, extreme: Extreme, t: &TangentArray<A>) -> Result<TangentArray<A>> {
@@ -217,10 +254,19 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
     }
 
     fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
-        self.tangent_loop(m)
+        let results = self.tangent_loop(m)?;
+        results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()
     }
 
-    fn is_finite(&self, t: &TangentArray<A>) -> bool {
+    fn custom(
+        &mut self,
+        c: &Arc<CustomFunction>,
+        args: &[TangentArray<A>],
+    ) -> Result<Vec<TangentArray<A>>> {
+        self.tangent_custom(c, args)
+    }
+
+    fn is_finite(&mut self, t: &TangentArray<A>) -> bool {
         self.a.is_finite(&t.primal)
     }
 }

@@ -3,12 +3,17 @@
 //! One loop from the highest id down. Every term sends its cotangent to its operands, which have
 //! lower ids, so each is complete when its turn comes. Written over the algebra, the loop computes
 //! concrete gradients and emits gradient programs alike; a cotangent that is zero is never made.
+//!
+//! The figure transposes each `Index` to a `oneHot` of the whole array. Many reads of one array would
+//! make gradients quadratic, so reads are kept until it is the array's turn: a few become one-hots,
+//! more become one scatter of all their cotangents.
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Result};
 
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
+use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::map_accum::transpose_loop;
 
 /// Cotangents as they come together.
@@ -17,14 +22,66 @@ struct Cotangents<T> {
     accum: Vec<Option<T>>,
     /// For each result of a loop.
     results: Vec<Vec<Option<T>>>,
+    /// The reads of each term whose cotangents are not in `accum` yet: index and cotangent.
+    reads: Vec<Vec<(Vec<T>, T)>>,
 }
+
+/// From how many reads of an array on they are transposed to one scatter.
+const MANY_READS: usize = 4;
 
 impl<T: Clone> Cotangents<T> {
     fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
         let before = self.accum[d.index()].take();
+        let before = before.filter(|_| !faulty(Point::CotangentOverwritten));
         self.accum[d.index()] = a.plus(before, Some(c))?;
         Ok(())
     }
+
+    /// The cotangent of a term, complete.
+    fn take<A: Algebra<T = T>>(
+        &mut self,
+        a: &mut A,
+        d: DeltaId,
+        dims: &[usize],
+    ) -> Result<Option<T>> {
+        let mut reads = std::mem::take(&mut self.reads[d.index()]);
+        if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
+            reads.pop();
+        }
+        // Reads with indices of one length are of one kind.
+        reads.sort_by_key(|(ix, _)| ix.len());
+        for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
+            let rank = reads.first().map_or(0, |(ix, _)| ix.len());
+            if rank > 0 && reads.len() >= MANY_READS {
+                let c = scatter_reads(a, &dims[..rank], reads)?;
+                self.add(a, d, c)?;
+            } else {
+                for (ix, c) in reads {
+                    let c = a.one_hot(&dims[..rank], c, ix)?;
+                    self.add(a, d, c)?;
+                }
+            }
+        }
+        Ok(self.accum[d.index()].take())
+    }
+}
+
+/// The transpose of several reads of one array, with indices as long as `outer`.
+fn scatter_reads<A: Algebra>(
+    a: &mut A,
+    outer: &[usize],
+    reads: &[(Vec<A::T>, A::T)],
+) -> Result<A::T> {
+    let cotangents: Vec<A::T> = reads.iter().map(|(_, c)| c.clone()).collect();
+    let mut tables = Vec::with_capacity(outer.len());
+    for n in 0..outer.len() {
+        let at = |m: usize| if faulty(Point::ReadsAtFirstPlace) { 0 } else { m };
+        let component: Vec<A::T> = (0..reads.len()).map(|m| reads[at(m)].0[n].clone()).collect();
+        tables.push(a.stack(&component)?);
+    }
+    let f = a.index_table(&tables)?;
+    let all = a.stack(&cotangents)?;
+    a.scatter(outer, &all, &f)
 }
 
 /// `reversePass`: the gradient by each input, none where it is zero, from cotangents of some terms.
@@ -35,17 +92,29 @@ pub fn reverse_pass<A: Algebra>(
     a: &mut A,
 ) -> Result<Vec<Option<A::T>>> {
     let mut gradient: Vec<Option<A::T>> = vec![None; inputs];
-    let mut state =
-        Cotangents { accum: vec![None; deltas.len()], results: vec![Vec::new(); deltas.len()] };
+    let mut state = Cotangents {
+        accum: vec![None; deltas.len()],
+        results: vec![Vec::new(); deltas.len()],
+        reads: vec![Vec::new(); deltas.len()],
+    };
     for (d, c) in seeds {
         state.add(a, *d, c.clone())?;
     }
     for d in deltas.ids().rev() {
-        if let Delta::MapAccum(m) = deltas.get(d) {
+        let operands = match deltas.get(d) {
+            Delta::MapAccum(m) => Some(&m.deltas),
+            Delta::Custom(c) => Some(&c.deltas),
+            _ => None,
+        };
+        if let Some(operands) = operands {
             let results = std::mem::take(&mut state.results[d.index()]);
             if results.iter().any(|c| c.is_some()) {
-                let contributions = transpose_loop(a, m, &results)?;
-                for (operand, c) in m.deltas.iter().zip(contributions) {
+                let contributions = match deltas.get(d) {
+                    Delta::Custom(c) => c.transpose(a, &results)?,
+                    Delta::MapAccum(m) => transpose_loop(a, m, &results)?,
+                    _ => Vec::new(),
+                };
+                for (operand, c) in operands.iter().zip(contributions) {
                     if let (Some(operand), Some(c)) = (operand, c) {
                         state.add(a, *operand, c)?;
                     }
@@ -53,7 +122,9 @@ pub fn reverse_pass<A: Algebra>(
             }
             continue;
         }
-        let Some(c) = state.accum[d.index()].take() else { continue };
+        let Some(c) = state.take(a, d, deltas.ty(d).shape.dims())? else { continue };
+        let change = change_at(Stage::Transpose, deltas.get(d).kind());
+        let Some(c) = disturb(a, change, c)? else { continue };
         eval(deltas, d, c, &mut gradient, &mut state, a)?;
     }
     Ok(gradient)
@@ -73,7 +144,7 @@ fn eval<A: Algebra>(
         // eval c (Input v)          adds c to the gradient by v
         Delta::Input(k) => match gradient.get_mut(*k) {
             Some(slot) => {
-                let before = slot.take();
+                let before = slot.take().filter(|_| !faulty(Point::GradientOverwritten));
                 *slot = a.plus(before, Some(c))?;
                 Ok(())
             }
@@ -91,8 +162,8 @@ fn eval<A: Algebra>(
         }
         // eval c (Index d ix)       = eval (oneHot (shapeDelta d) ix c) d
         Delta::Index(d, ix) => {
-            let c = a.one_hot(&dims(*d)[..ix.len()], &c, ix)?;
-            state.add(a, *d, c)
+            state.reads[d.index()].push((ix.clone(), c));
+            Ok(())
         }
         // eval c (SumOuter d)       = eval (replicate (head (shapeDelta d)) c) d
         Delta::SumOuter(d) => {
@@ -132,7 +203,12 @@ fn eval<A: Algebra>(
             for (n, &p) in perm.iter().enumerate() {
                 inverse[p] = n;
             }
-            let c = a.transpose(&inverse, &c)?;
+            let used = if faulty(Point::PermutationNotInverted) && fits(perm, dims(*d), &inverse) {
+                perm
+            } else {
+                &inverse
+            };
+            let c = a.transpose(used, &c)?;
             state.add(a, *d, c)
         }
         // eval c (Reshape d)        = eval (reshape (shapeDelta d) c) d
@@ -152,6 +228,7 @@ fn eval<A: Algebra>(
         // eval c (Select b d1 d2)   = eval (where b c 0) d1, eval (where b 0 c) d2
         Delta::Select(b, d1, d2) => {
             let zero = a.number(0.0, deltas.ty(d))?;
+            let (d1, d2) = if faulty(Point::SelectSwapped) { (d2, d1) } else { (d1, d2) };
             if let Some(d1) = d1 {
                 let part = a.op(Op::Select, &[b.clone(), c.clone(), zero.clone()])?;
                 state.add(a, *d1, part)?;
@@ -165,6 +242,7 @@ fn eval<A: Algebra>(
         // eval c (Cond b d1 d2)     = eval (cond b c 0) d1, eval (cond b 0 c) d2
         Delta::Cond(b, d1, d2) => {
             let zero = a.number(0.0, deltas.ty(d))?;
+            let (d1, d2) = if faulty(Point::CondSwapped) { (d2, d1) } else { (d1, d2) };
             if let Some(d1) = d1 {
                 let part = a.cond(b, &c, &zero)?;
                 state.add(a, *d1, part)?;
@@ -190,6 +268,15 @@ fn eval<A: Algebra>(
             slots[*n] = a.plus(before, Some(c))?;
             Ok(())
         }
-        Delta::MapAccum(_) => Err(Error::internal("a loop is transposed as a whole")),
+        Delta::MapAccum(_) | Delta::Custom(_) => {
+            Err(Error::internal("a term with several results is transposed as a whole"))
+        }
     }
+}
+
+/// Whether permuting a transposed array by `perm` gives the shape that `inverse` gives: only then
+/// can the two be mistaken for each other.
+fn fits(perm: &[usize], dims: &[usize], inverse: &[usize]) -> bool {
+    let transposed: Vec<usize> = perm.iter().map(|&p| dims[p]).collect();
+    perm.iter().zip(inverse).all(|(&p, &q)| transposed[p] == transposed[q])
 }

@@ -8,6 +8,7 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Extreme, Node, Result, TermId, Type};
 use rustc_hash::FxHashMap;
 
+use crate::index_function::{Positions, positions_of};
 use crate::options::Fault;
 use crate::order::{Captures, all_dependencies, post_order};
 use crate::transform::{Bot, rule};
@@ -74,14 +75,16 @@ impl Bot<'_> {
         found: &mut Vec<TermId>,
     ) {
         all_dependencies(&self.b, captures, t, found);
-        let index_terms = match self.b.node(t) {
-            Node::Index(..) | Node::OneHot(..) | Node::Gather(..) | Node::Scatter(..) => 1,
-            _ => found.len(),
+        let positions = match self.b.node(t) {
+            Node::Index(..) | Node::OneHot(..) => Positions::One,
+            Node::Gather(_, r) | Node::Scatter(_, _, r) => positions_of(&self.b.index_sizes(*r)),
+            _ => return,
         };
+        // The first is the array, the others are in indices.
         let mut position = 0;
         found.retain(|&u| {
             position += 1;
-            position <= index_terms || !self.is_simple(batch, u)
+            position == 1 || !self.is_simple(batch, u, positions)
         });
     }
 
@@ -123,9 +126,10 @@ impl Bot<'_> {
             batch.results.insert(t, results.collect::<Result<_>>()?);
             return Ok(Image::One(same));
         }
-        if let Node::MapAccum(m) = &node {
-            let v = self.vectorise_map_accum(batch, t, m)?;
-            return Ok(Image::One(v));
+        match &node {
+            Node::MapAccum(m) => return self.vectorise_map_accum(batch, t, m).map(Image::One),
+            Node::Custom(c) => return self.vectorise_custom(batch, t, c).map(Image::One),
+            _ => {}
         }
         let expected = self.batched(batch.k, self.b.ty(t))?;
         self.build_rule(batch, t, &node, expected).map(Image::Many)
@@ -140,7 +144,8 @@ impl Bot<'_> {
         all_dependencies(&self.b, &mut self.captures, t, &mut dependencies);
         let mut images = FxHashMap::default();
         for u in dependencies {
-            if self.b.free(u).innermost() >= batch.level && self.is_simple(batch, u) {
+            if self.b.free(u).innermost() >= batch.level && self.is_simple(batch, u, Positions::One)
+            {
                 return Ok(None);
             }
             match self.lookup(batch, u)? {
@@ -288,12 +293,13 @@ impl Bot<'_> {
                 let v = self.many(batch, *u)?;
                 let mut shifted: Vec<usize> =
                     std::iter::once(0).chain(perm.iter().map(|&p| usize::from(p) + 1)).collect();
-                if self.faulty(Fault::BuildTransposeUnshifted) {
-                    let inverse = inverse(&shifted);
-                    let dims = self.b.shape(v).dims();
-                    if inverse.iter().map(|&p| dims[p]).eq(shifted.iter().map(|&p| dims[p])) {
-                        shifted = inverse;
-                    }
+                let dims = self.b.shape(v).dims();
+                if self.faulty(Fault::BuildTransposeSwapped)
+                    && let [.., p, q] = shifted.as_mut_slice()
+                    && *p > 0
+                    && dims[*p] == dims[*q]
+                {
+                    std::mem::swap(p, q);
                 }
                 rule!(self, "build/transpose", t, expected, self.b.transpose(&shifted, v)?)
             }
@@ -348,8 +354,8 @@ impl Bot<'_> {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }
             Node::Build1(_) => Err(Error::internal("a build inside a build is left")),
-            Node::MapAccum(_) | Node::Result(..) => {
-                Err(Error::internal("map_accum has a rule of its own"))
+            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+                Err(Error::internal("formers with several results have rules of their own"))
             }
         }
     }
@@ -374,14 +380,6 @@ impl Bot<'_> {
         })?;
         self.b.gather(v, f)
     }
-}
-
-fn inverse(perm: &[usize]) -> Vec<usize> {
-    let mut inverse = vec![0; perm.len()];
-    for (n, &p) in perm.iter().enumerate() {
-        inverse[p] = n;
-    }
-    inverse
 }
 
 /// Whether a term is a scalar index or condition.

@@ -14,34 +14,40 @@ const MAX_PARTS: usize = 8;
 /// Sums of a few integers below this do not wrap.
 const SMALL: i64 = 1 << 60;
 
+/// A part of a condition, and whether it is to hold or to fail.
+type Part = (TermId, bool);
+
 impl Bot<'_> {
-    /// What `where(p, u, v)` (or `cond`) may be replaced by, if the guard is redundant.
+    /// What `where(p, u, v)` (or `cond`) of the source may be replaced by, if the guard is
+    /// redundant.
     pub(crate) fn drop_guard(&mut self, p: TermId, u: TermId, v: TermId) -> Result<Option<TermId>> {
-        if !self.options.drop_guards || self.b.shape(p).rank() > 0 {
+        if !self.options.drop_guards || self.source.shape(p).rank() > 0 {
             return Ok(None);
         }
+        let guard = self.image(p)?;
         // where(g, t[ix], 0)  ~>  t[ix]                     (ix in range implies g)
-        if self.is_zero(v) && self.redundant(p, u, Op::And, false) {
-            let expected = self.b.ty(u).clone();
-            return rule!(self, "guard/read", u, expected, u).map(Some);
-        }
         // where(h, 0, t[ix])  ~>  t[ix]                     (ix in range implies not h)
-        if self.is_zero(u) && self.redundant(p, v, Op::Or, true) {
-            let expected = self.b.ty(v).clone();
-            return rule!(self, "guard/read", v, expected, v).map(Some);
+        for (read, other, holds) in [(u, v, true), (v, u, false)] {
+            let other = self.image(other)?;
+            if self.is_zero(other) && self.redundant(guard, holds, read)? {
+                let image = self.image(read)?;
+                let expected = self.b.ty(image).clone();
+                return rule!(self, "guard/read", image, expected, image).map(Some);
+            }
         }
         // where(g, where(h, t, 0), v)  ~>  where(g, t, v)   (each conjunct of h is one of g)
+        let (u, v) = (self.image(u)?, self.image(v)?);
         if let Node::Op(Op::Select, args) = self.b.node(u) {
             let (h, t, zero) = (args[0], args[1], args[2]);
             if self.is_zero(zero) && self.b.shape(t).rank() == 0 {
-                let known = self.parts(p, Op::And);
+                let known = self.parts(guard, true);
                 let nested = known.is_some_and(|known| {
-                    let inner = self.parts(h, Op::And);
+                    let inner = self.parts(h, true);
                     inner.is_some_and(|inner| inner.iter().all(|c| known.contains(c)))
                 });
                 if nested || self.faulty(Fault::GuardNestedAlways) {
                     let expected = self.b.ty(u).clone();
-                    let made = self.b.op(Op::Select, &[p, t, v])?;
+                    let made = self.b.op(Op::Select, &[guard, t, v])?;
                     return rule!(self, "guard/nested", u, expected, made).map(Some);
                 }
             }
@@ -49,14 +55,18 @@ impl Bot<'_> {
         Ok(None)
     }
 
-    /// The parts of a conjunction or disjunction, unless there are many.
-    fn parts(&self, p: TermId, op: Op) -> Option<Vec<TermId>> {
+    /// The parts that all hold (or fail) where the condition holds (or fails), unless there are
+    /// many: those of a conjunction, of a disjunction that fails, of a negation.
+    fn parts(&self, p: TermId, holds: bool) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
-        let mut stack = vec![p];
-        while let Some(t) = stack.pop() {
-            match self.b.node(t) {
-                Node::Op(o, args) if *o == op => stack.extend(args.iter()),
-                _ => parts.push(t),
+        let mut stack = vec![(p, holds)];
+        while let Some((t, holds)) = stack.pop() {
+            match (self.b.node(t), holds) {
+                (Node::Op(Op::And, args), true) | (Node::Op(Op::Or, args), false) => {
+                    stack.extend(args.iter().map(|&q| (q, holds)));
+                }
+                (Node::Op(Op::Not, args), _) => stack.extend(args.iter().map(|&q| (q, !holds))),
+                _ => parts.push((t, holds)),
             }
             if parts.len() + stack.len() > MAX_PARTS {
                 return None;
@@ -65,29 +75,30 @@ impl Bot<'_> {
         Some(parts)
     }
 
-    /// Whether `read` is an `index` and each part of the guard follows from its being in range (the
-    /// guard's negation, if `negated`).
-    fn redundant(&mut self, guard: TermId, read: TermId, op: Op, negated: bool) -> bool {
-        let Node::Index(t, ix) = self.b.node(read) else { return false };
-        let (dims, ix) = (self.b.shape(*t).dims().to_vec(), ix.clone());
+    /// Whether `read` is an `index` in the source, and the guard holds (or fails) wherever it is in
+    /// range.
+    fn redundant(&mut self, guard: TermId, holds: bool, read: TermId) -> Result<bool> {
+        let Node::Index(t, ix) = self.source.node(read) else { return Ok(false) };
+        let dims = self.source.shape(*t).dims();
+        let ix = self.images(ix)?;
         if self.faulty(Fault::GuardReadAlways) {
-            return true;
+            return Ok(true);
         }
-        let Some(parts) = self.parts(guard, op) else { return false };
-        parts.into_iter().all(|part| {
-            let Some(difference) = self.comparison(part, negated) else { return false };
-            ix.iter().zip(&dims).any(|(&i, &size)| {
+        let Some(parts) = self.parts(guard, holds) else { return Ok(false) };
+        let follows = |(part, holds): Part| {
+            let Some(difference) = self.comparison(part, !holds) else { return false };
+            ix.iter().zip(dims).any(|(&i, &size)| {
                 // In range: i >= 0 and size - 1 - i >= 0. The part says difference >= 0.
                 let index = self.affine_of(i);
-                let above = index.clone();
                 let below = Affine::constant(size as i64 - 1).plus(&index, -1);
-                [above, below].iter().any(|known| {
+                [index, below].iter().any(|known| {
                     let slack = difference.constant.checked_sub(known.constant);
                     difference.terms == known.terms
                         && slack.is_some_and(|slack| (0..SMALL).contains(&slack))
                 })
             })
-        })
+        };
+        Ok(parts.into_iter().all(follows))
     }
 
     /// A comparison as `difference >= 0`.
@@ -121,7 +132,7 @@ impl Bot<'_> {
     }
 
     /// Whether a term is positive zero (or `false`) throughout.
-    fn is_zero(&self, t: TermId) -> bool {
+    pub(crate) fn is_zero(&self, t: TermId) -> bool {
         let mut t = t;
         while let Node::Replicate(_, u) = self.b.node(t) {
             t = *u;

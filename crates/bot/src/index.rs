@@ -7,29 +7,41 @@ use cotan_ir::{Error, Extreme, Node, RegionId, Result, TermId, Type};
 use rustc_hash::FxHashMap;
 
 use crate::affine::{Affine, constant_value};
+use crate::index_function::is_light;
 use crate::options::Fault;
-use crate::transform::{Bot, rule};
+use crate::transform::{Bot, Range, rule};
 
 /// What is still to do, innermost last. Every task leaves one term on the stack of the done.
 enum Task {
-    /// `index t ix`. `inner` says that another rule led here.
-    Push { t: TermId, ix: Vec<TermId>, inner: bool },
+    /// `index t ix`.
+    Push { t: TermId, ix: Vec<TermId>, from: From },
     /// The terms on top of the stack are those of a rule's right-hand side; put it together.
     Combine { from: TermId, expected: Type, how: Combine },
+}
+
+/// What led to an index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// The source.
+    Source,
+    /// A rule that passed the index on.
+    Rule,
+    /// A rule that made the gather under it, which is not there for anything else.
+    Made,
 }
 
 enum Combine {
     Cond(TermId),
     Op {
         op: Op,
-        mask: Option<TermId>,
+        mask: Range,
     },
     Sum,
     ArgExtreme(Extreme),
     /// `argsortOuter` of the top, read at an index.
     ArgSort {
         at: TermId,
-        mask: Option<TermId>,
+        mask: Range,
     },
     /// A stack of so many terms, read at an index.
     Stack {
@@ -37,17 +49,17 @@ enum Combine {
         at: TermId,
     },
     /// The top under a mask, by the rule of `from`'s former.
-    Mask(Option<TermId>),
+    Mask(Range),
 }
 
 impl Bot<'_> {
     /// `index t ix`, pushed down as far as it goes.
     pub(crate) fn push_index(&mut self, t: TermId, ix: Vec<TermId>) -> Result<TermId> {
-        let mut tasks = vec![Task::Push { t, ix, inner: false }];
+        let mut tasks = vec![Task::Push { t, ix, from: From::Source }];
         let mut done: Vec<TermId> = Vec::new();
         while let Some(task) = tasks.pop() {
             let term = match task {
-                Task::Push { t, ix, inner } => self.push_step(t, ix, inner, &mut tasks)?,
+                Task::Push { t, ix, from } => self.push_step(t, ix, from, &mut tasks)?,
                 Task::Combine { from, expected, how } => {
                     Some(self.combine_index(from, expected, how, &mut done)?)
                 }
@@ -58,18 +70,20 @@ impl Bot<'_> {
     }
 
     /// Whether an index may be pushed into a term: always into structure, and into a computation
-    /// that nothing else uses and that is computed as often as the index is.
+    /// that nothing else uses and that is computed as often as the index is. A gather is structure
+    /// if its index function is light, and a computation otherwise.
     fn may_push(&self, t: TermId) -> bool {
         if !self.options.push_index {
             return false;
         }
         match self.b.node(t) {
             Node::Index(..) | Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => true,
-            Node::Gather(..) | Node::Iota(_) | Node::OneHot(..) => true,
+            Node::Iota(_) | Node::OneHot(..) => true,
+            Node::Gather(_, r) => is_light(&self.b, *r) || self.is_own(t),
             Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::Stack(_) => self.is_own(t),
             Node::ArgExtreme(..) | Node::ArgSort(_) => self.is_own(t),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => false,
-            Node::Build1(_) | Node::MapAccum(_) | Node::Result(..) => false,
+            Node::Build1(_) | Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => false,
         }
     }
 
@@ -77,29 +91,39 @@ impl Bot<'_> {
         !self.shared.contains(&t) && usize::from(self.b.free(t).innermost()) == self.b.depth()
     }
 
+    /// Whether a term is `gather [] t (\[] -> ix)`.
+    fn is_closed_gather(&self, t: TermId) -> bool {
+        matches!(self.b.node(t), Node::Gather(_, r) if self.b.region(*r).params().is_empty())
+    }
+
     /// One rule of the figure, in its order, then ours. Returns the result, or leaves tasks.
     fn push_step(
         &mut self,
         t: TermId,
         ix: Vec<TermId>,
-        inner: bool,
+        from: From,
         tasks: &mut Vec<Task>,
     ) -> Result<Option<TermId>> {
         let expected = Type::new(self.b.dtype(t), self.b.shape(t).drop_outer(ix.len()));
         // index t []  ~>  t
-        let Some(&first) = ix.first() else {
+        //
+        // Where the last rule applies too, to what the one before it has made, it goes first: a
+        // gather without variables is an index that may be pushed further.
+        if ix.is_empty() && !(from == From::Made && self.is_closed_gather(t)) {
             return rule!(self, "index/nil", t, expected, t).map(Some);
-        };
-        if !self.may_push(t) {
+        }
+        let first = || ix.first().copied().ok_or_else(|| Error::internal("an index is empty"));
+        if !self.may_push(t) && from != From::Made {
             let read = self.b.index(t, &ix)?;
-            if inner && self.shared.contains(&t) {
+            if from != From::Source && self.shared.contains(&t) {
                 // index (let x = v in t) ix  ~>  let x = v in index t ix
                 rule!(self, "index/let", t, expected, read)?;
             }
             return Ok(Some(read));
         }
         let node = self.b.node(t).clone();
-        let push = |t: TermId, ix: Vec<TermId>| Task::Push { t, ix, inner: true };
+        let push = |t: TermId, ix: Vec<TermId>| Task::Push { t, ix, from: From::Rule };
+        let push_made = |t: TermId, ix: Vec<TermId>| Task::Push { t, ix, from: From::Made };
         match node {
             // index (index t [u1, .., um]) [t1, .., tn]  ~>  index t [u1, .., um, t1, .., tn]
             Node::Index(u, before) => {
@@ -123,7 +147,7 @@ impl Bot<'_> {
             // index (op t u) ix  ~>  mask (ix in range) (op (index t ix) (index u ix))
             Node::Op(op, args) => {
                 let mask = if op.row().preserves_zero || self.faulty(Fault::IndexOpNoMask) {
-                    None
+                    Range::Inside
                 } else {
                     let dims = self.b.shape(t).dims().to_vec();
                     self.all_in_range(&ix, &dims)?
@@ -146,8 +170,8 @@ impl Bot<'_> {
             // index (replicate k t) [u1, .., un]  ~>  mask (u1 in range) (index t [u2, .., un])
             Node::Replicate(k, u) => {
                 let mask = match self.faulty(Fault::IndexReplicateNoMask) {
-                    true => None,
-                    false => self.in_range(first, k)?,
+                    true => Range::Inside,
+                    false => self.in_range(first()?, k)?,
                 };
                 tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
                 tasks.push(push(u, ix[1..].to_vec()));
@@ -159,7 +183,7 @@ impl Bot<'_> {
                 let gathered = self.transpose_as_gather(&perm, t, u)?;
                 let whole = self.b.ty(t).clone();
                 let gathered = rule!(self, "index/transpose", t, whole, gathered)?;
-                tasks.push(push(gathered, ix));
+                tasks.push(push_made(gathered, ix));
             }
 
             // index (reshape sh t) ix
@@ -168,7 +192,7 @@ impl Bot<'_> {
                 let gathered = self.reshape_as_gather(t, u)?;
                 let whole = self.b.ty(t).clone();
                 let gathered = rule!(self, "index/reshape", t, whole, gathered)?;
-                tasks.push(push(gathered, ix));
+                tasks.push(push_made(gathered, ix));
             }
 
             Node::Gather(u, r) => match self.b.index_sizes(r).first() {
@@ -176,13 +200,13 @@ impl Bot<'_> {
                 //   ~>  mask (u in range) (index (gather sh t (\is -> ix[u/i])) ix')
                 Some(&k) => {
                     let mask = match self.faulty(Fault::IndexGatherNoMask) {
-                        true => None,
-                        false => self.in_range(first, k)?,
+                        true => Range::Inside,
+                        false => self.in_range(first()?, k)?,
                     };
-                    let f = self.substitute_first(r, first)?;
+                    let f = self.substitute_first(r, first()?)?;
                     let smaller = self.b.gather(u, f)?;
                     tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
-                    tasks.push(push(smaller, ix[1..].to_vec()));
+                    tasks.push(push_made(smaller, ix[1..].to_vec()));
                 }
                 // index (gather [] t (\[] -> ix)) ix'  ~>  index (index t ix) ix'
                 None => {
@@ -195,10 +219,10 @@ impl Bot<'_> {
             // index (iota k) [u]  ~>  mask (u in range) u
             Node::Iota(k) => {
                 let mask = match self.faulty(Fault::IndexIotaNoMask) {
-                    true => None,
-                    false => self.in_range(first, k)?,
+                    true => Range::Inside,
+                    false => self.in_range(first()?, k)?,
                 };
-                let masked = self.mask(mask, first)?;
+                let masked = self.mask(mask, first()?)?;
                 return rule!(self, "index/iota", t, expected, masked).map(Some);
             }
 
@@ -207,14 +231,14 @@ impl Bot<'_> {
             //   ~>  mask (us = ix, ix in range) (oneHot sh' v us')                   (otherwise)
             Node::OneHot(sh, v, at) => {
                 let n = ix.len().min(at.len());
-                let mut mask = None;
+                let mut mask = Range::Inside;
                 for (k, (&i, &u)) in ix.iter().zip(at.iter()).enumerate() {
                     let equal = self.b.op(Op::Eq, &[u, i])?;
                     let range = match self.faulty(Fault::IndexOneHotNoRange) {
-                        true => None,
+                        true => Range::Inside,
                         false => self.in_range(i, sh.dims()[k])?,
                     };
-                    let here = self.both(Some(equal), range)?;
+                    let here = self.both(Range::If(equal), range)?;
                     mask = self.both(mask, here)?;
                 }
                 let rest = match at.len() > n {
@@ -239,11 +263,11 @@ impl Bot<'_> {
             Node::ArgSort(u) => {
                 let dims = self.b.shape(t).dims()[1..].to_vec();
                 let mask = match self.faulty(Fault::IndexArgSortNoMask) {
-                    true => None,
+                    true => Range::Inside,
                     false => self.all_in_range(&ix[1..], &dims)?,
                 };
                 let moved = self.move_outer_axis(u, ix.len() - 1)?;
-                let how = Combine::ArgSort { at: first, mask };
+                let how = Combine::ArgSort { at: first()?, mask };
                 tasks.push(Task::Combine { from: t, expected, how });
                 tasks.push(push(moved, ix[1..].to_vec()));
             }
@@ -251,7 +275,7 @@ impl Bot<'_> {
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
-            Node::Build1(_) | Node::MapAccum(_) | Node::Result(..) => {
+            Node::Build1(_) | Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
         }
@@ -278,7 +302,7 @@ impl Bot<'_> {
             };
             let element = Type::new(self.b.dtype(t), self.b.shape(t).drop_outer(1));
             let picked = rule!(self, "index/stack-static", t, element, ts[c])?;
-            tasks.push(Task::Push { t: picked, ix: rest.to_vec(), inner: true });
+            tasks.push(Task::Push { t: picked, ix: rest.to_vec(), from: From::Rule });
             return Ok(None);
         }
         // index [t1, .., tk] [u1, .., un]
@@ -289,7 +313,7 @@ impl Bot<'_> {
         let how = Combine::Stack { count: ts.len(), at: first };
         tasks.push(Task::Combine { from: t, expected, how });
         for &u in ts.iter().rev() {
-            tasks.push(Task::Push { t: u, ix: rest.to_vec(), inner: true });
+            tasks.push(Task::Push { t: u, ix: rest.to_vec(), from: From::Rule });
         }
         Ok(None)
     }
@@ -364,8 +388,8 @@ impl Bot<'_> {
     }
 
     /// The condition that every index is in range, as far as that is not known.
-    fn all_in_range(&mut self, ix: &[TermId], dims: &[usize]) -> Result<Option<TermId>> {
-        let mut mask = None;
+    fn all_in_range(&mut self, ix: &[TermId], dims: &[usize]) -> Result<Range> {
+        let mut mask = Range::Inside;
         for (&i, &k) in ix.iter().zip(dims) {
             let here = self.in_range(i, k)?;
             mask = self.both(mask, here)?;

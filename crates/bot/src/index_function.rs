@@ -1,8 +1,9 @@
 //! Index functions under a build: the build's index becomes one more variable.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Node, Param, RegionId, Result, TermId};
+use cotan_ir::{Arena, Error, Node, Param, RegionId, Result, TermId};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::build::{Batch, Image, is_discrete_scalar};
 use crate::options::Fault;
@@ -12,6 +13,22 @@ use crate::transform::Bot;
 /// Index terms of at most this many operations are written into index functions; larger ones are
 /// computed once a lane and read from memory. This bounds the recomputation.
 const MAX_INLINE_OPERATIONS: usize = 8;
+/// The same for terms that would be computed more than once a lane: by several index functions, or
+/// by one for several positions.
+const MAX_REPEATED_OPERATIONS: usize = 3;
+/// Index functions of at most this many nodes are light.
+const MAX_LIGHT: usize = 32;
+
+/// For how many positions an index function is computed in each lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Positions {
+    One,
+    Several,
+}
+
+pub(crate) fn positions_of(sizes: &[usize]) -> Positions {
+    if sizes.iter().product::<usize>() > 1 { Positions::Several } else { Positions::One }
+}
 
 impl Bot<'_> {
     /// `\(i ::: is) -> i ::: ix` for the index function `\is -> ix` of a region inside a build, or
@@ -26,7 +43,9 @@ impl Bot<'_> {
         let region = self.b.region(r).clone();
         let sizes = self.b.index_sizes(r);
         let sizes: Vec<usize> = std::iter::once(batch.k).chain(sizes).collect();
-        self.batch_function(batch, &sizes, region.params(), region.results(), lead, first_lane)
+        let positions = positions_of(&sizes[1..]);
+        let results = region.results();
+        self.batch_function(batch, &sizes, region.params(), results, positions, lead, first_lane)
     }
 
     /// `\[i] -> i ::: ix`, or `\[i] -> ix`, for an index inside a build.
@@ -37,7 +56,7 @@ impl Bot<'_> {
         lead: bool,
         first_lane: bool,
     ) -> Result<RegionId> {
-        self.batch_function(batch, &[batch.k], &[], ix, lead, first_lane)
+        self.batch_function(batch, &[batch.k], &[], ix, Positions::One, lead, first_lane)
     }
 
     fn batch_function(
@@ -46,11 +65,12 @@ impl Bot<'_> {
         sizes: &[usize],
         params: &[TermId],
         results: &[TermId],
+        positions: Positions,
         lead: bool,
         first_lane: bool,
     ) -> Result<RegionId> {
         let vars = self.b.open(&Bot::index_params(sizes))?;
-        let made = self.batch_results(batch, &vars, params, results);
+        let made = self.batch_results(batch, &vars, params, results, positions);
         let made = made.and_then(|made| self.normalise_all(&made)).and_then(|made| {
             let lane = if first_lane { self.b.scalar(0i64)? } else { vars[0] };
             Ok(if lead { [&[lane], made.as_slice()].concat() } else { made })
@@ -72,6 +92,7 @@ impl Bot<'_> {
         vars: &[TermId],
         params: &[TermId],
         results: &[TermId],
+        positions: Positions,
     ) -> Result<Vec<TermId>> {
         let mut images: FxHashMap<TermId, TermId> = FxHashMap::default();
         for (&p, &var) in params.iter().zip(&vars[1..]) {
@@ -91,7 +112,7 @@ impl Bot<'_> {
                 if self.b.free(t).innermost() < batch.level || images.contains_key(&t) {
                     return false;
                 }
-                let read = outer(self, t) && !self.is_simple(batch, t);
+                let read = outer(self, t) && !self.is_simple(batch, t, positions);
                 if read {
                     reads.push(t);
                 }
@@ -127,7 +148,13 @@ impl Bot<'_> {
 
     /// Whether a term of the build is cheap enough to be computed again wherever it is used: a
     /// small tree of integer operations on the build's index and on scalars from outside.
-    pub(crate) fn is_simple(&self, batch: &Batch, t: TermId) -> bool {
+    pub(crate) fn is_simple(&self, batch: &Batch, t: TermId, positions: Positions) -> bool {
+        let repeated = positions == Positions::Several || self.shared.contains(&t);
+        let allowed = match (self.options.inline_indices, repeated) {
+            (false, _) => 0,
+            (true, true) => MAX_REPEATED_OPERATIONS,
+            (true, false) => MAX_INLINE_OPERATIONS,
+        };
         let mut operations = 0;
         let mut stack = vec![t];
         while let Some(t) = stack.pop() {
@@ -146,8 +173,7 @@ impl Bot<'_> {
                 }
                 _ => return false,
             }
-            if operations > MAX_INLINE_OPERATIONS || !self.options.inline_indices && operations > 0
-            {
+            if operations > allowed {
                 return false;
             }
         }
@@ -225,6 +251,26 @@ impl Bot<'_> {
         }
         Ok(results)
     }
+}
+
+/// Whether an index function is cheap enough to be computed again wherever it is used, rather than
+/// its results read from memory: a few operations, no lambdas.
+pub(crate) fn is_light(arena: &Arena, r: RegionId) -> bool {
+    let level = arena.region(r).level();
+    let mut stack: SmallVec<[TermId; MAX_LIGHT]> = arena.region(r).results().into();
+    let mut seen: SmallVec<[TermId; MAX_LIGHT]> = SmallVec::new();
+    while let Some(t) = stack.pop() {
+        if !arena.free(t).contains(level) || seen.contains(&t) {
+            continue;
+        }
+        let node = arena.node(t);
+        if seen.len() == MAX_LIGHT || node.region().is_some() {
+            return false;
+        }
+        seen.push(t);
+        node.for_each_operand(|u| stack.push(u));
+    }
+    true
 }
 
 /// Integer operations that index arithmetic is made of.

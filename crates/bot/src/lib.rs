@@ -20,12 +20,33 @@
 //!
 //! An index is pushed into a computation only if nothing else uses it and it is computed as often
 //! as the index is; otherwise that computation counts as a variable and is read from memory.
-//! Structural operations (replicate, transpose, reshape, gather, iota, index) cost nothing to push
-//! through. What does not depend on the index of a build is computed once.
+//! Structural operations (replicate, transpose, reshape, gathers with light index functions, iota,
+//! index) are pushed through always. What does not depend on the index of a build is computed once.
+//!
+//! With these rules the result does **at most 6 times the work** of the source and some 200 units
+//! (`tests/cost.rs`), in the units of the interpreter: operations, reads, writes, steps and nodes
+//! of a strict run, in which both branches of a conditional are computed, as inside a build they
+//! always are. What comes nearest are the quotients and remainders of reads through a reshape (4.6),
+//! and masks of whole arrays (3.9); random programs stay below 3, and most get cheaper. Index terms
+//! of up to 8 operations are computed again in each index function that uses them, of up to 3 where
+//! that is more than once a lane; larger ones are read from memory.
+//!
+//! The result has **at most 3 nodes for each node** of the source (`tests/growth.rs`), and the time
+//! is linear in the source, times the nesting depth of builds around it: a nest of `d` builds is
+//! vectorised `d` times. Nothing recurses over the depth of a program, only over the nesting of
+//! lambdas.
+//!
+//! # Masks
+//!
+//! Reads out of range are 0, so a rule that moves an operation to the other side of a read needs
+//! the read to be in range. Intervals of index terms show that most often; where they do not, the
+//! rule adds `where(ix in range, .., 0)`. Reads known to be out of range become zeros. Conversely,
+//! guards in the source that repeat what a read does anyway are dropped.
 
 mod affine;
 mod build;
 mod build_index;
+mod custom;
 mod fire;
 mod guard;
 mod index;

@@ -4,8 +4,8 @@
 //! outputs have a lane for each `i`. States that are the same for every lane stay single: whatever
 //! does not depend on `i` is computed once.
 
-use cotan_ir::{Error, MapAccum, Param, Result, TermId};
-use rustc_hash::FxHashSet;
+use cotan_ir::{Error, MapAccum, Node, Param, Result, TermId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build::{Batch, Image};
 use crate::options::Fault;
@@ -97,7 +97,8 @@ impl Bot<'_> {
         let (b, captures) = (&self.b, &mut self.captures);
         post_order(
             step.results(),
-            |t| b.free(t).innermost() >= step.level() && !step.params().contains(&t),
+            // The only variables of this depth are the step's own.
+            |t| b.free(t).innermost() >= step.level() && !matches!(b.node(t), Node::Var { .. }),
             |t, found| all_dependencies(b, captures, t, found),
         )
     }
@@ -119,39 +120,45 @@ impl Bot<'_> {
         if !self.options.keep_invariants {
             return Ok(vec![true; step.params().len()]);
         }
+        if self.faulty(Fault::BuildMapAccumInvariantState) {
+            return Ok(varying);
+        }
+        // What varies spreads from a term to its users, and from a state to its next value.
+        let mut users: FxHashMap<TermId, Vec<TermId>> = FxHashMap::default();
+        let mut spreading: Vec<TermId> = Vec::new();
         let mut found = Vec::new();
-        loop {
-            let mut depends: FxHashSet<TermId> = FxHashSet::default();
-            for (&p, &varies) in step.params().iter().zip(&varying) {
-                if varies {
-                    depends.insert(p);
+        for &t in order {
+            all_dependencies(&self.b, &mut self.captures, t, &mut found);
+            for u in found.drain(..) {
+                if self.b.free(u).innermost() >= step.level() {
+                    users.entry(u).or_default().push(t);
+                } else if matches!(self.lookup(batch, u)?, Image::Many(_)) {
+                    spreading.push(t);
                 }
-            }
-            for &t in order {
-                found.clear();
-                all_dependencies(&self.b, &mut self.captures, t, &mut found);
-                let mut varies = false;
-                for &u in &found {
-                    varies |= depends.contains(&u)
-                        || self.b.free(u).innermost() < step.level()
-                            && matches!(self.lookup(batch, u)?, Image::Many(_));
-                }
-                if varies {
-                    depends.insert(t);
-                }
-            }
-            let mut grown = false;
-            for (n, &t) in step.results().iter().take(m.init.len()).enumerate() {
-                let outside = self.b.free(t).innermost() < step.level();
-                let varies = depends.contains(&t)
-                    || outside && matches!(self.lookup(batch, t)?, Image::Many(_));
-                grown |= varies && !varying[n];
-                varying[n] |= varies;
-            }
-            if !grown || self.faulty(Fault::BuildMapAccumInvariantState) {
-                return Ok(varying);
             }
         }
+        let mut next_of: FxHashMap<TermId, Vec<usize>> = FxHashMap::default();
+        for (n, &t) in step.results().iter().take(m.init.len()).enumerate() {
+            next_of.entry(t).or_default().push(n);
+            let outside = self.b.free(t).innermost() < step.level();
+            if outside && matches!(self.lookup(batch, t)?, Image::Many(_)) {
+                varying[n] = true;
+            }
+        }
+        let params = step.params();
+        spreading.extend(params.iter().zip(&varying).filter(|(_, v)| **v).map(|(&p, _)| p));
+        let mut reached: FxHashSet<TermId> = FxHashSet::default();
+        while let Some(t) = spreading.pop() {
+            if !reached.insert(t) {
+                continue;
+            }
+            spreading.extend(users.get(&t).into_iter().flatten());
+            for &n in next_of.get(&t).into_iter().flatten() {
+                varying[n] = true;
+                spreading.push(params[n]);
+            }
+        }
+        Ok(varying)
     }
 
     /// The results of the batched step, and which outputs differ between lanes.

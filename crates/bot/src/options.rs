@@ -67,7 +67,7 @@ faults! {
     BuildScatterDropsIndex "build/scatter writes to lane 0.",
     BuildStackReversed "build/stack reverses its elements.",
     BuildReplicateNotTransposed "build/replicate forgets to exchange the axes.",
-    BuildTransposeUnshifted "build/transpose uses the inverse permutation.",
+    BuildTransposeSwapped "build/transpose exchanges its last two axes.",
     BuildReshapeReversed "build/reshape reads the lanes in reverse.",
     BuildOneHotDropsIndex "build/oneHot writes to lane 0.",
     BuildArgExtremeFlipped "build/argExtreme looks for the other extreme.",

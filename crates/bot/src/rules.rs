@@ -155,6 +155,8 @@ pub const RULES: &[Rule] = &[
         "build k (i => argsort_outer(t))  ~>  transpose(argsort_outer(transpose(build t, [1, 0])), [1, 0])", "", Ours),
     rule(Build, "build/mapAccum", "",
         "build k (i => map_accum(s, xs, f))  ~>  map_accum over build s and transposed build xs, its step vectorised", "", Ours),
+    rule(Build, "build/custom", "",
+        "build k (i => with_vjp(ts, f))  ~>  with_vjp(build ts, f vectorised)", "", Ours),
 
     rule(Index, "index/nil",
         r"\mathtt{index}\ t\ [] \leadsto t",

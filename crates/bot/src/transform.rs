@@ -57,7 +57,7 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
 pub(crate) struct Bot<'a> {
     /// The result.
     pub(crate) b: Builder,
-    source: &'a Program,
+    pub(crate) source: &'a Program,
     scopes: &'a Scopes,
     counts: Vec<u32>,
     /// What stands for each node of the source.
@@ -69,6 +69,14 @@ pub(crate) struct Bot<'a> {
     pub(crate) affine: FxHashMap<TermId, Option<Affine>>,
     pub(crate) options: &'a Options,
     pub(crate) report: &'a mut Report,
+}
+
+/// Whether an index is in range: known, or by a condition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Range {
+    Inside,
+    Outside,
+    If(TermId),
 }
 
 /// Fires a rule of the table: `rule!(bot, "name", before, type, after)`.
@@ -113,12 +121,12 @@ impl Bot<'_> {
         Ok(())
     }
 
-    fn image(&self, t: TermId) -> Result<TermId> {
+    pub(crate) fn image(&self, t: TermId) -> Result<TermId> {
         let missing = || Error::internal(format!("node {} has no image", t.index()));
         self.images[t.index()].ok_or_else(missing)
     }
 
-    fn images(&self, ts: &[TermId]) -> Result<Vec<TermId>> {
+    pub(crate) fn images(&self, ts: &[TermId]) -> Result<Vec<TermId>> {
         ts.iter().map(|&t| self.image(t)).collect()
     }
 
@@ -147,20 +155,14 @@ impl Bot<'_> {
                 let (u, ix) = (self.image(*u)?, self.images(ix)?);
                 self.push_index(u, ix)
             }
-            Node::Op(Op::Select, args) => {
-                let args = self.images(args)?;
-                match self.drop_guard(args[0], args[1], args[2])? {
-                    Some(image) => Ok(image),
-                    None => self.b.op(Op::Select, &args),
-                }
-            }
-            Node::Cond(p, u, v) => {
-                let (p, u, v) = (self.image(*p)?, self.image(*u)?, self.image(*v)?);
-                match self.drop_guard(p, u, v)? {
-                    Some(image) => Ok(image),
-                    None => self.b.cond(p, u, v),
-                }
-            }
+            Node::Op(Op::Select, args) => match self.drop_guard(args[0], args[1], args[2])? {
+                Some(image) => Ok(image),
+                None => self.remake(node, None),
+            },
+            Node::Cond(p, u, v) => match self.drop_guard(*p, *u, *v)? {
+                Some(image) => Ok(image),
+                None => self.remake(node, None),
+            },
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Op(..) => {
                 self.remake(node, None)
             }
@@ -177,6 +179,10 @@ impl Bot<'_> {
             }
             Node::MapAccum(m) => {
                 let region = self.region(m.step, false)?;
+                self.remake(node, Some(region))
+            }
+            Node::Custom(c) => {
+                let region = self.region(c.region, false)?;
                 self.remake(node, Some(region))
             }
         }
@@ -259,43 +265,54 @@ impl Bot<'_> {
         Ok(t)
     }
 
-    /// `index < size` and `index >= 0`, as far as that is not known; `None` if it is.
-    pub(crate) fn in_range(&mut self, index: TermId, size: usize) -> Result<Option<TermId>> {
+    /// Whether an index lies in `0 .. size`, as far as its interval does not say.
+    pub(crate) fn in_range(&mut self, index: TermId, size: usize) -> Result<Range> {
         let bounds = self.b.bounds(index);
-        let size_off = if self.faulty(Fault::MaskUpperOffByOne) { size + 1 } else { size };
-        let lower = bounds.lo < 0 && !bounds.is_empty() && !self.faulty(Fault::MaskLowerMissing);
-        let upper = !bounds.is_empty() && i128::from(bounds.hi) >= size_off as i128;
-        let mut condition = None;
-        if lower {
+        let size = if self.faulty(Fault::MaskUpperOffByOne) { size + 1 } else { size };
+        let checks_lower = !self.faulty(Fault::MaskLowerMissing);
+        if bounds.is_empty() {
+            return Ok(Range::Inside);
+        }
+        if bounds.hi < 0 && checks_lower || i128::from(bounds.lo) >= size as i128 {
+            return Ok(Range::Outside);
+        }
+        let mut range = Range::Inside;
+        if bounds.lo < 0 && checks_lower {
             let zero = self.b.scalar(0i64)?;
-            condition = Some(self.b.op(Op::Ge, &[index, zero])?);
+            range = Range::If(self.b.op(Op::Ge, &[index, zero])?);
         }
-        if upper {
-            let size = self.b.scalar(size_off as i64)?;
-            let below = self.b.op(Op::Lt, &[index, size])?;
-            condition = Some(match condition {
-                Some(above) => self.b.op(Op::And, &[above, below])?,
-                None => below,
-            });
+        if i128::from(bounds.hi) >= size as i128 {
+            let size = self.b.scalar(size as i64)?;
+            let below = Range::If(self.b.op(Op::Lt, &[index, size])?);
+            range = self.both(range, below)?;
         }
-        Ok(condition)
+        Ok(range)
     }
 
-    /// The conjunction of conditions, `None` being always true.
-    pub(crate) fn both(&mut self, a: Option<TermId>, b: Option<TermId>) -> Result<Option<TermId>> {
+    /// The conjunction.
+    pub(crate) fn both(&mut self, a: Range, b: Range) -> Result<Range> {
         Ok(match (a, b) {
-            (Some(a), Some(b)) => Some(self.b.op(Op::And, &[a, b])?),
-            (one, other) => one.or(other),
+            (Range::Outside, _) | (_, Range::Outside) => Range::Outside,
+            (Range::Inside, other) | (other, Range::Inside) => other,
+            (Range::If(a), Range::If(b)) => Range::If(self.b.op(Op::And, &[a, b])?),
         })
     }
 
-    /// `mask(c, t)`: `t` where the scalar condition holds, zeros elsewhere.
-    pub(crate) fn mask(&mut self, condition: Option<TermId>, t: TermId) -> Result<TermId> {
-        let Some(condition) = condition else { return Ok(t) };
+    /// `mask(c, t)`: `t` where the condition holds, zeros elsewhere.
+    pub(crate) fn mask(&mut self, range: Range, t: TermId) -> Result<TermId> {
         let ty = self.b.ty(t).clone();
-        let zeros = self.zeros(&ty)?;
-        let condition = self.broadcast(condition, ty.shape.dims())?;
-        self.b.op(Op::Select, &[condition, t, zeros])
+        match range {
+            Range::Inside => Ok(t),
+            Range::Outside => self.zeros(&ty),
+            Range::If(_) if self.is_zero(t) => Ok(t),
+            Range::If(condition) => {
+                let zeros = self.zeros(&ty)?;
+                match ty.shape.rank() {
+                    0 => self.b.op(Op::Select, &[condition, t, zeros]),
+                    _ => self.b.cond(condition, t, zeros),
+                }
+            }
+        }
     }
 
     /// The type with one more outermost axis.

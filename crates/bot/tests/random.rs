@@ -15,14 +15,14 @@ fn keeps_meaning(name: &str, config: &Config, count: usize, options: &Options) {
 #[test]
 fn meaning_is_kept() {
     for (n, config) in configs().iter().enumerate() {
-        keeps_meaning(&format!("bulk {n}"), config, 1200, &Options::default());
+        keeps_meaning(&format!("bulk {n}"), config, 600, &Options::default());
     }
 }
 
 #[test]
 fn meaning_is_kept_in_large_programs() {
     let config = Config { max_nesting: 6, max_rank: 5, ..Config::default().nodes(200) };
-    keeps_meaning("bulk, large", &config, 300, &Options::default());
+    keeps_meaning("bulk, large", &config, 200, &Options::default());
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn meaning_is_kept_with_each_group_of_rules_off() {
         ),
     ];
     for (name, options) in &switched {
-        keeps_meaning(name, &Config::default(), 1000, options);
+        keeps_meaning(name, &Config::default(), 600, options);
     }
 }
 
@@ -55,7 +55,7 @@ fn meaning_is_kept_with_each_group_of_rules_off() {
 fn every_rule_fires_in_random_programs() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let configs = configs();
-    for n in 0..scaled(6000) {
+    for n in 0..scaled(12_000) {
         let rng = &mut Rng::new(7_000_000 + n as u64);
         let program = generate(&configs[n % configs.len()], rng).expect("a program");
         let (_, report) = bulk(&program, &Options::default()).expect("a result");

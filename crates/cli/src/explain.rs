@@ -33,7 +33,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     }
     let head = |title: &str, program: &Program| {
         let title = if args.stage.is_none() { title } else { "# " };
-        format!("{title}{}\n{program}", size(program))
+        format!("{title}{}\n{}", size(program), printed(program))
     };
     let mut text = String::new();
     if args.stage.is_none() {
@@ -177,6 +177,17 @@ fn formatted(source: &Text, terminal: &Terminal) -> Outcome<String> {
     let file = sources.add(&source.name, &source.text);
     format(file, &source.text)
         .map_err(|diagnostics| Failure::program(terminal.render(&diagnostics, &sources)))
+}
+
+/// A program as text in the layout of the formatter. One too deep for it, or too large to be worth
+/// it, stays as it is printed.
+fn printed(program: &Program) -> String {
+    let text = program.to_string();
+    if text.len() > 1 << 20 {
+        return text;
+    }
+    let file = SourceMap::new().add("program", text.as_str());
+    format(file, &text).unwrap_or(text)
 }
 
 fn size(program: &Program) -> String {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use cotan_array::Shape;
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Extreme, Literal, MapAccum, Node, RegionId, TermId, Type};
+use cotan_ir::{Custom, Extreme, Literal, MapAccum, Node, RegionId, TermId, Type};
 
 use crate::error::Result;
 use crate::machine::{Machine, Slot};
@@ -47,6 +47,7 @@ impl Machine<'_> {
             Node::ArgExtreme(extreme, t) => one(self.arg_extreme(ty, *extreme, *t)?),
             Node::ArgSort(t) => one(self.arg_sort(ty, *t)?),
             Node::MapAccum(m) => Slot::Several(self.map_accum(t, m)?),
+            Node::Custom(c) => Slot::Several(self.custom(c)?),
             Node::Result(t, n) => Slot::One(self.result(*t, *n as usize)?),
         })
     }
@@ -319,6 +320,12 @@ impl Machine<'_> {
         }
         states.extend(outputs.into_iter().map(Rc::new));
         Ok(states)
+    }
+
+    /// The function; its rule is for derivatives and is not run.
+    fn custom(&mut self, c: &Custom) -> Result<Vec<Rc<Tensor>>> {
+        let args = c.args.iter().map(|&t| self.value(t)).collect::<Result<_>>()?;
+        self.call_first(c.region, args, c.outputs)
     }
 
     // ---- what several formers share -----------------------------------------------------------

@@ -118,6 +118,16 @@ impl<'a> Machine<'a> {
 
     /// Runs a lambda once.
     pub(crate) fn call(&mut self, r: RegionId, args: Vec<Rc<Tensor>>) -> Result<Vec<Rc<Tensor>>> {
+        self.call_first(r, args, self.program.region(r).results().len())
+    }
+
+    /// Runs a lambda for its first `count` results, which need no parameters beyond the arguments.
+    pub(crate) fn call_first(
+        &mut self,
+        r: RegionId,
+        args: Vec<Rc<Tensor>>,
+        count: usize,
+    ) -> Result<Vec<Rc<Tensor>>> {
         self.counts.steps += 1;
         self.spend(1)?;
         let at = self.at;
@@ -125,8 +135,9 @@ impl<'a> Machine<'a> {
         for (&x, value) in region.params().iter().zip(args) {
             self.values[x.index()] = Some(Slot::One(value));
         }
-        let computed = self.demand(region.results())?;
-        let results = region.results().iter().map(|&t| self.value(t)).collect();
+        let wanted = region.results().get(..count).unwrap_or_default();
+        let computed = self.demand(wanted)?;
+        let results = wanted.iter().map(|&t| self.value(t)).collect();
         // Other lambdas of this depth share these nodes: nothing may stay.
         for t in computed.iter().chain(region.params()) {
             self.values[t.index()] = None;

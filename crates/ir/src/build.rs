@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Element, Shape};
 use hashbrown::HashTable;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::bounds;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,6 +42,7 @@ pub struct Builder {
     node_table: HashTable<TermId>,
     region_table: HashTable<RegionId>,
     type_table: FxHashMap<Type, u32>,
+    input_names: FxHashSet<String>,
     open: Vec<Vec<TermId>>,
     limits: Limits,
     cancel: CancelToken,
@@ -99,9 +100,10 @@ impl Builder {
         if named != 0 && named != outputs.len() {
             return Err(Error::type_error("output", "either all results have names or none has"));
         }
+        let mut names: FxHashSet<&str> = FxHashSet::default();
         for (n, output) in outputs.iter().enumerate() {
             self.operand("output", output.term)?;
-            if named > 0 && outputs[..n].iter().any(|o| o.name == output.name) {
+            if named > 0 && !names.insert(&output.name) {
                 let message = format!("two results are called `{}`", output.name);
                 return Err(Error::type_error("output", message));
             }
@@ -120,7 +122,7 @@ impl Builder {
     /// Declares the next input.
     pub fn input(&mut self, name: impl Into<String>, ty: Type) -> Result<TermId> {
         let name = name.into();
-        if self.arena.inputs.iter().any(|i| i.name == name) {
+        if !self.input_names.insert(name.clone()) {
             return Err(Error::type_error("input", format!("two inputs are called `{name}`")));
         }
         let k = self.arena.inputs.len() as u32;
@@ -510,15 +512,15 @@ impl Builder {
     // ---- checks -------------------------------------------------------------------------------
 
     /// The error, at the current place.
-    fn at(&self, error: Error) -> Error {
+    pub(crate) fn at(&self, error: Error) -> Error {
         error.with_span(self.span)
     }
 
     /// A term that may stand as an operand: it exists and is one array.
-    fn operand(&self, op: &'static str, t: TermId) -> Result<()> {
+    pub(crate) fn operand(&self, op: &'static str, t: TermId) -> Result<()> {
         match self.arena.nodes.get(t.index()) {
             None => Err(Error::internal(format!("{op}: a term of another program"))),
-            Some(node @ Node::MapAccum(_)) => {
+            Some(node) if node.has_results() => {
                 let message = format!("{} has several results; pick one", node.name());
                 Err(self.at(Error::type_error(op, message)))
             }
@@ -594,7 +596,7 @@ impl Builder {
     // ---- making nodes -------------------------------------------------------------------------
 
     /// The node, new or found.
-    fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
+    pub(crate) fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
         let hash = FxBuildHasher.hash_one(&node);
         let nodes = &self.arena.nodes;
         if let Some(&t) = self.node_table.find(hash, |t| nodes[t.index()] == node) {

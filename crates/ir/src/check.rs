@@ -175,7 +175,9 @@ impl<'a> Checker<'a> {
         for (n, t) in results.iter().enumerate() {
             match self.arena.nodes.get(t.index()) {
                 None => return fail(format!("result {n} does not exist")),
-                Some(Node::MapAccum(_)) => return fail(format!("result {n} is not one array")),
+                Some(node) if node.has_results() => {
+                    return fail(format!("result {n} is not one array"));
+                }
                 Some(_) => {}
             }
         }
@@ -303,7 +305,7 @@ impl<'a> Checker<'a> {
             let fail = |message: &str| Err(self.error(Place::Output(n), message));
             match self.arena.nodes.get(output.term.index()) {
                 None => return fail("does not exist"),
-                Some(Node::MapAccum(_)) => return fail("is not one array"),
+                Some(node) if node.has_results() => return fail("is not one array"),
                 Some(_) if self.arena.free(output.term) != Levels::NONE => {
                     return fail("depends on a variable outside its lambda");
                 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::limits::{CancelToken, Limits};
-use crate::term::{Arena, MapAccum, Node, Output, Param, Program, RegionId, TermId};
+use crate::term::{Arena, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId};
 use crate::walk::{Scope, Scopes};
 
 /// Copies terms of a source program into a builder, renaming variables to their new nesting.
@@ -146,6 +146,12 @@ impl Builder {
                 init: images(&m.init)?.into(),
                 inputs: images(&m.inputs)?.into(),
                 step: region()?,
+            }),
+            Node::Custom(c) => self.custom(Custom {
+                kind: c.kind,
+                args: images(&c.args)?.into(),
+                outputs: c.outputs,
+                region: region()?,
             }),
             Node::Result(t, k) => self.result(image(*t)?, *k as usize),
         }

@@ -23,6 +23,7 @@ mod bounds;
 mod build;
 mod check;
 mod copy;
+mod custom;
 mod error;
 mod extract;
 mod limits;
@@ -45,7 +46,7 @@ pub use literal::Literal;
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
-    Arena, Args, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output, Param, Program,
-    Region, RegionId, TermId, Terms, Type,
+    Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
+    Param, Program, Region, RegionId, TermId, Terms, Type,
 };
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

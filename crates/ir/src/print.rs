@@ -81,7 +81,7 @@ impl<'a> Printer<'a> {
             let (value, _) = self.node(t, indent);
             self.lets += 1;
             let name =
-                self.fresh(if is_multiple(self.program.node(t)) { "m" } else { "x" }, self.lets);
+                self.fresh(if self.program.node(t).has_results() { "m" } else { "x" }, self.lets);
             let separator = if text.is_empty() { "" } else { &line };
             let _ = write!(text, "{separator}let {name} = {value}");
             self.names[t.index()] = Some(name);
@@ -180,14 +180,19 @@ impl<'a> Printer<'a> {
                 call(format!("one_hot({sh}, {value}, [{}])", self.list(ix, indent)))
             }
             Node::MapAccum(m) => call(self.map_accum(m, indent)),
+            Node::Custom(c) => {
+                let args = tuple(&self.arguments(&c.args, indent));
+                let function = self.two_part(c.region, c.args.len(), c.outputs, indent);
+                call(format!("{}({args}, {function})", self.program.node(t).name()))
+            }
             Node::Result(u, k) => {
-                let states = match self.program.node(*u) {
-                    Node::MapAccum(m) => m.init.len(),
-                    _ => 0,
-                };
                 let k = *k as usize;
-                let (part, k) = if k < states { (0, k) } else { (1, k - states) };
-                call(format!("{}.{part}.{k}", self.operand(*u, ATOM, indent)))
+                let path = match self.program.node(*u) {
+                    Node::MapAccum(m) if k < m.init.len() => format!("0.{k}"),
+                    Node::MapAccum(m) => format!("1.{}", k - m.init.len()),
+                    _ => k.to_string(),
+                };
+                call(format!("{}.{path}", self.operand(*u, ATOM, indent)))
             }
         }
     }
@@ -229,14 +234,18 @@ impl<'a> Printer<'a> {
     fn map_accum(&mut self, m: &MapAccum, indent: usize) -> String {
         let init = tuple(&self.arguments(&m.init, indent));
         let inputs = tuple(&self.arguments(&m.inputs, indent));
-        let states = m.init.len();
-        let step = self.lambda(m.step, Some(states), indent, |printer, region| {
-            let (next, outputs) = region.results().split_at(states);
-            let next = tuple(&printer.arguments(next, indent + 1));
-            format!("({next}, {})", tuple(&printer.arguments(outputs, indent + 1)))
-        });
+        let step = self.two_part(m.step, m.init.len(), m.init.len(), indent);
         let reverse = if m.reverse { ", reverse = true" } else { "" };
         format!("map_accum({init}, {inputs}, {step}, length = {}{reverse})", m.length)
+    }
+
+    /// `((p, ..), (q, ..)) => ((t, ..), (u, ..))`, parameters and results each in two parts.
+    fn two_part(&mut self, r: RegionId, params: usize, results: usize, indent: usize) -> String {
+        self.lambda(r, Some(params), indent, |printer, region| {
+            let (first, second) = region.results().split_at(results);
+            let first = tuple(&printer.arguments(first, indent + 1));
+            format!("({first}, {})", tuple(&printer.arguments(second, indent + 1)))
+        })
     }
 
     /// `params => result`, with the `let`s of the region between; the parameters of a step are
@@ -332,10 +341,6 @@ fn outputs(printer: &mut Printer<'_>) -> String {
     }
 }
 
-fn is_multiple(node: &Node) -> bool {
-    matches!(node, Node::MapAccum(_))
-}
-
 /// Which nodes are written where they are used.
 fn decide_inline(program: &Program) -> Vec<bool> {
     let counts = use_counts(program);
@@ -382,7 +387,7 @@ fn decide_inline(program: &Program) -> Vec<bool> {
         inline[t.index()] = counts[t.index()] == 1
             && same_scope[t.index()]
             && small
-            && !is_multiple(node)
+            && !node.has_results()
             // A lambda inside a lambda stands on its own line: source nesting stays small.
             && (node.region().is_none() || program.free(t).innermost() == 0)
             && height[t.index()] <= MAX_HEIGHT;

@@ -170,6 +170,9 @@ pub enum Node {
     ArgSort(TermId),
     /// A loop with state; see [`MapAccum`]. Its results are read by [`Node::Result`].
     MapAccum(Box<MapAccum>),
+    /// A function with a derivative of its own; see [`Custom`]. Its results are read by
+    /// [`Node::Result`].
+    Custom(Box<Custom>),
     /// One result of a former with several.
     Result(TermId, u32),
 }
@@ -201,6 +204,32 @@ pub struct MapAccum {
     pub inputs: Terms,
     /// The step.
     pub step: RegionId,
+}
+
+/// Whether a derivative rule takes cotangents or tangents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CustomKind {
+    /// From cotangents of the float results to cotangents of the float arguments.
+    Vjp,
+    /// From tangents of the float arguments to tangents of the float results.
+    Jvp,
+}
+
+/// A function and its derivative, side by side in one region.
+///
+/// The region's parameters are the arguments, then what the rule takes (see [`CustomKind`]); its
+/// results are those of the function, which do not depend on the latter, then those of the rule,
+/// which are linear in them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Custom {
+    /// What the rule takes and gives.
+    pub kind: CustomKind,
+    /// The arguments.
+    pub args: Terms,
+    /// The number of results of the function.
+    pub outputs: usize,
+    /// Function and rule.
+    pub region: RegionId,
 }
 
 /// What a region's parameter stands for.
@@ -254,6 +283,7 @@ impl Node {
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => f(*t),
             Node::Stack(ts) => ts.iter().copied().for_each(f),
             Node::MapAccum(m) => m.init.iter().chain(m.inputs.iter()).copied().for_each(f),
+            Node::Custom(c) => c.args.iter().copied().for_each(f),
         }
     }
 
@@ -262,12 +292,18 @@ impl Node {
         match self {
             Node::Gather(_, r) | Node::Scatter(_, _, r) | Node::Build1(r) => Some(*r),
             Node::MapAccum(m) => Some(m.step),
+            Node::Custom(c) => Some(c.region),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => None,
             Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => None,
             Node::SumOuter(_) | Node::Replicate(..) | Node::Transpose(..) => None,
             Node::Reshape(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => None,
             Node::Stack(_) | Node::Result(..) => None,
         }
+    }
+
+    /// Whether it has several results, read by [`Node::Result`], and is no array itself.
+    pub fn has_results(&self) -> bool {
+        matches!(self, Node::MapAccum(_) | Node::Custom(_))
     }
 
     /// The former's name, for messages.
@@ -293,6 +329,10 @@ impl Node {
             Node::ArgExtreme(Extreme::Min, _) => "argmin_outer",
             Node::ArgSort(_) => "argsort_outer",
             Node::MapAccum(_) => "map_accum",
+            Node::Custom(c) => match c.kind {
+                CustomKind::Vjp => "with_vjp",
+                CustomKind::Jvp => "with_jvp",
+            },
             Node::Result(..) => "result",
         }
     }
@@ -357,8 +397,8 @@ impl Arena {
         &self.nodes[t.index()]
     }
 
-    /// The type of a node with one result; that of a former with several results is the type of
-    /// its first, or `f64` when it has none (ask [`Arena::result_types`]).
+    /// The type of a node with one result. For a former with several results it means nothing: ask
+    /// [`Arena::result_types`].
     pub fn ty(&self, t: TermId) -> &Type {
         &self.types[self.meta[t.index()].ty as usize]
     }
@@ -419,7 +459,14 @@ impl Arena {
 
     /// The types of the results of a former with several, or `None` for other nodes.
     pub fn result_types(&self, t: TermId) -> Option<Vec<Type>> {
-        let Node::MapAccum(m) = self.node(t) else { return None };
+        let m = match self.node(t) {
+            Node::MapAccum(m) => m,
+            Node::Custom(c) => {
+                let results = self.region(c.region).results.iter().take(c.outputs);
+                return Some(results.map(|&r| self.ty(r).clone()).collect());
+            }
+            _ => return None,
+        };
         let step = self.region(m.step);
         let states = m.init.len();
         let mut types: Vec<Type> =

@@ -1,6 +1,7 @@
 //! What a program costs, counted from its text alone.
 
-use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
+use cotan_ir::{Custom, Node, Program, RegionId, Scope, Scopes, TermId, Type};
+use rustc_hash::FxHashSet;
 
 /// Work and traffic of one run, if every array is made and every branch taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,6 +50,22 @@ impl Counter<'_> {
         self.scope(self.scopes.region(r)).times(runs)
     }
 
+    /// The function alone, without its derivative rule, which is not run for the values.
+    fn function(&self, c: &Custom) -> Cost {
+        let scope = self.scopes.region(c.region);
+        let results = self.program.region(c.region).results();
+        let mut needed: FxHashSet<TermId> = results.iter().take(c.outputs).copied().collect();
+        let mut cost = Cost::default();
+        // Users come after operands.
+        for &t in scope.order().iter().rev() {
+            if needed.contains(&t) {
+                self.scopes.for_each_dependency(self.program, t, |u| needed.extend([u]));
+                cost = cost.plus(self.node(t));
+            }
+        }
+        cost
+    }
+
     fn node(&self, t: TermId) -> Cost {
         let elements = |t: TermId| self.program.shape(t).numel() as u64;
         let index_runs = |r: RegionId| self.program.index_sizes(r).iter().product::<usize>();
@@ -60,6 +77,11 @@ impl Counter<'_> {
                 let types = self.program.result_types(t).unwrap_or_default();
                 let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
                 return made.plus(self.region(m.step, m.length));
+            }
+            Node::Custom(c) => {
+                let types = self.program.result_types(t).unwrap_or_default();
+                let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
+                return made.plus(self.function(c));
             }
             Node::Op(..) => (elements(t), Cost::default()),
             Node::SumOuter(u) | Node::ArgExtreme(_, u) => (elements(*u), Cost::default()),

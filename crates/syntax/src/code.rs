@@ -153,8 +153,8 @@ of its own, `import \"lib/linear.ct\" as lin`, and write `lin.dot`.
 "Imports must not lead back to where they started. Move what both files need into a third one.
 ";
     DuplicateName = Error 106, "One name twice in a list of parameters, a pattern or a record.",
-"Each name may be bound once in a list: `(x, x) => …` does not say which `x` is meant. Write `_` for a
-component that is not needed.
+"Each name may be bound once in a list: `(x, x) => …` does not say which `x` is meant. Write `_` for
+a component that is not needed.
 ";
     RecursiveType = Error 107, "A type that contains itself.",
 "A type alias is an abbreviation. It cannot contain itself, directly or by way of others.
@@ -200,14 +200,16 @@ static bounds within the axis and a positive step. Use `take(a, ix)` for many po
 `reverse(a)` to go backwards.
 ";
     NoSuchField = Error 211, "A field or component that is not there.",
-"Records have named fields, `r.w`; tuples have components from 0, `t.0`; arrays have elements, `a[0]`.
+"Records have named fields, `r.w`; tuples have components from 0, `t.0`; arrays have elements,
+`a[0]`.
 ";
     BadOperand = Error 212, "An operation on an element type that it does not take.",
-"For example, `/` and `sin` need floats, and `and` needs bool or integers. Integers are divided by `//`.
+"For example, `/` and `sin` need floats, and `and` needs bool or integers. Integers are divided by
+`//`.
 ";
     BadPattern = Error 213, "A pattern that does not fit the value.",
-"`let (x, y) = e` needs a tuple of two. Elements of arrays and fields of records are not taken apart by
-patterns.
+"`let (x, y) = e` needs a tuple of two. Elements of arrays and fields of records are not taken apart
+by patterns.
 ";
     BadSize = Error 214, "A size or axis that cannot be.",
 "Sizes are not negative; axes lie between `-rank` and `rank - 1`, and are named once.
@@ -216,8 +218,8 @@ patterns.
 "`[]` says nothing about its type. Write `empty([0], f64)`.
 ";
     RecursionTooDeep = Error 216, "Calls that nest without end.",
-"Functions are inlined, so recursion must end while the program is made: by an `if` whose condition is
-static.
+"Functions are inlined, so recursion must end while the program is made: by an `if` whose condition
+is static.
 
     def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
 

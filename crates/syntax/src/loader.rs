@@ -74,3 +74,28 @@ fn relative_to(from: Option<&str>, path: &str) -> PathBuf {
     }
     clean
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_to_the_importing_file_and_have_one_name() {
+        let resolve = |from, path| MemoryLoader::new().resolve(from, path);
+        assert_eq!(resolve(None, "main.ct"), "main.ct");
+        assert_eq!(resolve(None, "./a/../main.ct"), "main.ct");
+        assert_eq!(resolve(Some("a/b/main.ct"), "lib.ct"), "a/b/lib.ct");
+        assert_eq!(resolve(Some("a/b/main.ct"), "../c/lib.ct"), "a/c/lib.ct");
+        assert_eq!(resolve(Some("main.ct"), "../../lib.ct"), "../../lib.ct");
+        assert_eq!(resolve(Some("a/main.ct"), "/lib/x.ct"), "/lib/x.ct");
+    }
+
+    #[test]
+    fn files_are_read_from_the_file_system() {
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples/core.ct");
+        let beside = FileLoader.resolve(Some(here), "./core.ct");
+        assert_eq!(beside, here);
+        assert!(FileLoader.read(&beside).is_ok_and(|text| text.contains("def")));
+        assert!(FileLoader.read("/no/such/file.ct").is_err());
+    }
+}

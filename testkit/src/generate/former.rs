@@ -25,12 +25,13 @@ pub enum Former {
     ArgExtreme,
     ArgSort,
     MapAccum,
+    Custom,
     Result,
 }
 
 impl Former {
     /// All formers, in the order of [`Node`].
-    pub const ALL: [Former; 20] = [
+    pub const ALL: [Former; 21] = [
         Former::Const,
         Former::Input,
         Former::Var,
@@ -50,6 +51,7 @@ impl Former {
         Former::ArgExtreme,
         Former::ArgSort,
         Former::MapAccum,
+        Former::Custom,
         Former::Result,
     ];
 
@@ -75,6 +77,7 @@ impl Former {
             Node::ArgExtreme(..) => Former::ArgExtreme,
             Node::ArgSort(_) => Former::ArgSort,
             Node::MapAccum(_) => Former::MapAccum,
+            Node::Custom(_) => Former::Custom,
             Node::Result(..) => Former::Result,
         }
     }

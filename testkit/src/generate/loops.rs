@@ -1,6 +1,8 @@
 //! Formers with lambdas: gather, scatter and loops.
 
-use cotan_ir::{MapAccum, Param, Result, TermId, Type};
+use cotan_array::Array;
+use cotan_ir::scalar::Op;
+use cotan_ir::{Custom, CustomKind, MapAccum, Param, Result, TermId, Type};
 
 use super::{Generator, array_type};
 
@@ -98,6 +100,62 @@ impl Generator<'_> {
                 self.pool.add(&self.b, other);
             }
         }
+        self.b.result(t, wanted)
+    }
+
+    /// A function with a derivative of its own, one of whose results has a type. The rule is linear,
+    /// as it must be, but not the derivative.
+    pub(super) fn custom(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let (mut params, mut outputs) = (Vec::new(), Vec::new());
+        for _ in 0..self.rng.below(3) {
+            params.push(self.any_type(1)?);
+        }
+        for _ in 0..self.rng.below(2) {
+            outputs.push(self.any_type(1)?);
+        }
+        let wanted = self.rng.below(outputs.len() + 1);
+        outputs.insert(wanted, ty.clone());
+        let mut parts = self.split(size / 2, params.len()).into_iter();
+        let mut part = || parts.next().unwrap_or(0);
+        let args: Vec<TermId> =
+            params.iter().map(|ty| self.term(ty, part())).collect::<Result<_>>()?;
+
+        let float = |ty: &&Type| ty.dtype.is_float();
+        let kind = if self.rng.chance(50) { CustomKind::Vjp } else { CustomKind::Jvp };
+        let (from, to) = match kind {
+            CustomKind::Vjp => (&outputs, &params),
+            CustomKind::Jvp => (&params, &outputs),
+        };
+        let taken: Vec<Type> = from.iter().filter(float).cloned().collect();
+        let given: Vec<Type> = to.iter().filter(float).cloned().collect();
+        let parts = self.split(size / 2 + outputs.len(), outputs.len());
+        let (own, results) = (params.len(), outputs.clone());
+        let body = |g: &mut Self, vars: &[TermId]| {
+            // The function must not see what only the rule is given.
+            let hidden = &vars[own..];
+            hidden.iter().for_each(|&t| g.pool.remove(&g.b, t));
+            let mut terms = Vec::new();
+            for (ty, part) in results.iter().zip(parts) {
+                terms.push(g.term(ty, part)?);
+            }
+            for ty in &given {
+                let zero = g.b.constant(&Array::zeros(ty.dtype, ty.shape.clone())?)?;
+                let mut sum = zero;
+                for &c in hidden {
+                    if g.b.ty(c) == ty {
+                        let factor = g.term(ty, 1)?;
+                        let part = g.b.op(Op::Scale, &[c, factor])?;
+                        sum = g.b.op(Op::Add, &[sum, part])?;
+                    }
+                }
+                terms.push(sum);
+            }
+            Ok(terms)
+        };
+        let all: Vec<Param> = params.iter().chain(&taken).cloned().map(Param::Value).collect();
+        let region = self.lambda(&all, 1, body)?;
+        let node = Custom { kind, args: args.into(), outputs: outputs.len(), region };
+        let t = self.b.custom(node)?;
         self.b.result(t, wanted)
     }
 

@@ -45,16 +45,16 @@ const PART: usize = 60;
 /// # Ok::<(), cotan_ir::Error>(())
 /// ```
 pub fn generate(config: &Config, rng: &mut Rng) -> Result<Program> {
-    let mut config = config.clone();
+    let mut max_nodes = config.max_nodes;
     for _ in 0..ATTEMPTS {
-        let program = Generator::new(&config, rng).program()?;
+        let program = Generator::new(config, max_nodes, rng).program()?;
         if config.data != Data::SmallIntegers || exact::never_rounds(&program) {
             return Ok(program);
         }
         // Smaller programs multiply less.
-        config.max_nodes -= config.max_nodes / 8;
+        max_nodes -= max_nodes / 8;
     }
-    Generator::new(&config.nodes(1), rng).program()
+    Generator::new(config, 1, rng).program()
 }
 
 /// A program under construction.
@@ -62,6 +62,8 @@ struct Generator<'a> {
     b: Builder,
     rng: &'a mut Rng,
     config: &'a Config,
+    /// About how many nodes to make.
+    max_nodes: usize,
     /// The sizes of this program's axes.
     sizes: Vec<usize>,
     pool: Pool,
@@ -72,10 +74,17 @@ struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    fn new(config: &'a Config, rng: &'a mut Rng) -> Generator<'a> {
-        let sizes = shapes::size_pool(rng);
-        let b = Builder::new();
-        Generator { b, rng, config, sizes, pool: Pool::default(), indices: Vec::new(), trips: 1 }
+    fn new(config: &'a Config, max_nodes: usize, rng: &'a mut Rng) -> Generator<'a> {
+        Generator {
+            b: Builder::new(),
+            sizes: shapes::size_pool(rng),
+            rng,
+            config,
+            max_nodes,
+            pool: Pool::default(),
+            indices: Vec::new(),
+            trips: 1,
+        }
     }
 
     fn program(mut self) -> Result<Program> {
@@ -87,15 +96,15 @@ impl<'a> Generator<'a> {
             types.push(self.any_type(self.config.max_rank.min(2))?);
         }
         // A large program is made in parts of a few types, so that later ones use earlier ones.
-        for _ in 0..self.config.max_nodes {
-            if self.b.len() + PART > self.config.max_nodes {
+        for _ in 0..self.max_nodes {
+            if self.b.len() + PART > self.max_nodes {
                 break;
             }
             let ty = self.rng.pick(&types).clone();
             self.fresh(&ty, PART)?;
         }
         for (n, ty) in types.iter().enumerate() {
-            let term = self.fresh(ty, (self.config.max_nodes / count).min(PART))?;
+            let term = self.fresh(ty, (self.max_nodes / count).min(PART))?;
             outputs
                 .push(Output { name: if named { format!("y{n}") } else { String::new() }, term });
         }
@@ -124,7 +133,7 @@ impl<'a> Generator<'a> {
 
     /// A new term of a type, of about `size` nodes.
     fn fresh(&mut self, ty: &Type, size: usize) -> Result<TermId> {
-        let exhausted = self.b.len() >= self.config.max_nodes * 2;
+        let exhausted = self.b.len() >= self.max_nodes * 2;
         let former = if size <= 1 || exhausted { None } else { self.choose_former(ty) };
         let t = match former {
             None => self.leaf(ty)?,

@@ -23,6 +23,16 @@ impl Pool {
         }
     }
 
+    /// Forgets a term added since the last mark.
+    pub fn remove(&mut self, b: &Builder, t: TermId) {
+        if self.present.remove(&t) {
+            if let Some(terms) = self.by_type.get_mut(b.ty(t)) {
+                terms.retain(|&u| u != t);
+            }
+            self.log.retain(|&u| u != t);
+        }
+    }
+
     pub fn of_type(&self, ty: &Type) -> &[TermId] {
         self.by_type.get(ty).map_or(&[], Vec::as_slice)
     }

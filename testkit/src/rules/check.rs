@@ -82,6 +82,8 @@ pub struct Counterexample {
     pub message: String,
     /// How many elements the inputs have in all.
     pub elements: usize,
+    /// The seed of the random instances, if it is one of them.
+    pub seed: Option<u64>,
 }
 
 impl fmt::Display for Counterexample {
@@ -92,6 +94,9 @@ impl fmt::Display for Counterexample {
         }
         for (n, value) in self.inputs.iter().enumerate() {
             writeln!(f, "  input {n}: {value}")?;
+        }
+        if let Some(seed) = self.seed {
+            writeln!(f, "  found with COTAN_SEED={seed}")?;
         }
         Ok(())
     }
@@ -127,11 +132,15 @@ pub fn check_rule<T>(rule: &Rule<T>, effort: Effort) -> Result<RuleReport, Box<C
         }
         report.complete &= next.is_none();
     }
-    let mut rng = Rng::new(crate::cases::first_seed(&rule.name));
+    let seed = crate::cases::first_seed(&rule.name);
+    let mut rng = Rng::new(seed);
     for _ in 0..effort.random {
         let (outcome, choices) = instance(rule, Choices::random(rng.fork()), RANDOM);
         report.random += 1;
-        report.add(outcome, rule, RANDOM, &choices)?;
+        report.add(outcome, rule, RANDOM, &choices).map_err(|mut found| {
+            found.seed = Some(seed);
+            found
+        })?;
     }
     if report.excluded == report.exhaustive + report.random {
         return Err(Box::new(Counterexample {
@@ -140,6 +149,7 @@ pub fn check_rule<T>(rule: &Rule<T>, effort: Effort) -> Result<RuleReport, Box<C
             inputs: Vec::new(),
             message: "no instance satisfies the side condition".into(),
             elements: 0,
+            seed: None,
         }));
     }
     Ok(report)
@@ -191,7 +201,14 @@ fn instance<T>(rule: &Rule<T>, choices: Choices, extent: Extent) -> (Outcome, Ch
     let fails = |program: Option<Program>, inputs: Vec<Value>, message: String| {
         let elements = inputs.iter().map(|value| value.elements().len()).sum();
         let rule = rule.name.clone();
-        Outcome::Fails(Box::new(Counterexample { rule, program, inputs, message, elements }))
+        Outcome::Fails(Box::new(Counterexample {
+            rule,
+            program,
+            inputs,
+            message,
+            elements,
+            seed: None,
+        }))
     };
     let finished = built.and_then(|outputs| {
         let Some(outputs) = outputs else { return Ok(None) };

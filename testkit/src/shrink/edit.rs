@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use cotan_array::Array;
-use cotan_ir::{Levels, Node, Param, Program, Scopes, TermId};
+use cotan_ir::{Levels, Node, Param, Program, RegionId, Scopes, TermId};
 
 /// One change of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(super) enum Edit {
     Replace(TermId, TermId),
     /// `replicate k t[0/i]` stands for `build k (i => t)`.
     FirstIndex(TermId),
+    /// A term below a result of a lambda becomes the result, of whatever type.
+    Body(RegionId, usize, TermId),
     /// One result of a loop less, which nothing reads; a state stays as it is at the start.
     DropResult(TermId, usize),
     /// One array less that a loop steps through; zeros stand for its elements.
@@ -70,9 +72,15 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
                 if m.reverse {
                     edits.push(Edit::Forwards(t));
                 }
+                // States keep their types; outputs may have any.
+                edits.extend(bodies(program, m.step, m.init.len()));
                 continue;
             }
-            Node::Build1(_) => edits.push(Edit::FirstIndex(t)),
+            Node::Custom(_) => continue,
+            Node::Build1(r) => {
+                edits.push(Edit::FirstIndex(t));
+                edits.extend(bodies(program, *r, 0));
+            }
             Node::Const(_) | Node::Cond(..) | Node::Op(..) | Node::Index(..) => {}
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => {}
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) | Node::Iota(_) => {}
@@ -94,6 +102,17 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
     }
     edits.extend((0..program.inputs().len()).map(Edit::DropInput));
     edits
+}
+
+/// Other bodies of a lambda, for its results from number `first` on.
+fn bodies(program: &Program, r: RegionId, first: usize) -> Vec<Edit> {
+    let results = program.region(r).results().iter().enumerate().skip(first);
+    let below = |(n, &t): (usize, &TermId)| {
+        let terms = dependencies(program, t).into_iter();
+        let single = terms.filter(|u| program.result_types(*u).is_none());
+        single.map(move |u| Edit::Body(r, n, u)).collect::<Vec<_>>()
+    };
+    results.flat_map(below).collect()
 }
 
 /// The results of loops that something reads.

@@ -2,8 +2,8 @@
 
 use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_ir::{
-    Builder, Error, Literal, MapAccum, Node, Output, Param, Program, RegionId, Result, Scopes,
-    TermId, Type, live_nodes,
+    Builder, Custom, Error, Literal, MapAccum, Node, Output, Param, Program, RegionId, Result,
+    Scopes, TermId, Type, live_nodes,
 };
 
 use super::edit::{Edit, parts};
@@ -183,6 +183,11 @@ impl Rebuilder<'_> {
             Node::ArgExtreme(extreme, u) => self.b.arg_extreme(*extreme, self.image(*u)?),
             Node::ArgSort(u) => self.b.arg_sort(self.image(*u)?),
             Node::MapAccum(m) => self.map_accum(t, m),
+            Node::Custom(c) => {
+                let (args, region) = (self.all(&c.args)?, self.region(c.region)?);
+                let (kind, outputs) = (c.kind, c.outputs);
+                self.b.custom(Custom { kind, args: args.into(), outputs, region })
+            }
             Node::Result(m, n) => {
                 let n = *n as usize;
                 let shift = match self.edit {
@@ -251,7 +256,12 @@ impl Rebuilder<'_> {
         }
         self.scope(scopes.region(r).order())?;
         let kept = region.results().iter().enumerate().filter(|(n, _)| dropped != Some(*n));
-        let results: Result<Vec<TermId>> = kept.map(|(_, &t)| self.image(t)).collect();
+        let results: Result<Vec<TermId>> = kept
+            .map(|(n, &t)| match self.edit {
+                Edit::Body(region, at, u) if (*region, *at) == (r, n) => self.image(*u),
+                _ => self.image(t),
+            })
+            .collect();
         self.forget(r);
         self.b.close(&results?)
     }

@@ -2,8 +2,9 @@
 
 use cotan_ir::{Builder, Output, Program, Result};
 
-use super::{chosen, declare_inputs, fresh, grad, named_outputs, output_name, select_outputs};
+use super::{Names, chosen, declare_inputs, grad, named_outputs, output_name, select_outputs};
 use crate::algebra::{Algebra, interpret};
+use crate::fault::{Point, faulty};
 use crate::staged::Staged;
 use crate::tangent::{Tangent, TangentArray};
 
@@ -17,14 +18,23 @@ pub fn jvp(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let inputs = declare_inputs(program, &mut b)?;
     let mut arguments: Vec<TangentArray<Staged>> =
         inputs.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
+    let mut names = Names::of_inputs(program);
     for &k in &wrt {
         let input = &program.inputs()[k];
-        let name = fresh(&b, format!("d.{}", input.name));
+        let name = names.fresh(format!("d.{}", input.name));
         arguments[k].tangent = Some(b.input(name, input.ty.clone())?);
     }
-    let mut staged = Staged { b };
+    if let ([first, .., last], true) = (&wrt[..], faulty(Point::TangentsReversed))
+        && program.inputs()[*first].ty == program.inputs()[*last].ty
+    {
+        let moved = arguments[*first].tangent;
+        arguments[*first].tangent = arguments[*last].tangent;
+        arguments[*last].tangent = moved;
+    }
+    let mut staged = Staged::new(b);
     let results = interpret(program, &arguments, &mut Tangent::new(&mut staged))?;
     let mut outputs = named_outputs(program, results.iter().map(|t| t.primal));
+    let mut names = Names::of_outputs(&outputs);
     for (k, result) in results.iter().enumerate() {
         let ty = program.ty(program.outputs()[k].term);
         if ty.dtype.is_float() {
@@ -32,7 +42,8 @@ pub fn jvp(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
                 Some(term) => term,
                 None => staged.number(0.0, ty)?,
             };
-            outputs.push(Output { name: format!("d.{}", output_name(program, k)), term });
+            let name = names.fresh(format!("d.{}", output_name(program, k)));
+            outputs.push(Output { name, term });
         }
     }
     staged.b.finish_with_sources(outputs, program.sources().clone())

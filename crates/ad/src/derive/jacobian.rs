@@ -2,9 +2,11 @@
 //!
 //! The results contain `build1`; the bulk-operation transform turns them into bulk operations.
 
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Output, Param, Program, Result, TermId, Type};
 
-use super::{chosen, declare_inputs, grad, output_name};
+use super::{Names, chosen, declare_inputs, dual_inputs, grad, output_name};
 use crate::algebra::{Algebra, interpret};
 use crate::dual::Dual;
 use crate::forward::forward_pass;
@@ -12,21 +14,19 @@ use crate::staged::Staged;
 use crate::transpose::reverse_pass;
 
 /// The Jacobian of every float output by every chosen input, in reverse mode: outputs
-/// `jac.OUTPUT.INPUT` of shape `shape(output) ++ shape(input)`. For few outputs and many inputs.
+/// `jac.OUTPUT.INPUT` of shape `shape(output) ++ shape(input)` and the element type of the output.
+/// For few outputs and many inputs.
 pub fn jacrev(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let wrt = chosen(program, wrt)?;
     let mut b = Builder::new();
     let inputs = declare_inputs(program, &mut b)?;
-    let mut staged = Staged { b };
+    let mut staged = Staged::new(b);
     let mut dual = Dual::new(&mut staged);
-    let duals: Vec<_> = inputs
-        .iter()
-        .enumerate()
-        .map(|(k, &t)| if wrt.contains(&k) { dual.input(k, t) } else { dual.lift(t) })
-        .collect();
+    let duals = dual_inputs(&mut dual, &inputs, &wrt);
     let results = interpret(program, &duals, &mut dual)?;
     let deltas = dual.deltas;
     let mut outputs = Vec::new();
+    let mut names = Names::default();
     for (n, output) in program.outputs().iter().enumerate() {
         let ty = program.ty(output.term);
         if !ty.dtype.is_float() {
@@ -35,15 +35,20 @@ pub fn jacrev(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
         let rows = for_each_position(&mut staged, ty, |staged, seed| {
             let seeds: Vec<_> = results[n].delta.map(|d| (d, seed)).into_iter().collect();
             let gradient = reverse_pass(&deltas, &seeds, inputs.len(), staged)?;
+            let cast = if ty.dtype == Dtype::F32 { Op::ToF32 } else { Op::ToF64 };
             wrt.iter()
-                .map(|&k| match gradient[k] {
-                    Some(row) => Ok(row),
-                    None => staged.number(0.0, &program.inputs()[k].ty),
+                .map(|&k| {
+                    let row_ty = Type::new(ty.dtype, program.inputs()[k].ty.shape.clone());
+                    match gradient[k] {
+                        Some(row) if staged.ty(&row).dtype == ty.dtype => Ok(row),
+                        Some(row) => staged.op(cast, &[row]),
+                        None => staged.number(0.0, &row_ty),
+                    }
                 })
                 .collect()
         })?;
         for (&k, term) in wrt.iter().zip(rows) {
-            outputs.push(Output { name: jacobian_name(program, n, k), term });
+            outputs.push(Output { name: names.fresh(jacobian_name(program, n, k)), term });
         }
     }
     staged.b.finish_with_sources(outputs, program.sources().clone())
@@ -55,13 +60,9 @@ pub fn jacfwd(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let wrt = chosen(program, wrt)?;
     let mut b = Builder::new();
     let inputs = declare_inputs(program, &mut b)?;
-    let mut staged = Staged { b };
+    let mut staged = Staged::new(b);
     let mut dual = Dual::new(&mut staged);
-    let duals: Vec<_> = inputs
-        .iter()
-        .enumerate()
-        .map(|(k, &t)| if wrt.contains(&k) { dual.input(k, t) } else { dual.lift(t) })
-        .collect();
+    let duals = dual_inputs(&mut dual, &inputs, &wrt);
     let results = interpret(program, &duals, &mut dual)?;
     let deltas = dual.deltas;
     let float = |k: &usize| program.dtype(program.outputs()[*k].term).is_float();
@@ -84,6 +85,7 @@ pub fn jacfwd(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
         })?);
     }
     let mut outputs = Vec::new();
+    let mut names = Names::default();
     for (position, &n) in wanted.iter().enumerate() {
         for (&k, column) in wrt.iter().zip(&columns) {
             // From [input.., output..] to [output.., input..].
@@ -91,7 +93,7 @@ pub fn jacfwd(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
             let rank = staged.b.shape(column[position]).rank();
             let perm: Vec<usize> = (inner..rank).chain(0..inner).collect();
             let term = staged.b.transpose(&perm, column[position])?;
-            outputs.push(Output { name: jacobian_name(program, n, k), term });
+            outputs.push(Output { name: names.fresh(jacobian_name(program, n, k)), term });
         }
     }
     staged.b.finish_with_sources(outputs, program.sources().clone())
@@ -121,7 +123,9 @@ pub fn hessian(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let mut hessian = jacfwd(&gradient, Some(&wrt))?;
     let name = |k: usize| &program.inputs()[k].name;
     let pairs = wrt.iter().flat_map(|&a| wrt.iter().map(move |&b| (a, b)));
-    hessian.rename_outputs(pairs.map(|(a, b)| format!("hess.{}.{}", name(a), name(b))));
+    let mut names = Names::default();
+    let fresh = |(a, b)| names.fresh(format!("hess.{}.{}", name(a), name(b)));
+    hessian.rename_outputs(pairs.map(fresh));
     Ok(hessian)
 }
 

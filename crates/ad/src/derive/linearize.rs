@@ -3,7 +3,7 @@
 use cotan_ir::{Builder, Copier, Error, Node, Output, Program, Result, Scopes, TermId};
 use rustc_hash::FxHashSet;
 
-use super::{chosen, declare_inputs, fresh, named_outputs, output_name};
+use super::{Names, chosen, declare_inputs, dual_inputs, named_outputs, output_name};
 use crate::algebra::{Algebra, interpret};
 use crate::dual::Dual;
 use crate::forward::forward_pass;
@@ -25,22 +25,20 @@ pub fn linearize(program: &Program, wrt: Option<&[usize]>) -> Result<Linearized>
     let mut b = Builder::new();
     let inputs = declare_inputs(program, &mut b)?;
     let mut tangents = vec![None; inputs.len()];
+    let mut names = Names::of_inputs(program);
     for &k in &wrt {
         let input = &program.inputs()[k];
-        let name = fresh(&b, format!("d.{}", input.name));
+        let name = names.fresh(format!("d.{}", input.name));
         tangents[k] = Some(b.input(name, input.ty.clone())?);
     }
-    let mut staged = Staged { b };
+    let mut staged = Staged::new(b);
     let mut dual = Dual::new(&mut staged);
-    let duals: Vec<_> = inputs
-        .iter()
-        .enumerate()
-        .map(|(k, &t)| if wrt.contains(&k) { dual.input(k, t) } else { dual.lift(t) })
-        .collect();
+    let duals = dual_inputs(&mut dual, &inputs, &wrt);
     let results = interpret(program, &duals, &mut dual)?;
     let deltas = dual.deltas;
     let values = forward_pass(&deltas, &tangents, &mut staged)?;
     let mut outputs = named_outputs(program, results.iter().map(|t| t.primal));
+    let mut names = Names::of_outputs(&outputs);
     for (k, result) in results.iter().enumerate() {
         let ty = program.ty(program.outputs()[k].term);
         if ty.dtype.is_float() {
@@ -48,7 +46,8 @@ pub fn linearize(program: &Program, wrt: Option<&[usize]>) -> Result<Linearized>
                 Some(term) => term,
                 None => staged.number(0.0, ty)?,
             };
-            outputs.push(Output { name: format!("d.{}", output_name(program, k)), term });
+            let name = names.fresh(format!("d.{}", output_name(program, k)));
+            outputs.push(Output { name, term });
         }
     }
     let both = staged.b.finish_with_sources(outputs, program.sources().clone())?;
@@ -98,15 +97,18 @@ fn split(program: &Program, early_inputs: usize, early_outputs: usize) -> Result
     for output in &program.outputs()[..early_outputs] {
         outputs.push(Output { name: output.name.clone(), term: copier.image(output.term)? });
     }
+    let mut names = Names::of_outputs(&outputs);
     for (n, &t) in residuals.iter().enumerate() {
-        outputs.push(Output { name: format!("res{n}"), term: copier.image(t)? });
+        let name = names.fresh(format!("res{n}"));
+        outputs.push(Output { name, term: copier.image(t)? });
     }
     let primal = b.finish_with_sources(outputs, program.sources().clone())?;
 
     let mut b = Builder::new();
     let mut copier = Copier::new(program, &scopes);
+    let mut names = Names::of_inputs(program);
     for (n, &t) in residuals.iter().enumerate() {
-        copier.set(t, b.input(format!("res{n}"), program.ty(t).clone())?);
+        copier.set(t, b.input(names.fresh(format!("res{n}")), program.ty(t).clone())?);
     }
     copy_inputs(program, &mut b, &mut copier, early_inputs..program.inputs().len())?;
     copy_some(order, &mut b, &mut copier, |t| late[t.index()] || constant(t))?;

@@ -11,6 +11,11 @@ mod reverse;
 
 use cotan_ir::{Builder, Copier, Error, Output, Program, Result, Scopes, TermId};
 
+use rustc_hash::FxHashSet;
+
+use crate::algebra::Algebra;
+use crate::dual::{Dual, DualArray};
+
 pub use forward::{hvp, jvp};
 pub use jacobian::{hessian, jacfwd, jacobian, jacrev};
 pub use linearize::{Linearized, linearize};
@@ -25,7 +30,8 @@ fn float_inputs(program: &Program) -> Vec<usize> {
 /// Checks a choice of inputs; `None` is all that can be differentiated by.
 pub(crate) fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
     let Some(wrt) = wrt else { return Ok(float_inputs(program)) };
-    for (n, &k) in wrt.iter().enumerate() {
+    let mut seen = vec![false; program.inputs().len()];
+    for &k in wrt {
         let Some(input) = program.inputs().get(k) else {
             let message =
                 format!("there is no input {k}: the program has {}", program.inputs().len());
@@ -37,7 +43,7 @@ pub(crate) fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usi
             return Err(Error::type_error("gradient", message)
                 .with_hint("only f64 and f32 inputs have derivatives"));
         }
-        if wrt[..n].contains(&k) {
+        if std::mem::replace(&mut seen[k], true) {
             let message = format!("input `{}` is named twice", input.name);
             return Err(Error::type_error("gradient", message));
         }
@@ -51,13 +57,42 @@ pub(crate) fn output_name(program: &Program, k: usize) -> String {
     if output.name.is_empty() { format!("result{k}") } else { output.name.clone() }
 }
 
-/// A name that no input of the builder has yet.
-fn fresh(b: &Builder, name: String) -> String {
-    let mut name = name;
-    while b.inputs().iter().any(|input| input.name == name) {
-        name.push('\'');
+/// Names that are taken. Derivatives of derivatives meet their own names again.
+#[derive(Default)]
+struct Names(FxHashSet<String>);
+
+impl Names {
+    fn of_inputs(program: &Program) -> Names {
+        Names(program.inputs().iter().map(|input| input.name.clone()).collect())
     }
-    name
+
+    fn of_outputs(outputs: &[Output]) -> Names {
+        Names(outputs.iter().map(|output| output.name.clone()).collect())
+    }
+
+    /// The name, with as many strokes as make it a new one.
+    fn fresh(&mut self, mut name: String) -> String {
+        while self.0.contains(&name) {
+            name.push('\'');
+        }
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+/// The inputs of a program as dual arrays, those of `wrt` with a derivative.
+pub(crate) fn dual_inputs<A: Algebra>(
+    dual: &mut Dual<'_, A>,
+    inputs: &[A::T],
+    wrt: &[usize],
+) -> Vec<DualArray<A>> {
+    let mut duals: Vec<_> = inputs.iter().map(|t| dual.lift(t.clone())).collect();
+    for &k in wrt {
+        if let Some(t) = inputs.get(k) {
+            duals[k] = dual.input(k, t.clone());
+        }
+    }
+    duals
 }
 
 pub(crate) fn declare_inputs(program: &Program, b: &mut Builder) -> Result<Vec<TermId>> {

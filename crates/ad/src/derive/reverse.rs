@@ -2,9 +2,12 @@
 
 use cotan_ir::{Builder, Error, Output, Program, Result, TermId};
 
-use super::{chosen, declare_inputs, fresh, named_outputs, output_name, select_outputs};
+use super::{
+    Names, chosen, declare_inputs, dual_inputs, named_outputs, output_name, select_outputs,
+};
 use crate::algebra::{Algebra, interpret};
 use crate::dual::Dual;
+use crate::fault::{Point, faulty};
 use crate::staged::Staged;
 use crate::transpose::reverse_pass;
 
@@ -16,14 +19,15 @@ pub fn vjp(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let mut b = Builder::new();
     let inputs = declare_inputs(program, &mut b)?;
     let mut seeds = Vec::new();
+    let mut names = Names::of_inputs(program);
     for (k, output) in program.outputs().iter().enumerate() {
         let ty = program.ty(output.term);
         if ty.dtype.is_float() {
-            let name = fresh(&b, format!("ct.{}", output_name(program, k)));
+            let name = names.fresh(format!("ct.{}", output_name(program, k)));
             seeds.push((k, b.input(name, ty.clone())?));
         }
     }
-    reverse(program, wrt, Staged { b }, &inputs, &seeds)
+    reverse(program, wrt, Staged::new(b), &inputs, &seeds)
 }
 
 /// Values and gradient of a program whose first output is a float scalar: the one to differentiate.
@@ -43,7 +47,7 @@ pub fn value_and_grad(program: &Program, wrt: Option<&[usize]>) -> Result<Progra
     }
     let mut b = Builder::new();
     let inputs = declare_inputs(program, &mut b)?;
-    let mut staged = Staged { b };
+    let mut staged = Staged::new(b);
     let one = staged.number(1.0, &ty)?;
     reverse(program, wrt, staged, &inputs, &[(0, one)])
 }
@@ -63,24 +67,35 @@ fn reverse(
 ) -> Result<Program> {
     let wrt = chosen(program, wrt)?;
     let mut dual = Dual::new(&mut staged);
-    let duals: Vec<_> = inputs
-        .iter()
-        .enumerate()
-        .map(|(k, &t)| if wrt.contains(&k) { dual.input(k, t) } else { dual.lift(t) })
-        .collect();
+    let duals = dual_inputs(&mut dual, inputs, &wrt);
     let results = interpret(program, &duals, &mut dual)?;
     let deltas = dual.deltas;
+    let mut seeds = seeds.to_vec();
+    if let ([(_, first), .., (_, last)], true) = (&mut seeds[..], faulty(Point::CotangentsReversed))
+        && staged.ty(first) == staged.ty(last)
+    {
+        std::mem::swap(first, last);
+    }
     let seeds: Vec<_> =
         seeds.iter().filter_map(|&(k, c)| results[k].delta.map(|d| (d, c))).collect();
-    let gradient = reverse_pass(&deltas, &seeds, inputs.len(), &mut staged)?;
+    let mut gradient = reverse_pass(&deltas, &seeds, inputs.len(), &mut staged)?;
+    if faulty(Point::GradientsReversed) {
+        let ty = |k: usize| &program.inputs()[k].ty;
+        if let [first, .., last] = wrt[..]
+            && ty(first) == ty(last)
+        {
+            gradient.swap(first, last);
+        }
+    }
     let mut outputs = named_outputs(program, results.iter().map(|t| t.primal));
+    let mut names = Names::of_outputs(&outputs);
     for k in wrt {
         let input = &program.inputs()[k];
         let term = match gradient[k] {
             Some(term) => term,
             None => staged.number(0.0, &input.ty)?,
         };
-        outputs.push(Output { name: format!("grad.{}", input.name), term });
+        outputs.push(Output { name: names.fresh(format!("grad.{}", input.name)), term });
     }
     staged.b.finish_with_sources(outputs, program.sources().clone())
 }

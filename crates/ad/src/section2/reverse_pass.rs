@@ -25,7 +25,7 @@ struct EState<R> {
 
 /// `reversePass_4 c d = grad (backprop_4 (eval_4 c d (EState {} {} {})))`: the cotangent of each
 /// input that `d` depends on, given the cotangent `c` of `d`.
-pub fn reverse_pass<R: Real>(c: R, d: &Delta<R>) -> BTreeMap<DVarName, R> {
+pub fn reverse_pass_4<R: Real>(c: R, d: &Delta<R>) -> BTreeMap<DVarName, R> {
     reverse_pass_from([(c, d)], &mut |_| {})
 }
 

@@ -41,7 +41,7 @@ pub fn check<T: 'static>(
         let counted = seen.clone();
         let rule = Rule::new(name, setup.clone(), left.clone(), right.clone())
             .rewritten_by(move |program| transformed(name, program, &counted));
-        let effort = Effort { exhaustive: scaled(1000), random: scaled(300) };
+        let effort = Effort { exhaustive: scaled(600), random: scaled(200) };
         let report = check_rule(&rule, effort).unwrap_or_else(|e| panic!("{e}"));
         assert!(report.exhaustive >= 3 && report.floats > 0, "{report}");
         assert_eq!(seen.fired, seen.instances, "{name} does not always fire");

@@ -5,6 +5,7 @@ mod examples;
 mod explain;
 mod fmt;
 mod inputs;
+mod readme;
 mod reference;
 mod run;
 mod session;

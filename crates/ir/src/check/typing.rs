@@ -3,7 +3,10 @@
 use cotan_array::{Dtype, Shape};
 
 use super::{Broken, Checker};
-use crate::term::{MAX_NESTING, MapAccum, Node, Param, Region, RegionId, TermId, Type};
+use crate::custom::depends_on;
+use crate::term::{
+    Custom, CustomKind, MAX_NESTING, MapAccum, Node, Param, Region, RegionId, TermId, Type,
+};
 
 impl<'a> Checker<'a> {
     /// The type that the rule of its former gives a node.
@@ -203,6 +206,15 @@ impl<'a> Checker<'a> {
                 Ok(Type::scalar(Dtype::F64))
             }
 
+            // G |- ts : A    G, xs : A |- f : B    G, xs : A, cs : B' |- r : A', linear in cs
+            // (B', A' the float parts; the other way round for tangents)
+            // ---------------------------------------------------------------------------
+            // G |- withVjp ts (\xs cs -> (f, r)) : B
+            Node::Custom(c) => {
+                self.custom(t, c)?;
+                Ok(Type::scalar(Dtype::F64))
+            }
+
             // G |- t : (T0, .., Tn)
             // ---------------------
             // G |- result t i : Ti
@@ -210,10 +222,18 @@ impl<'a> Checker<'a> {
                 if *u >= t {
                     return Err(format!("operand {} does not come before", u.index()));
                 }
-                let Node::MapAccum(m) = self.arena.node(*u) else {
-                    return Err(format!("operand {} has one result", u.index()));
-                };
                 let n = *n as usize;
+                let m = match self.arena.node(*u) {
+                    Node::MapAccum(m) => m,
+                    Node::Custom(c) if n < c.outputs => {
+                        let y = self.arena.region(c.region).results[n];
+                        return Ok(self.arena.ty(y).clone());
+                    }
+                    Node::Custom(_) => {
+                        return Err(format!("operand {} has no result {n}", u.index()));
+                    }
+                    _ => return Err(format!("operand {} has one result", u.index())),
+                };
                 let Some(y) = self.arena.region(m.step).results.get(n) else {
                     return Err(format!("operand {} has no result {n}", u.index()));
                 };
@@ -254,6 +274,40 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
+    /// The rule of a function with a derivative of its own.
+    fn custom(&self, t: TermId, c: &Custom) -> Result<(), Broken> {
+        let region = self.region_before(t, c.region)?;
+        let args: Vec<&Type> =
+            c.args.iter().map(|&u| self.array_before(t, u)).collect::<Result<_, _>>()?;
+        let types = |ts: &[TermId]| ts.iter().map(|&u| self.arena.ty(u)).collect::<Vec<&Type>>();
+        let (params, results) = (types(&region.params), types(&region.results));
+        let floats = |ts: &[&Type]| -> Vec<Type> {
+            ts.iter().filter(|ty| ty.dtype.is_float()).map(|&ty| ty.clone()).collect()
+        };
+        let (Some(own), Some(outputs)) = (params.get(..args.len()), results.get(..c.outputs))
+        else {
+            return Err("too few parameters or results".to_string());
+        };
+        let (from, to) = match c.kind {
+            CustomKind::Vjp => (floats(outputs), floats(&args)),
+            CustomKind::Jvp => (floats(&args), floats(outputs)),
+        };
+        if own != args.as_slice() {
+            return Err("the arguments do not have the types of the parameters".to_string());
+        }
+        if !params[args.len()..].iter().copied().eq(&from) {
+            return Err("the rule takes something else".to_string());
+        }
+        if !results[c.outputs..].iter().copied().eq(&to) {
+            return Err("the rule gives something else".to_string());
+        }
+        let (outputs, taken) = (&region.results[..c.outputs], &region.params[args.len()..]);
+        if depends_on(self.arena, outputs, taken, region.level) {
+            return Err("the function depends on what only the rule is given".to_string());
+        }
+        Ok(())
+    }
+
     // ---- what the rules ask of operands -------------------------------------------------------
 
     /// An operand that comes before `t` and is one array.
@@ -261,7 +315,7 @@ impl<'a> Checker<'a> {
         if u >= t {
             return Err(format!("operand {} does not come before", u.index()));
         }
-        if let Node::MapAccum(_) = self.arena.node(u) {
+        if self.arena.node(u).has_results() {
             return Err(format!("operand {} is not one array", u.index()));
         }
         Ok(self.arena.ty(u))

@@ -83,10 +83,10 @@ scalar_ops! {
     Log1p "log1p" CALL, Rule::Real1(libm::log1p, OPAQUE1),
         ["recip(1 + a)"], YES, [Positive], "Natural logarithm of 1 + a, accurate near 0.";
     Pow "pow" infix("**", p::POW), Rule::Real2(libm::pow, OPAQUE2),
-        ["where(b == 0, 0, b * pow(a, b - 1))", "where(a == 0, 0, y * log(a))"],
+        ["scale(b, pow(a, b - 1))", "where(a == 0, 0, y * log(a))"],
         NO, [Positive, Any], "a to the power b; a**0 is 1. The derivative by b is 0 at a = 0.";
     Powi "powi" CALL, Rule::RealInt(powi, |a, n| Some(a.pow(n))),
-        ["where(b == 0, 0, to_float(b) * powi(a, b - 1))", "0"], NO, [NonZero, SmallNatural],
+        ["scale(to_float(b), powi(a, b - 1))", "0"], NO, [NonZero, SmallNatural],
         "a to the integer power b; a**0 is 1.";
     Sin "sin" CALL, Rule::Real1(libm::sin, OPAQUE1),
         ["cos(a)"], YES, [Any], "Sine.";

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Extreme, MapAccum, Node, RegionId, Result, TermId, Type};
+use cotan_ir::{Custom, Extreme, MapAccum, Node, RegionId, Result, TermId, Type};
 
 use super::machine::{Dual, Elements, Machine, Slot};
 use super::numbers::Derivative;
@@ -19,7 +19,14 @@ impl<M: Derivative> Machine<'_, M> {
         if let Node::MapAccum(m) = program.node(t) {
             return Ok(Slot::Several(self.map_accum(t, m)?));
         }
+        if let Node::Custom(c) = program.node(t) {
+            return Ok(Slot::Several(self.custom(c)?));
+        }
         let ty = program.ty(t);
+        if ty.shape.numel() == 0 {
+            // However often a lambda would run for it.
+            return Ok(Slot::One(Rc::default()));
+        }
         // Before any memory is taken.
         self.spend(ty.shape.numel())?;
         let elements = match program.node(t) {
@@ -51,7 +58,9 @@ impl<M: Derivative> Machine<'_, M> {
             Node::OneHot(outer, v, ix) => Rc::new(self.one_hot(outer, *v, ix, ty)?),
             Node::ArgExtreme(extreme, t) => Rc::new(self.arg_extreme(*extreme, *t)?),
             Node::ArgSort(t) => Rc::new(self.arg_sort(*t)?),
-            Node::MapAccum(_) => return Err(self.internal("has several results")),
+            Node::MapAccum(_) | Node::Custom(_) => {
+                return Err(self.internal("has several results"));
+            }
             Node::Result(t, n) => self.result(*t, *n as usize)?,
         };
         if elements.len() != ty.shape.numel() {
@@ -87,10 +96,8 @@ impl<M: Derivative> Machine<'_, M> {
     fn sum_outer(&mut self, t: TermId, ty: &Type) -> Result<Vec<Dual<M::D>>> {
         let t = self.value(t)?;
         let mut sum = vec![self.zero(ty.dtype); ty.shape.numel()];
-        if !sum.is_empty() {
-            for block in t.chunks(ty.shape.numel()) {
-                self.add_block(&mut sum, block, ty.dtype)?;
-            }
+        for block in t.chunks(ty.shape.numel()) {
+            self.add_block(&mut sum, block, ty.dtype)?;
         }
         Ok(sum)
     }
@@ -232,8 +239,9 @@ impl<M: Derivative> Machine<'_, M> {
         }
         let mut states = self.all(&m.init)?;
         let inputs = self.all(&m.inputs)?;
-        // In the order of the steps.
-        let mut steps: Vec<Vec<Elements<M::D>>> = vec![Vec::new(); types.len() - states.len()];
+        // Each output, in the order of the steps.
+        let mut steps =
+            vec![Vec::<Elements<M::D>>::new(); types.len().saturating_sub(states.len())];
         for step in 0..m.length {
             let k = if m.reverse { m.length - 1 - step } else { step };
             let mut args = states;
@@ -254,6 +262,20 @@ impl<M: Derivative> Machine<'_, M> {
             states.push(Rc::new(ys.iter().flat_map(|y| y.iter().cloned()).collect()));
         }
         Ok(states)
+    }
+
+    /// The function, differentiated like everything else: its rule is what the oracle is for.
+    fn custom(&mut self, c: &Custom) -> Result<Vec<Elements<M::D>>> {
+        let mut args = self.all(&c.args)?;
+        // Nothing that the function computes depends on what only the rule is given.
+        for &p in self.program.region(c.region).params().iter().skip(args.len()) {
+            let ty = self.program.ty(p);
+            self.spend(ty.shape.numel())?;
+            args.push(Rc::new(vec![self.zero(ty.dtype); ty.shape.numel()]));
+        }
+        let mut results = self.call(c.region, args)?;
+        results.truncate(c.outputs);
+        Ok(results)
     }
 
     // ---- indices ------------------------------------------------------------------------------

@@ -95,6 +95,8 @@ impl<'a, M: Derivative> Machine<'a, M> {
         r: RegionId,
         args: impl IntoIterator<Item = Elements<M::D>>,
     ) -> Result<Vec<Elements<M::D>>> {
+        // Also a lambda that computes nothing takes its time.
+        self.spend(1)?;
         let at = self.at;
         let region = self.program.region(r);
         for (&param, arg) in region.params().iter().zip(args) {

@@ -1,4 +1,4 @@
-//! Reverse against forward on random programs: exactly, over the field.
+//! Functions with derivatives of their own: reverse against forward, exactly, over the field.
 
 use cotan_ad::{jvp, vjp};
 use cotan_bot::{Options, bulk};
@@ -52,9 +52,10 @@ fn adjoint(program: &Program, rng: &mut Rng) -> Result<(), String> {
 }
 
 #[test]
-fn reverse_is_the_transpose_of_forward() {
-    let config = Config::ring();
-    for_each_case("adjoint", 1500, |rng| {
+fn rules_of_functions_with_their_own_derivatives_are_transposed() {
+    let mut config = Config::ring();
+    config.formers.push(cotan_testkit::Former::Custom);
+    for_each_case("adjoint with rules", 1500, |rng| {
         let program = generate(&config, rng).map_err(|e| e.to_string())?;
         let data = rng.fork();
         if adjoint(&program, &mut data.clone()).is_ok() {

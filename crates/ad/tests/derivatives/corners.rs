@@ -1,0 +1,235 @@
+//! Corner cases: zeros that annihilate, nothing to differentiate, empty arrays and loops, repeated
+//! and out-of-range indices, choices of inputs, and what is refused.
+
+use cotan_ad::fault::{Fault, Point as FaultPoint};
+use cotan_ad::{grad, hessian, hvp, jacrev, jvp, value_and_grad, vjp};
+use cotan_array::Dtype;
+use cotan_interp::{Mode, Value};
+use cotan_ir::{Builder, Program, Type};
+use cotan_testkit::{InputKind, Rng};
+
+use crate::exact;
+use crate::support::*;
+
+const GUARDED_LOG: &str = "def f(x: f64) = where(x > 0.0, log(x), 0.0)";
+
+/// The first three derivatives of the guarded logarithm at 0: the branch not taken adds nothing.
+fn guarded_log_at_zero() -> [f64; 3] {
+    let mut program = function(GUARDED_LOG, &[]);
+    std::array::from_fn(|_| {
+        program = grad(&program, None).expect("a gradient");
+        numbers_of(Ok(program.clone()), &[Value::scalar(0.0)])[0][0]
+    })
+}
+
+/// Whether the tests of special points find a fault; `None` for those of ordinary points.
+pub fn finds(fault: Fault) -> Option<bool> {
+    let wrong = |order: usize| fault.while_in(guarded_log_at_zero)[order] != 0.0;
+    match fault {
+        Fault::Point(FaultPoint::WeakZero) => Some(wrong(0)),
+        Fault::Point(FaultPoint::WeakZeroFactor) => Some(wrong(1)),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_branch_not_taken_contributes_exactly_nothing_at_any_order() {
+    assert_eq!(guarded_log_at_zero(), [0.0; 3]);
+    let at = |text: &str, x: f64| numbers_of(grad(&function(text, &[]), None), &[Value::scalar(x)]);
+    for text in [
+        "def f(x: f64) = where(x > 0.0, sqrt(x), 0.0)",
+        "def f(x: f64) = where(x != 0.0, sin(x) / x, 1.0)",
+        "def f(x: f64) = where(x != 0.0, x ** 0.5, 0.0)",
+        "def f(x: f64) = if x > 0.0 then log(x) else 0.0",
+        "def f(x: f64) = sum(build 3 (i => if x > 0.0 then log(x) * to_f64(i) else 0.0))",
+        "def f(x: f64) = sum(where([x > 0.0, x > 0.0], [1.0 / x, log(x)], [0.0, 0.0]))",
+    ] {
+        assert_eq!(at(text, 0.0), [[0.0]], "{text}");
+    }
+    // The same by Hessian-vector products and Hessians.
+    let program = function(GUARDED_LOG, &[]);
+    let along = [Value::scalar(0.0), Value::scalar(1.0)];
+    assert_eq!(numbers_of(hvp(&program, None), &along), [[0.0]]);
+    assert_eq!(numbers_of(hessian(&program, None), &along[..1]), [[0.0]]);
+}
+
+#[test]
+fn kinks_have_the_derivatives_of_the_documentation() {
+    let at = |text: &str, x: f64| {
+        numbers_of(grad(&function(text, &[]), None), &[Value::scalar(x)])[0][0]
+    };
+    assert_eq!(at("def f(x: f64) = abs(x)", 0.0), 0.0);
+    assert_eq!(at("def f(x: f64) = max(0.0, x)", 0.0), 0.0);
+    assert_eq!(at("def f(x: f64) = max(x, 0.0)", 0.0), 1.0);
+    assert_eq!(at("def f(x: f64) = min(x, 0.0)", 0.0), 1.0);
+    assert_eq!(at("def f(x: f64) = floor(x) * x", 2.5), 2.0);
+    // A maximum goes to the first among equals.
+    let program = function("def f(x: [3]f64) = max(x)", &[]);
+    assert_eq!(numbers_of(grad(&program, None), &[vector(&[1.0, 7.0, 7.0])]), [[0.0, 1.0, 0.0]]);
+}
+
+/// The second derivatives of a power are symmetric also where the exponent is 0.
+#[test]
+fn powers_have_symmetric_second_derivatives() {
+    let program = function("def f(a: f64, b: f64) = a ** b", &[]);
+    for (a, b) in [(2.0f64, 0.0f64), (3.0, 1.0), (0.5, -2.0)] {
+        let found = numbers_of(hessian(&program, None), &[Value::scalar(a), Value::scalar(b)]);
+        let mixed = a.powf(b - 1.0) * (1.0 + b * a.ln());
+        let expected = [b * (b - 1.0) * a.powf(b - 2.0), mixed, mixed, a.powf(b) * a.ln() * a.ln()];
+        for (x, y) in found.iter().zip(expected) {
+            assert!((x[0] - y).abs() < 1e-12 * (1.0 + y.abs()), "{found:?} {expected:?}");
+        }
+    }
+    let at_zero = |x: f64, n: &str| {
+        let text = format!("def f(x: f64) = x ** {n}");
+        numbers_of(grad(&function(&text, &[]), None), &[Value::scalar(x)])[0][0]
+    };
+    assert_eq!(at_zero(0.0, "2.0"), 0.0);
+    assert_eq!(at_zero(0.0, "1.0"), 1.0);
+    assert_eq!(at_zero(0.0, "0.0"), 0.0);
+    assert_eq!(at_zero(-3.0, "3.0"), 27.0);
+}
+
+#[test]
+fn a_gradient_that_is_zero_is_zeros_of_the_right_type() {
+    let text = "def f(x: [2, 3]f64, y: [4]f32, z: f64) = z * to_f64(argmax(y))";
+    let program = checked(grad(&function(text, &[]), None)).unwrap();
+    let types: Vec<String> = output_types(&program).iter().map(|t| t.to_string()).collect();
+    assert_eq!(types, ["[2, 3]f64", "[4]f32", "f64"]);
+    let mut rng = Rng::new(1);
+    let point = Point::random(&program, &mut rng, InputKind::Generic).unwrap();
+    let values = run(&program, &point.inputs, Mode::Ieee).unwrap();
+    assert_eq!(floats(&values[0]), [0.0; 6]);
+    assert_eq!(floats(&values[1]), [0.0; 4]);
+    let tangents = checked(jvp(&function("def f(x: [3]f64) = floor(x)", &[]), None)).unwrap();
+    let inputs = [vector(&[1.5, 2.5, 3.5]), vector(&[1.0, 1.0, 1.0])];
+    assert_eq!(floats(&run(&tangents, &inputs, Mode::Ieee).unwrap()[1]), [0.0; 3]);
+}
+
+#[test]
+fn stop_gradient_and_integers_pass_nothing() {
+    let at = |text: &str, x: f64| numbers_of(grad(&function(text, &[]), None), &[Value::scalar(x)]);
+    assert_eq!(at("def f(x: f64) = x * stop_gradient(x)", 3.0), [[3.0]]);
+    assert_eq!(at("def f(x: f64) = stop_gradient(x * x)", 3.0), [[0.0]]);
+    assert_eq!(at("def f(x: f64) = x * to_f64(to_i64(x))", 3.5), [[3.0]]);
+    // An integer input is data: the gradient has no entry for it.
+    let program = function("def f(n: i64, x: f64) = x * to_f64(n)", &[]);
+    let names: Vec<String> =
+        grad(&program, None).unwrap().outputs().iter().map(|o| o.name.clone()).collect();
+    assert_eq!(names, ["grad.x"]);
+}
+
+#[test]
+fn any_choice_of_inputs_can_be_differentiated_by() {
+    let program = function("def f(x: f64, y: f64, z: f64) = x * y * y * z * z * z", &[]);
+    let inputs = [2.0, 3.0, 5.0].map(Value::scalar);
+    let all = [9.0 * 125.0, 2.0 * 2.0 * 3.0 * 125.0, 2.0 * 9.0 * 3.0 * 25.0];
+    for wrt in [vec![], vec![0], vec![2], vec![0, 2], vec![2, 0], vec![1, 2, 0]] {
+        let expected: Vec<Vec<f64>> = wrt.iter().map(|&k| vec![all[k]]).collect();
+        let derivative = value_and_grad(&program, Some(&wrt));
+        assert_eq!(numbers_of(derivative, &inputs)[1..], expected, "{wrt:?}");
+        let rows = numbers_of(jacrev(&program, Some(&wrt)), &inputs);
+        assert_eq!(rows, expected, "{wrt:?}");
+    }
+}
+
+/// Several outputs, of several types: cotangents of the float ones.
+#[test]
+fn cotangents_are_for_the_float_outputs() {
+    let text = "def f(x: [3]f64) = {a = sum(x), top = argmax(x), b = to_f32(x * x)}";
+    let program = checked(vjp(&function(text, &[]), None)).unwrap();
+    let inputs: Vec<&str> = program.inputs().iter().map(|i| &*i.name).collect();
+    let outputs: Vec<&str> = program.outputs().iter().map(|o| &*o.name).collect();
+    assert_eq!(inputs, ["x", "ct.a", "ct.b"]);
+    assert_eq!(outputs, ["a", "top", "b", "grad.x"]);
+    assert_eq!(program.inputs()[2].ty.to_string(), "[3]f32");
+    let ct = Value::of(&[3], vec![1.0f32, 0.0, 10.0]).unwrap();
+    let inputs = [vector(&[1.0, 2.0, 3.0]), Value::scalar(100.0), ct];
+    let values = run(&program, &inputs, Mode::Ieee).unwrap();
+    assert_eq!(floats(&values[3]), [102.0, 100.0, 160.0]);
+}
+
+/// Programs in which every array or loop may be empty, and every index repeated or out of range.
+const CORNERS: &[&str] = &[
+    // Reads and writes that repeat and leave the array.
+    "def f(x: [4]f64) = gather([7], x, i => [i - 2])",
+    "def f(x: [4]f64) = gather([5], x * x, i => [i // 2])",
+    "def f(x: [4]f64) = scatter([3], x * x, i => [i - 1])",
+    "def f(x: [4]f64) = scatter([2], x, i => [0]) * 3.0",
+    "def f(x: [3]f64, y: f64) = one_hot([3], y, [5]) * x + one_hot([3], y * y, [1])",
+    "def f(x: [3]f64) = x[-1] + x[1] * x[1] + x[3]",
+    // Many reads of one array, of elements and of rows.
+    "def f(x: [3, 2]f64) = x[0, 0] * x[1, 1] + x[2, 0] * x[0, 0] * x[5, 0] + sum(x[1] * x[2] * x[0] * x[1])",
+    "def f(x: [4]f64, i: i64) = x[i] * x[i + 1] * x[i + 2] * x[i] + x[0] * x[0]",
+    // Sizes 0 and 1.
+    "def f(x: [0]f64, y: f64) = sum(x * y) + y * y",
+    "def f(x: [0, 3]f64) = sum(x, axis = 0)",
+    "def f(x: [3, 0]f64, y: f64) = [sum(x) * y, y]",
+    "def f(x: [1]f64) = [x[0] * x[0], x[0]]",
+    // Extremes and sorting are reads at places that are constant.
+    "def f(x: [5]f64) = max(x) * min(x)",
+    "def f(x: [5]f64) = sort(x) * to_f64(iota(5))",
+    "def f(x: [2, 3]f64) = x[argmax(x[0]), argmin(x[1])] * x[0, 0]",
+    // Conversions.
+    "def f(x: [3]f32) = to_f64(x) * to_f64(x)",
+    "def f(x: [3]f64, y: f32) = sum(to_f32(x)) * y",
+    // Loops: directions, no steps, constant starts, captures, discrete states, unused results.
+    "def f(x: [4]f64) = fold(1.0, x, (s, v) => s * v + s)",
+    "def f(x: [4]f64) = fold(1.0, x, (s, v) => s * v + s, reverse = true)",
+    "def f(x: [0]f64, y: f64) = fold(y, x, (s, v) => s * v)",
+    "def f(x: [0]f64, y: f64) = scan(y, x, (s, v) => s * v)",
+    "def f(x: [4]f64, c: f64) = scan(0.0, x, (s, v) => s * c + v * c)",
+    "def f(x: [4]f64, c: [4]f64) = scan(0.0, x, (s, v) => s * v + dot(c, c) * c[1], reverse = true)",
+    "def f(x: [4]f64) = fold((1.0, 0), x, ((s, n), v) => (s * v + x[n], n + 1)).0",
+    "def f(x: [4]f64) = fold((1.0, 0), x, ((s, n), v) => (s * v, n + 1)).1",
+    "def f(x: [4]f64) = map_accum((1.0, 2.0), x, ((s, t), v) => ((t * v, s), (s + v, t)))",
+    "def f(x: [4]f64) = map_accum(1.0, x, (s, v) => (s * v, s)).1",
+    "def f(x: f64) = fold((x, 0.0, 0.0, 0.0), iota(3), ((a, b, c, d), _) => (a, a * b + 1.0, b, c)).3",
+    // Loops in loops, three deep.
+    "def f(x: [3]f64, y: f64) = fold(y, x, (s, v) => fold(s, x, (t, w) => t * w + v))",
+    "def f(x: [2]f64, y: f64) = fold(y, x, (s, v) => fold(s, x, (t, w) => fold(t, x, (u, z) => u * z + w * v + s * y, reverse = true)))",
+    "def f(x: [2, 3]f64) = scan(1.0, x, (s, row) => fold(s, row, (t, v) => t * v + s))",
+    // Conditionals.
+    "def f(x: f64, y: f64, p: bool) = if p then x * y else y * y",
+    "def f(x: [3]f64, p: [3]bool) = where(p, x * x, 2.0 * x)",
+    "def f(x: [3]f64) = fold(1.0, x, (s, v) => if v > s then s * v else s + v)",
+];
+
+#[test]
+fn all_ways_agree_in_the_corners() {
+    for text in CORNERS {
+        let program = function(text, &[]);
+        for seed in 0..8 {
+            let outcome = exact::check(&program, &mut Rng::new(seed));
+            outcome.unwrap_or_else(|e| panic!("{e}\nin {text}\n{program}"));
+        }
+    }
+}
+
+fn refused(program: &Program, wrt: Option<&[usize]>) -> String {
+    value_and_grad(program, wrt).map(|p| p.to_string()).expect_err("should be refused").to_string()
+}
+
+#[test]
+fn what_cannot_be_differentiated_is_refused_with_a_reason() {
+    let program = function("def f(n: i64, x: [3]f64) = x * to_f64(n)", &[]);
+    let message = refused(&program, None);
+    assert!(message.contains("the first output must be a float scalar, not [3]f64"), "{message}");
+    let sum = function("def f(n: i64, x: [3]f64) = sum(x * to_f64(n))", &[]);
+    let message = refused(&sum, Some(&[0]));
+    assert!(message.contains("cannot differentiate by `n`, which is i64"), "{message}");
+    let message = refused(&sum, Some(&[2]));
+    assert!(message.contains("there is no input 2: the program has 2"), "{message}");
+    let message = refused(&sum, Some(&[1, 1]));
+    assert!(message.contains("input `x` is named twice"), "{message}");
+    let message = refused(&function("def f(x: f64) = to_i64(x)", &[]), None);
+    assert!(message.contains("the first output must be a float scalar, not i64"), "{message}");
+    let message = refused(&Builder::new().finish(Vec::new()).unwrap(), None);
+    assert!(message.contains("the program has no output"), "{message}");
+    let mut b = Builder::new();
+    let x = b.input("x", Type::scalar(Dtype::F64)).unwrap();
+    let built = b.build(3, |_, _| Ok(x)).unwrap();
+    let sum = b.sum_outer(built).unwrap();
+    let message = refused(&one(b, sum), None);
+    assert!(message.contains("the bulk-operation transform comes first"), "{message}");
+}

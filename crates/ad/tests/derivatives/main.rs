@@ -1,0 +1,11 @@
+//! Derivatives of whole programs: all ways of computing one agree, on random programs and on named
+//! ones, exactly where arithmetic is exact.
+
+mod corners;
+mod exact;
+mod faults;
+mod float;
+mod growth;
+mod second_order;
+mod support;
+mod ways;
