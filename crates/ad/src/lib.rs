@@ -8,6 +8,7 @@
 //! * [`Delta`] is the second component of a dual array. [`reverse_pass`] transposes it,
 //!   [`forward_pass`] runs it forwards, both over any algebra.
 //! * [`vjp`], [`value_and_grad`], [`jvp`] and their relatives take a program to a program.
+//! * [`fn@dual`] shows the stage between: the primal part of a program and its Delta terms.
 //! * [`section2`] is the report's introduction, the algorithm on scalars.
 //!
 //! There is one implementation of differentiation: `Dual<Eager>` runs it, `Dual<Staged>` compiles it.
@@ -23,6 +24,7 @@ pub mod fault;
 mod forward;
 mod map_accum;
 mod partials;
+mod restage;
 pub mod section2;
 mod staged;
 mod step;
@@ -38,6 +40,7 @@ pub use derive::{
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};
 pub use forward::forward_pass;
+pub use restage::{DeltaLine, DualProgram, dual};
 pub use staged::Staged;
 pub use step::Step;
 pub use tangent::{Tangent, TangentArray};

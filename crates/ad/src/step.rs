@@ -1,6 +1,6 @@
 //! Step functions of `map_accum` as closed programs: what they capture becomes more inputs.
 
-use cotan_ir::{Builder, Copier, MapAccum, Output, Program, Result, Scopes, TermId};
+use cotan_ir::{Builder, Extracted, MapAccum, Output, Program, Result, Scopes, TermId};
 
 use crate::fault::{Point, faulty};
 
@@ -34,53 +34,20 @@ pub(crate) fn extract_step(
     scopes: &Scopes,
     m: &MapAccum,
 ) -> Result<(Step, Vec<TermId>)> {
-    let region = program.region(m.step);
-    let scope = scopes.region(m.step);
-    let mut b = Builder::new();
-    let mut copier = Copier::new(program, scopes);
-    let params = region.params().iter().enumerate();
-    for (n, &p) in params {
-        let name = if n < m.init.len() { format!("s{n}") } else { format!("x{n}") };
-        copier.set(p, b.input(name, program.ty(p).clone())?);
-    }
-    for (n, &t) in scope.captures().iter().enumerate() {
-        copier.set(t, b.input(format!("c{n}"), program.ty(t).clone())?);
-    }
-    copier.scope(&mut b, scope)?;
-    let mut outputs = Vec::with_capacity(region.results().len());
-    for &t in region.results() {
-        outputs.push(Output { name: String::new(), term: copier.image(t)? });
-    }
-    let step = Step { program: b.finish(outputs)?, states: m.init.len(), inputs: m.inputs.len() };
-    Ok((step, scope.captures().to_vec()))
+    let Extracted { program, captures } = Extracted::new(program, scopes, m.step)?;
+    Ok((Step { program, states: m.init.len(), inputs: m.inputs.len() }, captures))
 }
 
 /// The step that also returns the states it was given: `(s, x) -> (s', y, s)`.
 pub(crate) fn save_states(step: &Step) -> Result<Step> {
-    let program = &step.program;
-    let scopes = Scopes::new(program);
     let mut b = Builder::new();
-    let mut copier = Copier::new(program, &scopes);
-    copier.inputs(&mut b)?;
-    copier.scope(&mut b, scopes.top())?;
-    let mut outputs = Vec::new();
-    for output in program.outputs() {
-        outputs.push(Output { name: String::new(), term: copier.image(output.term)? });
-    }
-    let mut inputs = Vec::new();
-    for t in b.terms() {
-        if let cotan_ir::Node::Input(k) = b.node(t)
-            && (*k as usize) < step.states
-        {
-            inputs.push((*k, t));
-        }
-    }
-    inputs.sort_unstable();
-    if faulty(Point::LoopSavesNextStates) {
-        for ((_, t), next) in inputs.iter_mut().zip(&outputs) {
-            *t = next.term;
-        }
-    }
-    outputs.extend(inputs.into_iter().map(|(_, term)| Output { name: String::new(), term }));
+    let declared = step.program.inputs().iter();
+    let inputs: Vec<TermId> = declared
+        .map(|input| b.input(input.name.clone(), input.ty.clone()))
+        .collect::<Result<_>>()?;
+    let mut results = b.inline(&step.program, &inputs)?;
+    let saved = if faulty(Point::LoopSavesNextStates) { results.clone() } else { inputs };
+    results.extend(saved.iter().take(step.states));
+    let outputs = results.into_iter().map(|term| Output { name: String::new(), term }).collect();
     Ok(Step { program: b.finish(outputs)?, states: step.states, inputs: step.inputs })
 }

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cotan_pipeline::Derivative;
 
 use crate::units::{assignment, bytes, duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0   success
-  1   the program has errors, its arguments do not fit it, or a file is not formatted
-      (fmt --check)
+  1   the program has errors, its arguments do not fit it, derivatives do not agree (test), or a
+      file is not formatted (fmt --check)
   2   the command line makes no sense: unknown options, missing arguments
   3   a file cannot be read or written, or holds what it should not
   4   a limit was reached: --limit-bytes, --timeout
@@ -21,9 +23,10 @@ const START: &str = "\
 Start with:
   cotan examples                        programs that come with cotan
   cotan run --example matmul            run one of them
+  cotan grad --example softmax          differentiate one
   cotan explain --example histogram     see every stage of it";
 
-/// Array programs, element by element and in bulk
+/// Array programs and their derivatives, element by element and in bulk
 #[derive(Debug, Parser)]
 #[command(name = "cotan", version, max_term_width = 100, after_help = START, after_long_help = format!("{START}\n\n{EXIT_CODES}"))]
 pub struct Cli {
@@ -71,6 +74,32 @@ Examples:
   cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
   cotan run fill.ct --size n=5 --arg x=2.5")]
     Run(RunArgs),
+
+    /// Run a function of a program and its derivative
+    #[command(after_help = "\
+Values come under the names of the results, gradients as grad.x, Jacobians as jac.value.x, Hessians
+as hess.x.y. The cotangents of vjp are given as --arg ct.value=..., the tangents of jvp and hvp as
+--arg d.x=..., of the shapes of what they belong to.
+
+Examples:
+  cotan grad --example softmax
+  cotan grad loss.ct --arg w='[1, 2, 3]' --arg x=@x.npy --wrt w
+  cotan grad model.ct --fn loss --npz inputs.npz --wrt p,rate --out gradients.npz
+  cotan grad f.ct --mode jacobian --arg x='[1, 2]'
+  cotan grad f.ct --mode jvp --arg x='[1, 2]' --arg d.x='[1, 0]'")]
+    Grad(GradArgs),
+
+    /// Check derivatives against other ways to compute them
+    #[command(after_help = "\
+Reverse mode is held against forward mode, against the same algorithm on scalars, and against
+differences, for every function with float parameters and results. Sizes and values that are not
+given are made up.
+
+Examples:
+  cotan test model.ct
+  cotan test model.ct --fn loss --size n=7 --seed 3
+  cotan test f.ct --arg x='[0.1, 0.2]'")]
+    Test(TestArgs),
 
     /// Write programs in their one canonical layout
     #[command(after_help = "\
@@ -225,6 +254,52 @@ pub struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct GradArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub function: FunctionArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+
+    /// The parameters to differentiate by, or parts of them: w,p.b [default: all floats]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub wrt: Vec<String>,
+
+    /// What to compute
+    #[arg(long, value_name = "MODE", default_value = "grad", value_parser = derivative())]
+    pub mode: Derivative,
+
+    /// Write the results to a .npz file, or a single result to a .npy file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Report the work that was done
+    #[arg(long)]
+    pub counts: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub function: FunctionArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+
+    /// Where the made-up values begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct FmtArgs {
     /// The programs; - for standard input, which goes to standard output
     #[arg(value_name = "FILE", required = true)]
@@ -265,6 +340,12 @@ pub enum Stage {
     Core,
     /// In bulk operations: no build is left
     Bot,
+    /// As dual arrays: the primal part, and the Delta terms
+    Dual,
+    /// The Delta terms alone
+    Delta,
+    /// Value and gradient, and what they cost
+    Gradient,
 }
 
 #[derive(Debug, Args)]
@@ -299,6 +380,13 @@ pub struct ExamplesArgs {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+fn derivative() -> impl TypedValueParser<Value = Derivative> {
+    let names = Derivative::ALL.iter().map(|d| d.name());
+    PossibleValuesParser::new(names).try_map(|name| {
+        Derivative::from_name(&name).ok_or_else(|| format!("there is no derivative `{name}`"))
+    })
 }
 
 fn size(text: &str) -> Result<(String, i64), String> {

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use cotan_bot::{Options, Report};
-use cotan_ir::{ErrorKind, Limits, Program, SourceMap};
+use cotan_interp::Value;
+use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap};
+use cotan_pipeline::{Cost, Derivative, derive};
 use cotan_syntax::{Code, Diagnostic, format};
 
 use crate::args::{ExplainArgs, LimitArgs, Stage};
@@ -12,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::Inputs;
 use crate::progress::watched;
-use crate::run::place;
+use crate::run::{execute, place};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
@@ -45,6 +47,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if wants(args, Stage::Core) {
         text += &head("\n# In the core language: ", &core);
     }
+    let whole = args.stage.is_none();
     if wants(args, Stage::Bot) {
         let (bulk, report) = bulk(&core, args.trace, &args.limits, begin, terminal)?;
         text += &head("\n# In bulk operations: ", &bulk);
@@ -53,7 +56,94 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             text += &trace(&report, core.sources());
         }
     }
+    if [Stage::Dual, Stage::Delta, Stage::Gradient].into_iter().any(|stage| wants(args, stage)) {
+        match differentiable(&core) {
+            Err(why) if whole => text += &format!("\n# No derivatives: {why}.\n"),
+            Err(why) => {
+                return Err(Failure::program(format!("error: there are no derivatives: {why}")));
+            }
+            Ok(()) => text += &derivatives(&core, args, &inputs, begin, terminal)?,
+        }
+    }
     terminal.write(&text)
+}
+
+/// Whether a program has derivatives, or why not.
+fn differentiable(program: &Program) -> Result<(), &'static str> {
+    let float = |output: &Output| program.dtype(output.term).is_float();
+    if !program.inputs().iter().any(|input| input.ty.dtype.is_float()) {
+        return Err("no parameter is a float");
+    }
+    if !program.outputs().iter().any(float) {
+        return Err("no result is a float");
+    }
+    Ok(())
+}
+
+/// The stages of differentiation: dual arrays, Delta terms, gradient.
+fn derivatives(
+    core: &Program,
+    args: &ExplainArgs,
+    inputs: &Inputs,
+    begin: Instant,
+    terminal: &Terminal,
+) -> Outcome<String> {
+    let mut text = String::new();
+    let whole = args.stage.is_none();
+    let bulk = bulk(core, false, &args.limits, begin, terminal)?.0;
+    if wants(args, Stage::Dual) || wants(args, Stage::Delta) {
+        let dual = cotan_ad::dual(&bulk, None).map_err(Failure::internal)?;
+        if wants(args, Stage::Dual) {
+            let title = if whole { "\n# As dual arrays, the primal part: " } else { "# " };
+            let _ = write!(text, "{title}{}\n{}", size(&dual.primal), dual.primal);
+            text += "\n# The Delta terms:\n";
+            for line in dual.to_string().lines() {
+                let _ = writeln!(text, "#   {line}");
+            }
+        } else {
+            text += &dual.to_string();
+        }
+    }
+    if wants(args, Stage::Gradient) {
+        // A scalar has a gradient; for anything else a cotangent has to be given.
+        let scalar = core.outputs().first().is_some_and(|output| {
+            core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
+        });
+        let kind = if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp };
+        let gradient = watched(terminal, "differentiating", || derive(core, kind, None))
+            .map_err(Failure::internal)?;
+        let title = if whole { "\n# Value and gradient: " } else { "# " };
+        let _ = write!(text, "{title}{}\n{gradient}", size(&gradient));
+        text += &costs(&bulk, &gradient);
+        let values: Option<Vec<Value>> =
+            gradient.inputs().iter().map(|input| inputs.value(&input.name)).collect();
+        if let Some(values) = values {
+            let primal = values.get(..bulk.inputs().len()).unwrap_or_default();
+            let before = execute(&bulk, primal, &args.limits, begin, terminal)?.counts;
+            let after = execute(&gradient, &values, &args.limits, begin, terminal)?.counts;
+            text += &ratio("scalar operations run", before.scalar_ops, after.scalar_ops);
+            text += &ratio("elements read", before.reads, after.reads);
+            text += &ratio("elements written", before.writes, after.writes);
+        }
+    }
+    Ok(text)
+}
+
+/// What the gradient costs against the values alone, counted from the programs.
+fn costs(primal: &Program, gradient: &Program) -> String {
+    let (before, after) = (Cost::of(primal), Cost::of(gradient));
+    let mut text = "\n# The values alone, with the gradient, and the ratio:\n".to_owned();
+    text += &ratio("scalar operations", before.operations, after.operations);
+    text += &ratio("bytes of arrays", before.bytes, after.bytes);
+    text
+}
+
+fn ratio(what: &str, before: u64, after: u64) -> String {
+    let quotient = match before {
+        0 => String::new(),
+        _ => format!("{:9.2}", after as f64 / before as f64),
+    };
+    format!("#   {what:22}{before:10}{after:10}{quotient}\n")
 }
 
 fn wants(args: &ExplainArgs, stage: Stage) -> bool {

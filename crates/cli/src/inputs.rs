@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cotan_array::{Array, Dtype, npy, npz};
 use cotan_interp::{Interp, Value};
-use cotan_ir::{Limits, Program, Type};
+use cotan_ir::{Input, Limits, Program, Type};
 use cotan_syntax::{Leaf, instantiate, load_text};
 
 use crate::args::InputArgs;
@@ -46,6 +46,49 @@ impl Inputs {
             inputs.values.insert(path.clone(), array);
         }
         Ok(inputs)
+    }
+
+    /// Takes the values of inputs that a derivative has besides those of the function, of fixed types.
+    pub fn read_more(
+        &mut self,
+        given: &[(String, String)],
+        wanted: &[Input],
+        terminal: &Terminal,
+    ) -> Outcome {
+        for (path, value) in given {
+            let Some(input) = wanted.iter().find(|input| input.name == *path) else {
+                let names: Vec<&str> = wanted.iter().map(|input| &*input.name).collect();
+                let failure = Failure::usage(format_args!("nothing is called `{path}` here"));
+                return Err(match names.is_empty() {
+                    true => failure,
+                    false => failure.hint(format_args!("give {}", quoted(&names))),
+                });
+            };
+            let leaf = Leaf {
+                path: path.clone(),
+                dtype: input.ty.dtype,
+                rank: input.ty.shape.rank(),
+                ty: input.ty.to_string(),
+            };
+            let array = match value.strip_prefix('@') {
+                Some(file) => from_file(&leaf, read_npy(file)?, file)?,
+                None => inline(&leaf, evaluate(path, value, terminal)?)?,
+            };
+            if Type::of(&array) != input.ty {
+                return Err(Failure::usage(mismatch(&leaf, &array, "the value")));
+            }
+            self.values.insert(path.clone(), array);
+        }
+        let missing: Vec<&str> =
+            wanted.iter().map(|i| &*i.name).filter(|n| !self.values.contains_key(*n)).collect();
+        let Some(first) = missing.first() else { return Ok(()) };
+        let message = format!("no value for {}", quoted(&missing));
+        Err(Failure::usage(message).hint(format_args!("--arg {first}='...'")))
+    }
+
+    /// The value at a path.
+    pub fn value(&self, path: &str) -> Option<Value> {
+        self.values.get(path).map(Value::from)
     }
 
     /// Refuses to go on without a value for every parameter.

@@ -1,12 +1,14 @@
-//! The `cotan` command: checks, runs, formats and explains `.ct` programs.
+//! The `cotan` command: checks, runs, differentiates, formats and explains `.ct` programs.
 
 mod args;
 mod check;
+mod differences;
 mod examples;
 mod explain;
 mod failure;
 mod fmt;
 mod function;
+mod grad;
 mod inputs;
 mod progress;
 mod reference;
@@ -14,6 +16,7 @@ mod results;
 mod run;
 mod source;
 mod terminal;
+mod test;
 mod units;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +38,8 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
     match command {
         Command::Check(args) => check::check(args, terminal),
         Command::Run(args) => run::run(args, terminal),
+        Command::Grad(args) => grad::grad(args, terminal),
+        Command::Test(args) => test::test(args, terminal),
         Command::Fmt(args) => fmt::fmt(args, terminal),
         Command::Explain(args) => explain::explain(args, terminal),
         Command::Error(args) => reference::error(args, terminal),

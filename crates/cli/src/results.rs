@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use cotan_array::{Array, npy, npz};
+use cotan_interp::Run;
 use cotan_ir::Type;
 use cotan_syntax::TypeTree;
 
@@ -18,6 +19,12 @@ pub type Named = (String, Array);
 /// The names of the arrays of a result: `w`, `b.0`; nothing for a single array.
 pub fn names(result: &TypeTree) -> Vec<String> {
     result.leaves("").into_iter().map(|(name, _)| name).collect()
+}
+
+/// The outputs of a run under their names.
+pub fn named(names: Vec<String>, run: &Run) -> Outcome<Vec<Named>> {
+    let arrays = run.outputs.iter().map(|value| value.to_array().map_err(Failure::internal));
+    names.into_iter().zip(arrays).map(|(name, array)| Ok((name, array?))).collect()
 }
 
 /// The results as text: a single one by itself, several with their names and types.

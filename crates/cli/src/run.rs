@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cotan_interp::{Counts, Failure as RunFailure, Interp, InterpError, Options, Run};
+use cotan_interp::{Counts, Failure as RunFailure, Interp, InterpError, Options, Run, Value};
 use cotan_ir::{Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
@@ -35,17 +35,8 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
         program = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
     }
     let values = inputs.for_program(&program)?;
-    let options = Options {
-        max_bytes: args.limits.limit_bytes,
-        deadline: args.limits.timeout.and_then(|time| begin.checked_add(time)),
-        ..Options::default()
-    };
-    let interp = Interp::new(&program).with_options(options);
-    let run = watched(terminal, "running", || interp.run(&values))
-        .map_err(|error| explain_failure(&error, &program, &args.limits, terminal))?;
-    let arrays = run.outputs.iter().map(|value| value.to_array().map_err(Failure::internal));
-    let results: Vec<Named> =
-        names.into_iter().zip(arrays).map(|(name, a)| Ok((name, a?))).collect::<Outcome<_>>()?;
+    let run = execute(&program, &values, &args.limits, begin, terminal)?;
+    let results = results::named(names, &run)?;
     match destination {
         Some(destination) => destination.write(&results)?,
         None => terminal.write(&results::show(&results))?,
@@ -57,6 +48,24 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
         terminal.complain(&counts(&run.counts));
     }
     Ok(())
+}
+
+/// Runs a program within limits that began to count at `begin`.
+pub fn execute(
+    program: &Program,
+    values: &[Value],
+    limits: &LimitArgs,
+    begin: Instant,
+    terminal: &Terminal,
+) -> Outcome<Run> {
+    let options = Options {
+        max_bytes: limits.limit_bytes,
+        deadline: limits.timeout.and_then(|time| begin.checked_add(time)),
+        ..Options::default()
+    };
+    let interp = Interp::new(program).with_options(options);
+    watched(terminal, "running", || interp.run(values))
+        .map_err(|error| explain_failure(&error, program, limits, terminal))
 }
 
 fn explain_failure(
@@ -128,7 +137,8 @@ pub fn place(span: Span, sources: &SourceMap) -> String {
     }
 }
 
-fn counts(counts: &Counts) -> String {
+/// What a run cost, a line each.
+pub fn counts(counts: &Counts) -> String {
     let rows = [
         ("scalar operations", counts.scalar_ops),
         ("elements read", counts.reads),

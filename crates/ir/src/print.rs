@@ -283,13 +283,13 @@ impl<'a> Printer<'a> {
             self.names[p.index()] = Some(name);
         }
         let params = self.params(states, region);
-        let scope = std::mem::take(&mut self.scopes.regions[r.index()]);
+        let scope = self.scopes.regions.remove(&r).unwrap_or_default();
         let (body, block) = self.body(&scope, indent + 1, |printer| result(printer, region));
         // The same nodes may stand again in a sibling region, under other names.
         for &t in scope.order().iter().chain(region.params()) {
             self.names[t.index()] = None;
         }
-        self.scopes.regions[r.index()] = scope;
+        self.scopes.regions.insert(r, scope);
         (self.indices, self.values) = (indices, values);
         match block {
             false => format!("{params} => {body}"),

@@ -21,6 +21,14 @@ impl Arena {
     pub fn show(&self, term: TermId) -> Show<'_> {
         Show { arena: self, term, depth: DEPTH }
     }
+
+    /// An index function as a short text, `(i, j) => [j, i]`. For people only.
+    pub fn show_index_function(&self, r: crate::RegionId) -> String {
+        match self.region(r).results().first().or(self.region(r).params().first()) {
+            Some(&term) => Show { arena: self, term, depth: DEPTH }.index_function(r),
+            None => "() => []".to_owned(),
+        }
+    }
 }
 
 impl Show<'_> {

@@ -1,5 +1,9 @@
 //! Traversal in constant stack: which nodes a scope holds, and in which order.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::term::{Arena, Node, Output, Program, RegionId, TermId};
 
 /// The nodes that belong to one scope: the program itself, or one region.
@@ -26,11 +30,14 @@ impl Scope {
 }
 
 /// All scopes of a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Scopes {
     pub(crate) top: Scope,
-    pub(crate) regions: Vec<Scope>,
+    pub(crate) regions: FxHashMap<RegionId, Scope>,
 }
+
+/// The scope of a region that nothing uses.
+static EMPTY: Scope = Scope { order: Vec::new(), captures: Vec::new() };
 
 impl Scopes {
     /// The scopes of a program. Dead nodes belong to none.
@@ -41,26 +48,32 @@ impl Scopes {
     /// The scopes of what `outputs` needs from an arena.
     pub fn of(arena: &Arena, outputs: &[Output]) -> Scopes {
         let live = live_nodes(arena, outputs.iter().map(|o| o.term));
-        let mut live_region = vec![false; arena.region_count()];
-        for t in arena.terms().filter(|t| live[t.index()]) {
-            if let Some(r) = arena.node(t).region() {
-                live_region[r.index()] = true;
-            }
-        }
-        let mut scopes = Scopes { top: Scope::default(), regions: Vec::new() };
+        let live_terms = arena.terms().filter(|t| live[t.index()]);
+        let regions = live_terms.filter_map(|t| arena.node(t).region()).collect();
         let mut walker = Walker::new(arena);
-        for (k, &live) in live_region.iter().enumerate() {
-            // Inner regions come before outer ones, so their captures are known.
-            let region = arena.region(RegionId(k as u32));
-            let scope = if live {
-                walker.scope(region.level, region.results.iter().copied(), &scopes.regions)
-            } else {
-                Scope::default()
-            };
-            scopes.regions.push(scope);
-        }
+        let mut scopes = Scopes { top: Scope::default(), regions: walker.regions(regions) };
         scopes.top = walker.scope(0, outputs.iter().map(|o| o.term), &scopes.regions);
         scopes
+    }
+
+    /// The scope of one region and those of the regions inside it, of a builder perhaps, in time
+    /// linear in their size.
+    pub fn of_region(arena: &Arena, r: RegionId) -> Scopes {
+        let level = arena.region(r).level;
+        let mut regions = BTreeSet::from([r]);
+        let mut seen: FxHashSet<TermId> = FxHashSet::default();
+        let mut stack: Vec<TermId> = arena.region(r).results.to_vec();
+        while let Some(t) = stack.pop() {
+            if arena.free(t).innermost() < level || !seen.insert(t) {
+                continue;
+            }
+            let node = arena.node(t);
+            node.for_each_operand(|u| stack.push(u));
+            if let Some(inner) = node.region().filter(|&inner| regions.insert(inner)) {
+                stack.extend(arena.region(inner).results());
+            }
+        }
+        Scopes { top: Scope::default(), regions: Walker::new(arena).regions(regions) }
     }
 
     /// The outermost scope.
@@ -70,7 +83,7 @@ impl Scopes {
 
     /// The scope of a region. Empty if nothing uses the region.
     pub fn region(&self, r: RegionId) -> &Scope {
-        &self.regions[r.index()]
+        self.regions.get(&r).unwrap_or(&EMPTY)
     }
 
     /// Calls `f` on everything that must be computed before `t`: its operands, then what its region
@@ -140,11 +153,22 @@ impl<'a> Walker<'a> {
         Walker { arena, marks: vec![0; arena.len()], walk: 0, dependencies: Vec::new() }
     }
 
+    /// The scopes of regions. Inner ones come before outer ones, so their captures are known.
+    fn regions(&mut self, regions: BTreeSet<RegionId>) -> FxHashMap<RegionId, Scope> {
+        let mut scopes = FxHashMap::default();
+        for r in regions {
+            let region = self.arena.region(r);
+            let scope = self.scope(region.level, region.results.iter().copied(), &scopes);
+            scopes.insert(r, scope);
+        }
+        scopes
+    }
+
     fn scope(
         &mut self,
         level: u8,
         roots: impl DoubleEndedIterator<Item = TermId>,
-        regions: &[Scope],
+        regions: &FxHashMap<RegionId, Scope>,
     ) -> Scope {
         enum Visit {
             Enter(TermId),
@@ -172,8 +196,8 @@ impl<'a> Walker<'a> {
             let node = self.arena.node(t);
             self.dependencies.clear();
             node.for_each_operand(|u| self.dependencies.push(u));
-            if let Some(r) = node.region() {
-                self.dependencies.extend(&regions[r.index()].captures);
+            if let Some(inner) = node.region().and_then(|r| regions.get(&r)) {
+                self.dependencies.extend(&inner.captures);
             }
             stack.extend(self.dependencies.drain(..).rev().map(Visit::Enter));
         }

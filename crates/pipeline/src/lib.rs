@@ -4,6 +4,7 @@
 //!
 //! * [`Pipeline`] is a list of named passes from program to program; the driver checks the program
 //!   after each (in debug builds, or when asked) and can show every stage.
+//! * [`Cost`] counts the work of a program from its text.
 //! * [`Derivative`] names the derivatives; [`derive`] takes a program of the core language, `build`s
 //!   and all, to the program of its derivative.
 //!
@@ -27,8 +28,10 @@
 //! # Ok::<(), cotan_ir::Error>(())
 //! ```
 
+mod cost;
 mod derivative;
 mod pipeline;
 
+pub use cost::Cost;
 pub use derivative::{Derivative, derive};
 pub use pipeline::{Pass, Pipeline, Stage};

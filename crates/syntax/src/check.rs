@@ -8,11 +8,11 @@ use cotan_array::Dtype;
 use cotan_ir::Limits;
 use cotan_ir::scalar::Scalar;
 
-use crate::ast::Item;
+use crate::ast::{Item, Name};
 use crate::diagnostic::{Code, Diagnostics};
 use crate::elab::Elab;
 use crate::elab::types::{Signature, Spec};
-use crate::instantiate::{ArgSpec, Request};
+use crate::instantiate::{ArgSpec, Instance, Request, instantiate};
 use crate::load::{DefId, Modules};
 
 /// How sizes are chosen for a trial: the size of the parameter at each place.
@@ -55,10 +55,9 @@ fn check_def(modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
     if signature.params.iter().any(|(_, spec)| spec.has_function()) {
         return Diagnostics::new();
     }
-    let samples = if signature.sizes.is_empty() { &SAMPLES[..1] } else { &SAMPLES };
     let mut first: Option<Diagnostics> = None;
-    for sample in samples {
-        let found = trial(modules, id, &signature, &[], *sample, limits);
+    for trial in trials(&signature) {
+        let found = trial.run(modules, id, limits);
         if !found.has_errors() {
             return found;
         }
@@ -68,28 +67,54 @@ fn check_def(modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
     if !signature.params.iter().any(|(_, spec)| static_type(spec).is_some()) {
         return first;
     }
-    for value in STATIC {
-        let args: Vec<ArgSpec> = signature
-            .params
-            .iter()
-            .map(|(_, spec)| match static_type(spec) {
-                Some(Dtype::Bool) => ArgSpec::Static(Scalar::Bool(value != 0)),
-                Some(_) => ArgSpec::Static(Scalar::I64(value)),
-                None => ArgSpec::Declared,
-            })
-            .collect();
-        for sample in samples {
-            let found = trial(modules, id, &signature, &args, *sample, limits);
-            if !found.has_errors() {
-                return found;
-            }
-        }
-    }
     // Which static values it is meant for is not ours to guess: then it is checked where it is called.
     let needs_static = first
         .iter()
         .any(|d| matches!(d.code, Code::NotStatic | Code::SizeUnknown | Code::RecursionTooDeep));
     if needs_static { Diagnostics::new() } else { first }
+}
+
+/// A function of the entry file at the first sample of sizes, and of static values if need be, at
+/// which it is without errors: that of [`check`]. `None` if there is none, or if it takes functions.
+pub fn sample(modules: &Modules, function: &str, limits: &Limits) -> Option<Instance> {
+    let id = *modules.files.first()?.defs.get(function)?;
+    let signature = Elab::new(modules, *limits).signature(id).ok()?;
+    if signature.params.iter().any(|(_, spec)| spec.has_function()) {
+        return None;
+    }
+    trials(&signature).find_map(|trial| {
+        let sizes: Vec<(&str, usize)> = trial.sizes.iter().map(|(name, k)| (&**name, *k)).collect();
+        instantiate(modules, function, &trial.args, &sizes, limits).ok()
+    })
+}
+
+/// Arguments and sizes to try a definition at.
+struct Trial {
+    args: Vec<ArgSpec>,
+    sizes: Vec<(Name, usize)>,
+}
+
+/// What to try a definition at: samples of sizes, then the same with static values.
+fn trials(signature: &Signature) -> impl Iterator<Item = Trial> {
+    let samples = if signature.sizes.is_empty() { &SAMPLES[..1] } else { &SAMPLES };
+    let can_be_static = signature.params.iter().any(|(_, spec)| static_type(spec).is_some());
+    let values = STATIC.iter().filter(move |_| can_be_static).map(|&value| Some(value));
+    std::iter::once(None).chain(values).flat_map(move |value| {
+        samples.iter().map(move |sample| {
+            let arg = |spec: &Spec, value: i64| match static_type(spec) {
+                Some(Dtype::Bool) => ArgSpec::Static(Scalar::Bool(value != 0)),
+                Some(_) => ArgSpec::Static(Scalar::I64(value)),
+                None => ArgSpec::Declared,
+            };
+            let args = match value {
+                Some(value) => signature.params.iter().map(|(_, spec)| arg(spec, value)).collect(),
+                None => Vec::new(),
+            };
+            let sizes = signature.sizes.iter().enumerate();
+            let sizes = sizes.map(|(k, size)| (size.name.clone(), sample(k))).collect();
+            Trial { args, sizes }
+        })
+    })
 }
 
 /// The element type of a parameter that may have to be static.
@@ -104,30 +129,24 @@ fn static_type(spec: &Spec) -> Option<Dtype> {
     }
 }
 
-/// What is found when a definition is made at sample sizes; errors say which.
-fn trial(
-    modules: &Modules,
-    id: DefId,
-    signature: &Signature,
-    args: &[ArgSpec],
-    sample: fn(usize) -> usize,
-    limits: &Limits,
-) -> Diagnostics {
-    let sizes: Vec<(&str, usize)> =
-        signature.sizes.iter().enumerate().map(|(k, size)| (&*size.name, sample(k))).collect();
-    let name = modules.def(id).map_or("", |def| &def.name.name);
-    let mut elab = Elab::new(modules, *limits);
-    let _reported = Request { function: name, args, sizes: &sizes }.make(&mut elab, id);
-    let found = elab.finish().1;
-    if sizes.is_empty() {
-        return found;
+impl Trial {
+    /// What is found when a definition is made; errors say at which sizes.
+    fn run(&self, modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
+        let sizes: Vec<(&str, usize)> = self.sizes.iter().map(|(name, k)| (&**name, *k)).collect();
+        let name = modules.def(id).map_or("", |def| &def.name.name);
+        let mut elab = Elab::new(modules, *limits);
+        let request = Request { function: name, args: &self.args, sizes: &sizes };
+        let _reported = request.make(&mut elab, id);
+        let found = elab.finish().1;
+        if sizes.is_empty() {
+            return found;
+        }
+        let shown: Vec<String> = sizes.iter().map(|(name, k)| format!("{name} = {k}")).collect();
+        let note = format!("`{name}` was checked with {}", shown.join(", "));
+        let mut noted = Diagnostics::new();
+        for diagnostic in &found {
+            noted.push(diagnostic.clone().note(note.clone()));
+        }
+        noted
     }
-    let shown: Vec<String> = sizes.iter().map(|(name, k)| format!("{name} = {k}")).collect();
-    let mut noted = Diagnostics::new();
-    for diagnostic in &found {
-        noted.push(
-            diagnostic.clone().note(format!("`{name}` was checked with {}", shown.join(", "))),
-        );
-    }
-    noted
 }

@@ -146,10 +146,6 @@ and builtin functions. The message suggests the nearest one. A definition of a f
 "A file may define a name once, and may not import a second definition of it. Give the import a name
 of its own, `import \"lib/linear.ct\" as lin`, and write `lin.dot`.
 ";
-    ShadowsBuiltin = Error 103, "A definition with the name of a builtin function.",
-"Programs print with the names of builtin functions, so a `def` may not take one. Parameters and
-`let`s may.
-";
     CannotImport = Error 104, "A file that cannot be read.",
 "The path of an import is relative to the file that the import stands in.
 ";
@@ -236,6 +232,16 @@ nesting of loops and of structures, and on time.
     CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
 "The function does not exist, takes a function as an argument, or gives one. Define another function
 that calls it.
+";
+    NotDifferentiable = Error 219, "A derivative that does not exist.",
+"Derivatives are those of floats by floats: integers, truth values and functions have none. Say which
+arguments to differentiate by with their positions, counted from 0:
+
+    grad(loss, wrt = 0)(weights, labels)
+
+`grad`, `value_and_grad`, `hvp` and `hessian` are for functions whose result is a scalar. Sum the result,
+or ask for `jacobian(f)`, `vjp(f)` or `jvp(f)`. A function that gives more than its loss gives a pair
+`(loss, rest)` and is differentiated with `aux = true`.
 ";
     IndexOutOfRange = Warning 301, "A constant index outside its axis.",
 "A read outside an array gives 0 (`false`). That is well defined, but a constant index that always

@@ -44,7 +44,7 @@ pub mod parse;
 mod precedence;
 pub mod render;
 
-pub use check::check;
+pub use check::{check, sample};
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use elab::library::{Builtin, Group, builtins};

@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use crate::ast::{self, Def, Import, Item, Name, TypeDef};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::elab::library;
 use crate::loader::{Loader, MemoryLoader};
 use crate::render::{Style, render_all};
 
@@ -314,15 +313,6 @@ impl<'l> Loading<'l> {
                 Item::Type(def) => (&def.name, true),
                 Item::Import(_) => continue,
             };
-            if !is_type && library::is_builtin(&name.name) {
-                let message =
-                    format!("`{}` is a builtin function and cannot be defined again", name.name);
-                self.diagnostics.push(
-                    Diagnostic::new(Code::ShadowsBuiltin, name.span, message)
-                        .hint("choose another name"),
-                );
-                continue;
-            }
             if let Some(&before) = places.get(&(is_type, name.name.clone())) {
                 let message = format!("`{}` is defined twice", name.name);
                 self.diagnostics.push(

@@ -28,7 +28,7 @@ fn float_inputs(program: &Program) -> Vec<usize> {
 }
 
 /// Checks a choice of inputs; `None` is all that can be differentiated by.
-fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
+pub(crate) fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
     let Some(wrt) = wrt else { return Ok(float_inputs(program)) };
     let mut seen = vec![false; program.inputs().len()];
     for &k in wrt {
@@ -52,7 +52,7 @@ fn chosen(program: &Program, wrt: Option<&[usize]>) -> Result<Vec<usize>> {
 }
 
 /// The name of an output, or its position.
-fn output_name(program: &Program, k: usize) -> String {
+pub(crate) fn output_name(program: &Program, k: usize) -> String {
     let output = &program.outputs()[k];
     if output.name.is_empty() { format!("result{k}") } else { output.name.clone() }
 }
@@ -81,7 +81,7 @@ impl Names {
 }
 
 /// The inputs of a program as dual arrays, those of `wrt` with a derivative.
-fn dual_inputs<A: Algebra>(
+pub(crate) fn dual_inputs<A: Algebra>(
     dual: &mut Dual<'_, A>,
     inputs: &[A::T],
     wrt: &[usize],
@@ -95,11 +95,11 @@ fn dual_inputs<A: Algebra>(
     duals
 }
 
-fn declare_inputs(program: &Program, b: &mut Builder) -> Result<Vec<TermId>> {
+pub(crate) fn declare_inputs(program: &Program, b: &mut Builder) -> Result<Vec<TermId>> {
     program.inputs().iter().map(|input| b.input(input.name.clone(), input.ty.clone())).collect()
 }
 
-fn named_outputs(program: &Program, terms: impl Iterator<Item = TermId>) -> Vec<Output> {
+pub(crate) fn named_outputs(program: &Program, terms: impl Iterator<Item = TermId>) -> Vec<Output> {
     let name = |k| output_name(program, k);
     terms.enumerate().map(|(k, term)| Output { name: name(k), term }).collect()
 }

@@ -64,21 +64,21 @@ impl<'m> Elab<'m> {
                     return library::call(self, builtin, args, span);
                 }
             }
-            Callable::Def(_) | Callable::Closure(_) => {}
+            Callable::Def(_) | Callable::Closure(_) | Callable::Derived(_) => {}
         }
         let explicit = self.explicit_sizes(sizes.map_or(&[], |items| items))?;
         let values = self.arguments(&function, args, span)?;
         self.apply_function(&function, values, &explicit, span)
     }
 
-    /// What is called. A variable that is not a function does not hide the builtin of its name, so
-    /// that programs whose inputs have such names print and read back.
+    /// What is called. A variable that is not a function does not hide the function of its name, so
+    /// that programs whose inputs have names of builtins print and read back.
     fn callee(&mut self, expr: ExprId) -> Value {
         if let ExprKind::Name(name) = &self.ast()[expr].kind
             && let Some(Value::Known(_) | Value::Term(_) | Value::Tuple(_) | Value::Record(_)) =
                 self.env.get(name)
-            && let Some(builtin) = library::find(name)
-            && let Ok(function) = Function::new(Callable::Builtin(builtin))
+            && let Some(callable) = self.function_called(name)
+            && let Ok(function) = Function::new(callable)
         {
             return Value::Function(Rc::new(function));
         }
@@ -113,11 +113,11 @@ impl<'m> Elab<'m> {
         if !named {
             return Ok(values);
         }
-        let Callable::Def(id) = &function.callable else {
+        let Some(id) = named_parameters(&function.callable) else {
             let message = "only definitions and builtins take arguments by name";
             return Err(self.report(Diagnostic::new(Code::WrongArguments, span, message)));
         };
-        let signature = self.signature(*id)?;
+        let signature = self.signature(id)?;
         let mut slots: Vec<Option<Operand>> = vec![None; signature.params.len()];
         for (k, (arg, value)) in args.iter().zip(values).enumerate() {
             let slot = match &arg.name {
@@ -148,12 +148,12 @@ impl<'m> Elab<'m> {
                         message,
                     )));
                 }
-                None => return Err(self.wrong_count(*id, args.len(), span)),
+                None => return Err(self.wrong_count(id, args.len(), span)),
             }
         }
         let count = slots.iter().flatten().count();
         let given: Option<Vec<Operand>> = slots.into_iter().collect();
-        given.ok_or_else(|| self.wrong_count(*id, count, span))
+        given.ok_or_else(|| self.wrong_count(id, count, span))
     }
 
     fn wrong_count(&mut self, id: DefId, given: usize, span: Span) -> Reported {
@@ -207,6 +207,10 @@ impl<'m> Elab<'m> {
                 Callable::Closure(closure) => params_of(closure.file, closure.lambda),
                 Callable::Def(id) => self.modules.def(*id).map(|def| def.params.len()),
                 Callable::Builtin(_) => None,
+                Callable::Derived(derived) => {
+                    let arity = self.arity(&Applied::Value(derived.function.clone()))?;
+                    Some(arity + derived.directions(arity))
+                }
             },
         }
     }
@@ -238,7 +242,10 @@ impl<'m> Elab<'m> {
                         this.apply_lambda(closure.lambda, args, |this, body| this.index_list(body))
                     })
                 }
-                Callable::Closure(_) | Callable::Def(_) | Callable::Builtin(_) => {
+                Callable::Closure(_)
+                | Callable::Def(_)
+                | Callable::Builtin(_)
+                | Callable::Derived(_) => {
                     let value = self.apply_function(function, args, &[], span)?;
                     self.components_of_index(value, span)
                 }
@@ -330,7 +337,7 @@ impl<'m> Elab<'m> {
         result
     }
 
-    fn apply_function(
+    pub(super) fn apply_function(
         &mut self,
         function: &Function,
         mut args: Vec<Operand>,
@@ -403,6 +410,7 @@ impl<'m> Elab<'m> {
                     args.into_iter().map(|(value, span)| (None, Arg::Value(value, span))).collect();
                 library::call(self, builtin, args, span)
             }
+            Callable::Derived(derived) => self.apply_derived(derived, args, explicit, span),
         }
     }
 
@@ -546,7 +554,21 @@ impl<'m> Elab<'m> {
     }
 }
 
+/// The definition whose parameters a function has.
+fn named_parameters(callable: &Callable) -> Option<DefId> {
+    let mut callable = callable;
+    loop {
+        match callable {
+            Callable::Def(id) => return Some(*id),
+            Callable::Derived(derived) if derived.directions(1) == 0 => {
+                callable = &derived.function.callable;
+            }
+            Callable::Derived(_) | Callable::Closure(_) | Callable::Builtin(_) => return None,
+        }
+    }
+}
+
 /// `1 argument`, `2 arguments`.
-fn count(n: usize, what: &str) -> String {
+pub(super) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

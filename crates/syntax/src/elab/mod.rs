@@ -11,6 +11,7 @@
 mod arrays;
 mod branch;
 mod call;
+mod derivative;
 mod env;
 mod expr;
 mod index;

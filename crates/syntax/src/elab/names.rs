@@ -20,15 +20,19 @@ impl Elab<'_> {
                 value => Ok(value.clone()),
             };
         }
-        let callable = if let Some(&id) = self.modules.files[self.file].defs.get(name) {
-            Callable::Def(id)
-        } else if let Some(builtin) = library::find(name) {
-            Callable::Builtin(builtin)
-        } else {
+        let Some(callable) = self.function_called(name) else {
             return Err(self.unknown_name(name, span));
         };
         let function = Function::new(callable);
         self.bounded(function, span).map(|f| Value::Function(Rc::new(f)))
+    }
+
+    /// The function that a name means where no variable has it: a definition, else a builtin.
+    pub(super) fn function_called(&self, name: &str) -> Option<Callable> {
+        match self.modules.files[self.file].defs.get(name) {
+            Some(&id) => Some(Callable::Def(id)),
+            None => library::find(name).map(Callable::Builtin),
+        }
     }
 
     fn unknown_name(&mut self, name: &str, span: Span) -> Reported {

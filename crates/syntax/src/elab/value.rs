@@ -6,6 +6,7 @@ use std::rc::Rc;
 use cotan_array::Dtype;
 use cotan_ir::scalar::{Scalar, cast};
 use cotan_ir::{Span, TermId};
+use cotan_pipeline::Derivative;
 
 use super::library::Builtin;
 use super::types::Spec;
@@ -64,6 +65,29 @@ pub(crate) enum Callable {
     Closure(Closure),
     /// A builtin.
     Builtin(&'static Builtin),
+    /// A derivative of a function.
+    Derived(Rc<Derived>),
+}
+
+/// A derivative of a function, as a function.
+#[derive(Clone, Debug)]
+pub(crate) struct Derived {
+    pub(crate) derivative: Derivative,
+    pub(crate) function: Rc<Function>,
+    pub(crate) wrt: Wrt,
+    /// The function gives a pair, of which only the first component is differentiated.
+    pub(crate) aux: bool,
+}
+
+/// The arguments to differentiate by: positions, and where they are written.
+#[derive(Clone, Debug)]
+pub(crate) enum Wrt {
+    /// Every argument: the derivative is a tuple if there are several.
+    All,
+    /// One.
+    One((usize, Span)),
+    /// A tuple of them, which the derivative is, too.
+    Several(Vec<(usize, Span)>),
 }
 
 /// A lambda with the variables it uses.
@@ -120,6 +144,7 @@ impl Function {
     pub(crate) fn new(callable: Callable) -> Result<Function, TooLarge> {
         let depth = match &callable {
             Callable::Def(_) | Callable::Builtin(_) => 0,
+            Callable::Derived(derived) => 1 + derived.function.depth,
             Callable::Closure(closure) => {
                 1 + closure.captured.iter().map(|(_, v)| v.depth()).max().unwrap_or(0)
             }

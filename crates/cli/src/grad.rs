@@ -1,0 +1,115 @@
+//! `cotan grad`
+
+use std::time::Instant;
+
+use cotan_ir::{ErrorKind, Program};
+use cotan_pipeline::{Derivative, derive};
+
+use crate::args::{GradArgs, InputArgs};
+use crate::failure::{Failure, Outcome};
+use crate::function::Function;
+use crate::inputs::Inputs;
+use crate::progress::watched;
+use crate::results::{self, Destination};
+use crate::run::{counts, execute};
+use crate::source::Text;
+use crate::terminal::Terminal;
+
+/// Runs a derivative of a function and shows or writes what it gives.
+pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
+    let modules = Text::of(&args.source)?.load(terminal)?;
+    let function = Function::of(&modules, &args.function, terminal)?;
+    // Cotangents and tangents are arguments of the derivative, not of the function.
+    let (directions, own): (Vec<_>, Vec<_>) =
+        args.inputs.args.iter().cloned().partition(|(path, _)| {
+            function.leaf(path).is_none() && (path.starts_with("d.") || path.starts_with("ct."))
+        });
+    let own = InputArgs { args: own, npz: args.inputs.npz.clone() };
+    let mut inputs = Inputs::read(&own, &function, terminal)?;
+    inputs.require_all(&function)?;
+    let begin = Instant::now();
+    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let mut program = instance.program;
+    program.rename_outputs(results::names(&instance.result).iter().map(|name| value_name(name)));
+
+    let wrt = chosen(&program, &args.wrt, function.name)?;
+    let derivative = match args.mode {
+        Derivative::Grad => Derivative::ValueAndGrad,
+        other => other,
+    };
+    let derived = watched(terminal, "differentiating", || derive(&program, derivative, Some(&wrt)))
+        .map_err(|error| match error.kind() {
+            ErrorKind::Type => refusal(&error),
+            ErrorKind::Limit | ErrorKind::Cancelled | ErrorKind::Deadline => {
+                Failure::limit(format!("error: {error}"))
+            }
+            _ => Failure::internal(error),
+        })?;
+    let more = derived.inputs().get(program.inputs().len()..).unwrap_or_default();
+    inputs.read_more(&directions, more, terminal)?;
+    let names: Vec<String> = derived.outputs().iter().map(|output| output.name.clone()).collect();
+    let destination = match &args.out {
+        Some(path) => Some(Destination::new(path, names.len())?),
+        None => None,
+    };
+    let values = inputs.for_program(&derived)?;
+    let run = execute(&derived, &values, &args.limits, begin, terminal)?;
+    let results = results::named(names, &run)?;
+    match destination {
+        Some(destination) => destination.write(&results)?,
+        None => terminal.write(&results::show(&results))?,
+    }
+    if args.counts {
+        terminal.complain(&counts(&run.counts));
+    }
+    Ok(())
+}
+
+/// The name of a result among derivatives: never empty, never a mere number.
+pub fn value_name(name: &str) -> String {
+    match name {
+        "" => "value".to_owned(),
+        name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("value.{name}"),
+        name => name.to_owned(),
+    }
+}
+
+fn refusal(error: &cotan_ir::Error) -> Failure {
+    let failure = Failure::program(format!("error: {}", error.message()));
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// The inputs that the command line names: whole parameters or parts of them.
+fn chosen(program: &Program, names: &[String], function: &str) -> Outcome<Vec<usize>> {
+    let inputs = || program.inputs().iter().enumerate();
+    if names.is_empty() {
+        let floats: Vec<usize> =
+            inputs().filter(|(_, input)| input.ty.dtype.is_float()).map(|(k, _)| k).collect();
+        return match floats.is_empty() {
+            true => Err(Failure::program(format!(
+                "error: `{function}` takes no floats, so there is nothing to differentiate by"
+            ))),
+            false => Ok(floats),
+        };
+    }
+    let mut wrt = Vec::new();
+    for name in names {
+        let part = |path: &str| {
+            path.strip_prefix(name.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let found: Vec<usize> =
+            inputs().filter(|(_, input)| part(&input.name)).map(|(k, _)| k).collect();
+        if found.is_empty() {
+            let known: Vec<&str> = inputs().map(|(_, input)| &*input.name).collect();
+            let message = format!("`{function}` has no parameter `{name}` to differentiate by");
+            return Err(Failure::usage(message)
+                .hint(format_args!("its parameters are {}", known.join(", "))));
+        }
+        wrt.extend(found.into_iter().filter(|k| !wrt.contains(k)).collect::<Vec<_>>());
+    }
+    Ok(wrt)
+}

@@ -1,0 +1,116 @@
+//! Derivatives: functions of functions. What they compute is in `elab/derivative.rs`.
+
+use cotan_ir::Span;
+use cotan_pipeline::Derivative;
+
+use super::{Call, Row};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::elab::value::{Callable, Derived, Function, Value, Wrt};
+use crate::elab::{Elab, R, Reported};
+
+pub(super) const DERIVATIVES: &[Row] = &[
+    (
+        "grad(f, wrt = all, aux = false)",
+        |e, c| derived(e, c, Derivative::Grad),
+        "The gradient of a scalar function, in the structure of the arguments.",
+        "grad(x => sum(x * x))([1.0, 2.0])",
+    ),
+    (
+        "value_and_grad(f, wrt = all, aux = false)",
+        |e, c| derived(e, c, Derivative::ValueAndGrad),
+        "The value of a scalar function and its gradient.",
+        "value_and_grad(x => sum(x * x))([1.0, 2.0])",
+    ),
+    (
+        "vjp(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::Vjp),
+        "The value, and the product of a cotangent of the result, the last argument, with the Jacobian.",
+        "vjp(x => x * x)([1.0, 2.0], [1.0, 10.0])",
+    ),
+    (
+        "jvp(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::Jvp),
+        "The value, and the product of the Jacobian with tangents, which follow the arguments.",
+        "jvp(x => x * x)([1.0, 2.0], [1.0, 10.0])",
+    ),
+    (
+        "jacobian(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::Jacobian),
+        "The Jacobian, of the result's shape and then the argument's, in the mode with fewer passes.",
+        "jacobian(x => x * x)([1.0, 2.0])",
+    ),
+    (
+        "jacrev(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::JacRev),
+        "The Jacobian in reverse mode, row by row.",
+        "jacrev(x => sum(x * x))([1.0, 2.0])",
+    ),
+    (
+        "jacfwd(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::JacFwd),
+        "The Jacobian in forward mode, column by column.",
+        "jacfwd(x => [x, x * x])(3.0)",
+    ),
+    (
+        "hvp(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::Hvp),
+        "The product of the Hessian of a scalar function with tangents, which follow the arguments.",
+        "hvp(x => sum(x * x * x))([1.0, 2.0], [1.0, 10.0])",
+    ),
+    (
+        "hessian(f, wrt = all)",
+        |e, c| derived(e, c, Derivative::Hessian),
+        "The Hessian of a scalar function, of the argument's shape twice.",
+        "hessian(x => x[0] * x[0] * x[1])([1.0, 2.0])",
+    ),
+];
+
+fn derived(elab: &mut Elab<'_>, call: &Call, derivative: Derivative) -> R<Value> {
+    let (value, span) = elab.value_at(call, 0);
+    let wrt = elab.wrt_at(call, 1)?;
+    let aux = elab.flag_at(call, 2)?;
+    let Value::Function(function) = value else {
+        elab.function_of(&value, span)?;
+        return Err(Reported);
+    };
+    let derived = Derived { derivative, function, wrt, aux };
+    let function = Function::new(Callable::Derived(derived.into()));
+    elab.bounded(function, call.span).map(|function| Value::Function(function.into()))
+}
+
+impl Elab<'_> {
+    /// The positions at a parameter: `0`, `(0, 2)`, or all when it is not given.
+    fn wrt_at(&mut self, call: &Call, slot: usize) -> R<Wrt> {
+        let Some(arg) = call.arg(slot) else { return Ok(Wrt::All) };
+        let (value, span) = self.arg_value(arg);
+        let Value::Tuple(tuple) = &value else {
+            return Ok(Wrt::One(self.position(&value, span)?));
+        };
+        let mut positions: Vec<(usize, Span)> = Vec::new();
+        for item in &tuple.items {
+            let position = self.position(item, span)?;
+            if positions.iter().any(|(before, _)| *before == position.0) {
+                let message = format!("the argument {} is named twice", position.0);
+                return Err(self.report(Diagnostic::new(Code::WrongArguments, span, message)));
+            }
+            positions.push(position);
+        }
+        if positions.is_empty() {
+            let message = "there is nothing to differentiate by";
+            let hint = "name arguments by their positions: `wrt = 0`, `wrt = (0, 2)`";
+            return Err(
+                self.report(Diagnostic::new(Code::WrongArguments, span, message).hint(hint))
+            );
+        }
+        Ok(Wrt::Several(positions))
+    }
+
+    fn position(&mut self, value: &Value, span: Span) -> R<(usize, Span)> {
+        let position = self.static_int(value, span)?;
+        usize::try_from(position).map(|k| (k, span)).map_err(|_| {
+            let message = format!("there is no argument {position}");
+            let hint = "arguments count from 0";
+            self.report(Diagnostic::new(Code::WrongArguments, span, message).hint(hint))
+        })
+    }
+}
