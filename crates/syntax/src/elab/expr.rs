@@ -163,7 +163,7 @@ impl<'m> Elab<'m> {
             let diagnostic = Diagnostic::new(Code::NoSuchField, self.span_of(base), message);
             let diagnostic = diagnostic.also(field.span, "this field");
             let hint = format!("functions are not methods: write `{}(…)`", field.name);
-            let is_function = library::is_builtin(&field.name);
+            let is_function = library::find(&field.name).is_some();
             return Err(self.report(if is_function { diagnostic.hint(hint) } else { diagnostic }));
         };
         match record.items.iter().find(|(name, _)| *name == field.name) {
