@@ -1,6 +1,13 @@
 //! Derivatives of whole programs: all ways of computing one agree, on random programs and on named
 //! ones, exactly where arithmetic is exact.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed unwrap is a failed test"
+)]
+
 mod boundary;
 mod corners;
 mod cost;
