@@ -7,6 +7,7 @@
     clippy::panic,
     reason = "a failed unwrap is a failed test"
 )]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must fail the comparison")]
 
 mod boundary;
 mod corners;
