@@ -5,7 +5,7 @@
 //! * [`Pipeline`] is a list of named passes from program to program; the driver checks the program
 //!   after each (in debug builds, or when asked) and can show every stage.
 //! * [`Cost`] counts the work of a program from its text.
-//! * [`Derivative`] names the derivatives; [`derive`] takes a program of the core language, `build`s
+//! * [`Derivative`] names the derivatives; [`derive()`] takes a program of the core language, `build`s
 //!   and all, to the program of its derivative.
 //!
 //! ```
