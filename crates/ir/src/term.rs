@@ -417,20 +417,28 @@ impl Arena {
         self.region(r).params.iter().filter_map(size).collect()
     }
 
+    /// The number of results of a former with several, or `None` for other nodes.
+    pub fn result_count(&self, t: TermId) -> Option<usize> {
+        let Node::MapAccum(m) = self.node(t) else { return None };
+        Some(self.region(m.step).results.len())
+    }
+
+    /// The type of result `n` of a former with several.
+    pub fn result_type(&self, t: TermId, n: usize) -> Option<Type> {
+        let Node::MapAccum(m) = self.node(t) else { return None };
+        let ty = self.ty(*self.region(m.step).results.get(n)?);
+        if n < m.init.len() {
+            return Some(ty.clone());
+        }
+        // The builder has checked that this shape exists.
+        let shape = ty.shape.cons("map_accum", m.length).unwrap_or_default();
+        Some(Type::new(ty.dtype, shape))
+    }
+
     /// The types of the results of a former with several, or `None` for other nodes.
     pub fn result_types(&self, t: TermId) -> Option<Vec<Type>> {
-        let Node::MapAccum(m) = self.node(t) else { return None };
-        let step = self.region(m.step);
-        let states = m.init.len();
-        let mut types: Vec<Type> =
-            step.results.iter().take(states).map(|&r| self.ty(r).clone()).collect();
-        for &r in step.results.iter().skip(states) {
-            let ty = self.ty(r);
-            // The builder has checked that this shape exists.
-            let shape = ty.shape.cons("map_accum", m.length).unwrap_or_default();
-            types.push(Type::new(ty.dtype, shape));
-        }
-        Some(types)
+        let count = self.result_count(t)?;
+        Some((0..count).filter_map(|n| self.result_type(t, n)).collect())
     }
 }
 
