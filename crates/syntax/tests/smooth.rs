@@ -102,7 +102,10 @@ fn real(x: Scalar) -> f64 {
 
 /// Holds the gradient of `sum(sin(body))` by all parameters against differences.
 fn check(params: &str, body: &str, sizes: &[(&str, usize)], mut draw: impl FnMut(usize) -> f64) {
-    let names: Vec<&str> = params.split(", ").filter_map(|p| p.split(':').next()).collect();
+    // What stands before a colon: types have none.
+    let before: Vec<&str> = params.split(": ").collect();
+    let names: Vec<&str> =
+        before[..before.len() - 1].iter().filter_map(|part| part.split(' ').next_back()).collect();
     let all = names.join(", ");
     let text = format!(
         "def loss({params}): f64 = sum(sin({body}))\ndef it({params}) = grad(loss)({all})\n"
