@@ -155,8 +155,8 @@ pub const FAMILIES: &[Family] = &[
         fn nest(b: &mut Builder, a: TermId, vars: &mut Vec<TermId>, n: usize) -> Result<TermId> {
             if vars.len() == 32 {
                 let sum = vars[1..]
-                    .to_vec()
-                    .into_iter()
+                    .iter()
+                    .copied()
                     .try_fold(vars[0], |sum, i| b.op(Op::Add, &[sum, i]))?;
                 let x = b.index(a, &[sum])?;
                 return chain_from(b, x, n);

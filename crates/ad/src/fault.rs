@@ -72,7 +72,6 @@ listed! {
         WeakZero "A zero cotangent times infinity is NaN.",
         WeakZeroFactor "A zero factor of a derivative times an infinite one is NaN.",
         CotangentOverwritten "The last of several cotangents wins.",
-        GradientOverwritten "The last of several contributions to a gradient wins.",
         ReadsAtFirstPlace "Many reads of an array send their cotangents where the first one read.",
         ReadsLoseLast "The last of many reads of an array sends nothing.",
         LoopDirection "A transposed loop runs in the direction of the loop.",

@@ -43,9 +43,7 @@ impl Bot<'_> {
         let region = self.b.region(r).clone();
         let sizes = self.b.index_sizes(r);
         let sizes: Vec<usize> = std::iter::once(batch.k).chain(sizes).collect();
-        let positions = positions_of(&sizes[1..]);
-        let results = region.results();
-        self.batch_function(batch, &sizes, region.params(), results, positions, lead, first_lane)
+        self.batch_function(batch, &sizes, region.params(), region.results(), lead, first_lane)
     }
 
     /// `\[i] -> i ::: ix`, or `\[i] -> ix`, for an index inside a build.
@@ -56,7 +54,7 @@ impl Bot<'_> {
         lead: bool,
         first_lane: bool,
     ) -> Result<RegionId> {
-        self.batch_function(batch, &[batch.k], &[], ix, Positions::One, lead, first_lane)
+        self.batch_function(batch, &[batch.k], &[], ix, lead, first_lane)
     }
 
     fn batch_function(
@@ -65,11 +63,11 @@ impl Bot<'_> {
         sizes: &[usize],
         params: &[TermId],
         results: &[TermId],
-        positions: Positions,
         lead: bool,
         first_lane: bool,
     ) -> Result<RegionId> {
         let vars = self.b.open(&Bot::index_params(sizes))?;
+        let positions = positions_of(sizes.get(1..).unwrap_or_default());
         let made = self.batch_results(batch, &vars, params, results, positions);
         let made = made.and_then(|made| self.normalise_all(&made)).and_then(|made| {
             let lane = if first_lane { self.b.scalar(0i64)? } else { vars[0] };

@@ -193,7 +193,7 @@ pub const RULES: &[Rule] = &[
         "reshape(sh, t)[ix]  ~>  gather(sh, t, is => from_linear(shape t, to_linear(sh, is)))[ix]", "", AsPrinted),
     rule(Index, "index/gather-cons",
         r"\mathtt{index}\ (\mathtt{gather}\ (k ::: sh)\ t\ (\lambda (i ::: is).\ ix))\ (u ::: ix') \leadsto \mathtt{index}\ (\mathtt{gather}\ sh\ t\ (\lambda is.\ \mathtt{let}\ i = u\ \mathtt{in}\ ix))\ ix'",
-        "gather(k ::: sh, t, (i ::: is) => ix)[u ::: ix']  ~>  mask(u in range, gather(sh, t, is => ix[u/i])[ix'])", "", MaskAdded),
+        "gather(k ::: sh, t, (i ::: is) => ix)[u ::: ix']  ~>  mask(u in range, gather(sh, t, is => ix[u/i])[ix'])", "the index function is light, or the gather used once", MaskAdded),
     rule(Index, "index/gather-nil",
         r"\mathtt{index}\ (\mathtt{gather}\ []\ t\ (\lambda [].\ ix))\ ix' \leadsto \mathtt{index}\ (\mathtt{index}\ t\ ix)\ ix'",
         "gather([], t, () => ix)[ix']  ~>  t[ix][ix']", "", AsPrinted),

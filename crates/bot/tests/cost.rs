@@ -2,8 +2,7 @@
 //!
 //! Work is what the interpreter counts: operations, elements read and written, steps, nodes. Both
 //! programs run strictly, for inside a build both branches of a conditional are computed anyway.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
 
 mod common;
 
@@ -63,8 +62,11 @@ fn work_is_bounded_in_families() {
 const K: usize = 40;
 const M: usize = 30;
 
+/// A term over rows of `M` numbers, a vector, a table of indices and 0.
+type Case = fn(&mut Builder, [TermId; 4]) -> Result<TermId>;
+
 /// Cases in which a transform might do something again for each element.
-const CASES: &[(&str, fn(&mut Builder, [TermId; 4]) -> Result<TermId>)] = &[
+const CASES: &[(&str, Case)] = &[
     ("an index of eight operations, used for each element of a row", |b, [rows, _, _, _]| {
         b.build(K, |b, i| {
             let mut at = i;

@@ -1,7 +1,6 @@
 //! What results look like: index functions simple and shared, nothing large made in passing,
 //! nothing computed twice.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
 
 use cotan_array::{Dtype, Shape};
 use cotan_bot::{Options, bulk, normal_form};

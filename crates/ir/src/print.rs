@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 use cotan_array::{Array, Dtype};
 
 use crate::scalar::{Notation, Op, precedence};
-use crate::term::{MapAccum, Node, Output, Param, Program, Region, RegionId, TermId};
+use crate::term::{MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type};
 use crate::walk::{Scope, Scopes, use_counts};
 
 /// The tallest expression written without a `let`.
@@ -182,8 +182,13 @@ impl<'a> Printer<'a> {
             Node::MapAccum(m) => call(self.map_accum(m, indent)),
             Node::Custom(c) => {
                 let args = tuple(&self.arguments(&c.args, indent));
+                // The types of what the rule takes, by example.
+                let region = self.program.region(c.region);
+                let taken = region.params().iter().skip(c.args.len());
+                let like: Vec<String> = taken.map(|&p| zero_of(self.program.ty(p))).collect();
                 let function = self.two_part(c.region, c.args.len(), c.outputs, indent);
-                call(format!("{}({args}, {function})", self.program.node(t).name()))
+                let name = self.program.node(t).name();
+                call(format!("{name}({args}, {}, {function})", tuple(&like)))
             }
             Node::Result(u, k) => {
                 let k = *k as usize;
@@ -406,6 +411,13 @@ fn tuple<S: AsRef<str>>(parts: &[S]) -> String {
     }
     text.push_str(if parts.len() == 1 { ",)" } else { ")" });
     text
+}
+
+/// Zeros of a float type.
+fn zero_of(ty: &Type) -> String {
+    let zero = if ty.dtype == Dtype::F32 { "0.0f32" } else { "0.0" };
+    let dims = ty.shape.dims().iter().rev();
+    dims.fold(zero.to_string(), |text, k| format!("replicate({k}, {text})"))
 }
 
 /// A name, in backticks unless it is a plain identifier.

@@ -1,6 +1,5 @@
 //! `docs/tour.md` shows what the stages do: every block of it is made again and compared.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
 
 use std::fmt::Write;
 

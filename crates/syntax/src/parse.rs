@@ -14,6 +14,7 @@ mod pattern;
 mod postfix;
 mod types;
 
+use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
 use rustc_hash::FxHashMap;
 
@@ -128,6 +129,18 @@ impl<'t> Parser<'t> {
     fn token(&self) -> Token {
         let end = self.text.len() as u32;
         self.tokens.get(self.at).copied().unwrap_or(Token { kind: TokenKind::End, start: end, end })
+    }
+
+    /// Whether the last token was the name of an element type.
+    fn after_dtype(&self) -> bool {
+        let before = self.text_of(self.before());
+        Dtype::ALL.iter().any(|dtype| dtype.name() == before)
+    }
+
+    /// The token before the next one.
+    fn before(&self) -> Token {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        before.copied().unwrap_or(Token { kind: TokenKind::End, start: 0, end: 0 })
     }
 
     fn bump(&mut self) -> Token {
@@ -300,6 +313,10 @@ impl<'t> Parser<'t> {
         let hint = match (self.peek(), self.nth(1)) {
             (TokenKind::Eq, _) => "equality is written `==`",
             (TokenKind::Arrow, _) => "a function is written `x => …`; `->` stands in types only",
+            (TokenKind::OpenBrace, _) => "there are no blocks: a body is one expression, after `=`",
+            (TokenKind::OpenBracket, _) if self.after_dtype() => {
+                "the sizes of an array type stand first: `[n]f64`"
+            }
             (TokenKind::Text, _) => "text stands only after `import`",
             (TokenKind::Underscore, _) => "`_` is a pattern; it has no value",
             (TokenKind::Name, _) if self.text_of(self.token()) == "lambda" => {

@@ -8,7 +8,7 @@ use cotan_ir::{Builder, Output, Param, Program, Result, TermId, Type};
 
 use super::{Names, chosen, declare_inputs, dual_inputs, grad, output_name};
 use crate::algebra::{Algebra, interpret};
-use crate::dual::Dual;
+use crate::dual::{Dual, DualArray};
 use crate::forward::forward_pass;
 use crate::staged::Staged;
 use crate::transpose::reverse_pass;
@@ -23,7 +23,8 @@ pub fn jacrev(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let mut staged = Staged::new(b);
     let mut dual = Dual::new(&mut staged);
     let duals = dual_inputs(&mut dual, &inputs, &wrt);
-    let results = interpret(program, &duals, &mut dual)?;
+    let rank = program.outputs().iter().map(|o| program.shape(o.term).rank()).max();
+    let results = interpret_under(program, &duals, &mut dual, rank.unwrap_or(0))?;
     let deltas = dual.deltas;
     let mut outputs = Vec::new();
     let mut names = Names::default();
@@ -63,7 +64,8 @@ pub fn jacfwd(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let mut staged = Staged::new(b);
     let mut dual = Dual::new(&mut staged);
     let duals = dual_inputs(&mut dual, &inputs, &wrt);
-    let results = interpret(program, &duals, &mut dual)?;
+    let rank = wrt.iter().map(|&k| program.inputs()[k].ty.shape.rank()).max();
+    let results = interpret_under(program, &duals, &mut dual, rank.unwrap_or(0))?;
     let deltas = dual.deltas;
     let float = |k: &usize| program.dtype(program.outputs()[*k].term).is_float();
     let wanted: Vec<usize> = (0..program.outputs().len()).filter(float).collect();
@@ -131,6 +133,22 @@ pub fn hessian(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
 
 fn jacobian_name(program: &Program, output: usize, input: usize) -> String {
     format!("jac.{}.{}", output_name(program, output), program.inputs()[input].name)
+}
+
+/// The program in dual arrays, whose lambdas can be used under so many `build`s: the derivatives
+/// made there read and write with the index functions of the primal.
+fn interpret_under(
+    program: &Program,
+    inputs: &[DualArray<Staged>],
+    dual: &mut Dual<'_, Staged>,
+    builds: usize,
+) -> Result<Vec<DualArray<Staged>>> {
+    for _ in 0..builds {
+        dual.a.b.open(&[Param::Index(1)])?;
+    }
+    let results = interpret(program, inputs, dual);
+    (0..builds).for_each(|_| dual.a.b.abandon());
+    results
 }
 
 /// For each result of `body` the array of it over all one-hots of a type.

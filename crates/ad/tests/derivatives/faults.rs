@@ -15,7 +15,8 @@ fn config(fault: Fault) -> Config {
     let ring = Config::ring().nodes(16);
     let mut config = Config { max_elements: 16, ..ring };
     let only = |config: Config, formers: &[Former]| {
-        let keep = |f: &Former| formers.contains(f) || matches!(f, Former::Op | Former::Result);
+        let always = [Former::Op, Former::Input, Former::Var, Former::Result];
+        let keep = |f: &Former| formers.contains(f) || always.contains(f);
         Config { formers: config.formers.iter().copied().filter(keep).collect(), ..config }
     };
     match fault {

@@ -80,6 +80,35 @@ fn derivatives_of_random_programs_grow_linearly() {
     println!("at most {worst:.2} nodes for each");
 }
 
+/// Every operation, in a chain of its own: what its partial derivatives add.
+#[test]
+fn derivatives_of_every_operation_grow_linearly() {
+    let n = 200;
+    let mut worst = (0.0f64, Op::Add);
+    for op in Op::all() {
+        for types in op.typings() {
+            let floats = types.iter().all(|&d| d == Dtype::F64);
+            if !floats || op.result_dtype(&types) != Some(Dtype::F64) {
+                continue;
+            }
+            let mut b = Builder::new();
+            let x = scalar_input(&mut b);
+            let mut y = b.op(Op::Sin, &[x]).unwrap();
+            for k in 0..n {
+                let other = b.scalar(k as f64).unwrap();
+                let other = b.op(Op::Mul, &[other, x]).unwrap();
+                y = b.op(op, &[y, other][..op.arity()]).unwrap();
+            }
+            let program = one(b, y);
+            let (before, after) = (size(&program), size(&vjp(&program, None).unwrap()));
+            assert!(after <= REVERSE_GROWTH * before + START, "{op}: {before} to {after}");
+            let ratio = after as f64 / before as f64;
+            worst = if ratio > worst.0 { (ratio, op) } else { worst };
+        }
+    }
+    println!("at most {:.2} nodes for each, for {}", worst.0, worst.1);
+}
+
 /// `depth` folds inside each other, over a vector of two.
 pub fn nested_folds(depth: usize) -> Program {
     fn nest(b: &mut Builder, xs: TermId, state: TermId, depth: usize) -> Result<TermId> {

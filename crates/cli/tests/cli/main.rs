@@ -1,11 +1,14 @@
 //! Sessions at the command line: every command, every exit code, good and bad input.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
 mod check;
 mod examples;
 mod explain;
 mod fmt;
 mod grad;
 mod inputs;
+mod mistakes;
 mod readme;
 mod reference;
 mod run;

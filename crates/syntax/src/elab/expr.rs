@@ -8,9 +8,8 @@ use cotan_ir::{Levels, Span};
 use rustc_hash::FxHashSet;
 
 use super::ops::Operand;
-use super::suggest;
 use super::value::{Callable, Closure, Function, Known, Value};
-use super::{Elab, R, Reported};
+use super::{Elab, R, Reported, library, suggest};
 use crate::ast::{Binding, ExprId, ExprKind, Ident, Literal, Name, TypeId};
 use crate::diagnostic::{Code, Diagnostic};
 
@@ -162,7 +161,10 @@ impl<'m> Elab<'m> {
         let Value::Record(record) = &value else {
             let message = format!("only records have fields; this is {}", self.describe(&value));
             let diagnostic = Diagnostic::new(Code::NoSuchField, self.span_of(base), message);
-            return Err(self.report(diagnostic.also(field.span, "this field")));
+            let diagnostic = diagnostic.also(field.span, "this field");
+            let hint = format!("functions are not methods: write `{}(…)`", field.name);
+            let is_function = library::find(&field.name).is_some();
+            return Err(self.report(if is_function { diagnostic.hint(hint) } else { diagnostic }));
         };
         match record.items.iter().find(|(name, _)| *name == field.name) {
             Some((_, Value::Error)) => Err(Reported),

@@ -52,6 +52,13 @@ impl Elab<'_> {
                 self.report(Diagnostic::new(Code::NotAnArray, base_span, message).hint(hint))
             );
         }
+        if let (Value::Tuple(_), [Entry::At(Value::Known(_), _)]) = (base, entries.as_slice())
+            && self.leaves(base, base_span)?.iter().any(|&t| self.b.shape(t).rank() == 0)
+        {
+            let message = format!("this is a tuple, {}, not an array", self.describe(base));
+            let hint = "a component of a tuple is `t.0`";
+            return Err(self.report(Diagnostic::new(Code::BadIndex, base_span, message).hint(hint)));
+        }
         self.map_leaves(base, base_span, &mut |this, t| {
             this.index_term(t, &entries, base_span, span)
         })
@@ -91,12 +98,16 @@ impl Elab<'_> {
     ) -> R<TermId> {
         let dims = self.b.shape(t).dims().to_vec();
         if entries.len() > dims.len() {
-            let message = format!(
-                "{} indices for {}, which has {} axes",
-                entries.len(),
-                self.b.ty(t),
-                dims.len()
-            );
+            let given = match entries.len() {
+                1 => "an index".to_owned(),
+                n => format!("{n} indices"),
+            };
+            let has = match dims.len() {
+                0 => "is a scalar".to_owned(),
+                1 => "has one axis".to_owned(),
+                n => format!("has {n} axes"),
+            };
+            let message = format!("{given} for {}, which {has}", self.b.ty(t));
             return Err(self.report(
                 Diagnostic::new(Code::BadIndex, span, message).also(base_span, "this array"),
             ));

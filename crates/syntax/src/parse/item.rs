@@ -28,6 +28,20 @@ impl Parser<'_> {
         }
     }
 
+    /// What is probably meant by two expressions side by side.
+    fn hint_between(&self) -> String {
+        let before = self.before();
+        match self.text_of(before) {
+            "for" | "while" => "loops are `build`, `map`, `fold` and `scan`".to_owned(),
+            "return" => "there is no `return`: the body is the result".to_owned(),
+            "lambda" | "fn" => "a function is written `x => …`".to_owned(),
+            name if before.kind == TokenKind::Name && name.len() <= 40 => {
+                format!("an operator is missing before it, or parentheses: `{name}(…)`")
+            }
+            _ => "an operator, a comma or an `in` is missing before it".to_owned(),
+        }
+    }
+
     /// Complains about what is left of a declaration, and goes to the next.
     fn expect_item(&mut self) {
         if self.peek() == TokenKind::Let && !self.recovering {
@@ -36,7 +50,7 @@ impl Parser<'_> {
         if !self.at_item() {
             let hint = match self.peek() {
                 TokenKind::Name | TokenKind::Number | TokenKind::QuotedName => {
-                    Some("an operator, a comma or an `in` is missing before it".to_string())
+                    Some(self.hint_between())
                 }
                 _ => None,
             };

@@ -7,6 +7,7 @@
 mod args;
 mod arrays;
 mod core;
+mod custom;
 mod derivatives;
 mod linear;
 mod loops;
@@ -105,7 +106,7 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 10] = [
+const TABLES: [(Group, &[Row]); 11] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, arrays::ARRANGING),
@@ -114,6 +115,7 @@ const TABLES: [(Group, &[Row]); 10] = [
     (Group::Linear, linear::LINEAR),
     (Group::Loops, loops::LOOPS),
     (Group::Derivatives, derivatives::DERIVATIVES),
+    (Group::Derivatives, custom::CUSTOM),
     (Group::Elementwise, arrays::ELEMENTWISE),
     (Group::Core, core::CORE),
 ];
