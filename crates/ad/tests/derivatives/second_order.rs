@@ -202,7 +202,7 @@ fn higher_derivatives_have_their_closed_forms() {
         near(nth_derivative(n, |b, x| b.op(Op::Exp, &[x]), x), x.exp());
         near(
             nth_derivative(n, |b, x| b.op(Op::Sin, &[x]), x),
-            (x + n as f64 * 1.5707963267948966).sin(),
+            (x + n as f64 * std::f64::consts::FRAC_PI_2).sin(),
         );
         let power = |b: &mut Builder, x| {
             let five = b.scalar(5i64)?;
