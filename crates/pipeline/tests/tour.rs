@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use cotan_bot::{Options, Report, bulk};
+use cotan_bot::{Options, Report, bulk, normal_form};
 use cotan_interp::{Interp, Value};
 use cotan_ir::{Program, SourceMap};
 use cotan_pipeline::{Cost, Derivative, derive};
@@ -55,7 +55,9 @@ fn core(source: &str, function: &str, sizes: &[(&str, usize)]) -> Program {
 }
 
 fn traced(program: &Program) -> (Program, Report) {
-    bulk(program, &Options { trace: true, ..Options::default() }).unwrap()
+    let (result, report) = bulk(program, &Options { trace: true, ..Options::default() }).unwrap();
+    normal_form(&result).unwrap();
+    (result, report)
 }
 
 fn firings(report: &Report) -> String {
