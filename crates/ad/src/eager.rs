@@ -102,7 +102,7 @@ impl Algebra for Eager {
     }
 
     fn sum_outer(&mut self, t: &Rc<Value>) -> Result<Rc<Value>> {
-        self.one(&[t.clone()], |b, ts| b.sum_outer(ts[0]))
+        self.one(std::slice::from_ref(t), |b, ts| b.sum_outer(ts[0]))
     }
 
     fn index_function(&mut self, f: Lambda<'_>, captures: &[(TermId, Rc<Value>)]) -> Result<Table> {
@@ -146,15 +146,15 @@ impl Algebra for Eager {
     }
 
     fn replicate(&mut self, k: usize, t: &Rc<Value>) -> Result<Rc<Value>> {
-        self.one(&[t.clone()], |b, ts| b.replicate(k, ts[0]))
+        self.one(std::slice::from_ref(t), |b, ts| b.replicate(k, ts[0]))
     }
 
     fn transpose(&mut self, perm: &[usize], t: &Rc<Value>) -> Result<Rc<Value>> {
-        self.one(&[t.clone()], |b, ts| b.transpose(perm, ts[0]))
+        self.one(std::slice::from_ref(t), |b, ts| b.transpose(perm, ts[0]))
     }
 
     fn reshape(&mut self, dims: &[usize], t: &Rc<Value>) -> Result<Rc<Value>> {
-        self.one(&[t.clone()], |b, ts| b.reshape(dims, ts[0]))
+        self.one(std::slice::from_ref(t), |b, ts| b.reshape(dims, ts[0]))
     }
 
     fn iota(&mut self, k: usize) -> Result<Rc<Value>> {
@@ -167,11 +167,11 @@ impl Algebra for Eager {
     }
 
     fn arg_extreme(&mut self, extreme: Extreme, t: &Rc<Value>) -> Result<Rc<Value>> {
-        self.one(&[t.clone()], |b, ts| b.arg_extreme(extreme, ts[0]))
+        self.one(std::slice::from_ref(t), |b, ts| b.arg_extreme(extreme, ts[0]))
     }
 
     fn arg_sort(&mut self, t: &Rc<Value>) -> Result<Rc<Value>> {
-        self.one(&[t.clone()], |b, ts| b.arg_sort(ts[0]))
+        self.one(std::slice::from_ref(t), |b, ts| b.arg_sort(ts[0]))
     }
 
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Rc<Value>]) -> Result<Vec<Rc<Value>>> {
@@ -186,7 +186,7 @@ impl Algebra for Eager {
             let at = Rc::new(Value::scalar(at as i64));
             let mut inputs = states;
             for x in &m.inputs {
-                inputs.push(self.index(x, &[at.clone()])?);
+                inputs.push(self.index(x, std::slice::from_ref(&at))?);
             }
             inputs.extend(m.captures.iter().cloned());
             let mut results = interpret(&m.step.program, &inputs, self)?;

@@ -1,4 +1,5 @@
 //! Functions with derivatives of their own: reverse against forward, exactly, over the field.
+#![allow(clippy::panic, reason = "a panic is a failed test")]
 
 use cotan_ad::{jvp, vjp};
 use cotan_bot::{Options, bulk};

@@ -35,7 +35,7 @@ impl Rng {
             Dtype::F64 => Scalar::F64(rng.between(low, high)),
             Dtype::F32 => Scalar::F32(rng.between(low, high) as f32),
             Dtype::I64 => Scalar::I64((rng.next() % 3) as i64),
-            Dtype::Bool => Scalar::Bool(rng.next() % 2 == 0),
+            Dtype::Bool => Scalar::Bool(rng.next().is_multiple_of(2)),
         };
         let elements = (0..ty.shape.numel()).map(|_| element(self)).collect();
         Value::new(ty.clone(), elements).map_err(Failure::internal)

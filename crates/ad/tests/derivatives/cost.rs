@@ -14,8 +14,11 @@ use crate::support::*;
 /// more: it adds tangents where reverse mode adds cotangents of what is shared.)
 const BOUND: f64 = 5.0;
 
+/// The name of an example, a function of it, and its sizes.
+type Example = (&'static str, &'static str, &'static [(&'static str, usize)]);
+
 /// The functions of the examples that can be differentiated, with sizes to try them at.
-const EXAMPLES: &[(&str, &str, &[(&str, usize)])] = &[
+const EXAMPLES: &[Example] = &[
     ("dot", "inner", &[("n", 20)]),
     ("linear_recurrence", "account", &[("n", 20)]),
     ("linear_recurrence", "filter", &[("k", 3), ("n", 20)]),

@@ -64,7 +64,7 @@ fn recursion_is_differentiated_like_the_staged_program() {
         }
         let half = power(d, x, n / 2)?;
         let square = d.op(Op::Mul, &[half.clone(), half])?;
-        if n % 2 == 0 { Ok(square) } else { d.op(Op::Mul, &[square, x.clone()]) }
+        if n.is_multiple_of(2) { Ok(square) } else { d.op(Op::Mul, &[square, x.clone()]) }
     }
     for n in [0u32, 1, 2, 7, 12] {
         let (value, slope) = derivative(1.25, |d, x| power(d, &x, n));

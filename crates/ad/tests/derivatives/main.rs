@@ -1,6 +1,14 @@
 //! Derivatives of whole programs: all ways of computing one agree, on random programs and on named
 //! ones, exactly where arithmetic is exact.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed unwrap is a failed test"
+)]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must fail the comparison")]
+
 mod boundary;
 mod corners;
 mod cost;
@@ -9,6 +17,7 @@ mod exact;
 mod faults;
 mod float;
 mod growth;
+mod oracles;
 mod second_order;
 mod support;
 mod ways;

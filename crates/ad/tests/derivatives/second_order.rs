@@ -8,6 +8,7 @@ use cotan_testkit::{
     Config, Equality, InputKind, Rng, first_difference, for_each_case, fuzz_targets::reads_back,
 };
 
+use crate::exact;
 use crate::support::*;
 use crate::ways::*;
 
@@ -129,7 +130,7 @@ fn symmetric(blocks: &[Value], types: &[Type]) -> Checked {
 }
 
 fn small() -> Config {
-    Config { max_elements: 6, max_rank: 2, max_inputs: 3, ..Config::ring().nodes(14) }
+    Config { max_elements: 6, max_rank: 2, max_inputs: 3, ..exact::ring().nodes(14) }
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn higher_derivatives_have_their_closed_forms() {
         near(nth_derivative(n, |b, x| b.op(Op::Exp, &[x]), x), x.exp());
         near(
             nth_derivative(n, |b, x| b.op(Op::Sin, &[x]), x),
-            (x + n as f64 * 1.5707963267948966).sin(),
+            (x + n as f64 * std::f64::consts::FRAC_PI_2).sin(),
         );
         let power = |b: &mut Builder, x| {
             let five = b.scalar(5i64)?;

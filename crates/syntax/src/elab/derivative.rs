@@ -62,7 +62,7 @@ impl Derived {
 }
 
 /// The leaves of results, in order, as they are put into structures.
-type Leaves = std::vec::IntoIter<TermId>;
+type Leaves<'a> = dyn Iterator<Item = TermId> + 'a;
 
 impl Elab<'_> {
     /// The derivative of a function at arguments; explicit sizes are those of the function.
@@ -99,7 +99,7 @@ impl Elab<'_> {
 
         let mut result = Value::Error;
         let region = self.region(&params, span, |elab, vars| {
-            let mut vars = vars.to_vec().into_iter();
+            let mut vars = vars.iter().copied();
             for (&k, (value, place)) in chosen.iter().zip(&at) {
                 let variable = elab.fill(value, *place, &mut vars)?;
                 if let Some(arg) = args.get_mut(k) {
@@ -395,7 +395,7 @@ impl Elab<'_> {
         derived: &Derived,
         at: &[Operand],
         result: &Value,
-        leaves: &mut Leaves,
+        leaves: &mut Leaves<'_>,
         span: Span,
     ) -> R<Value> {
         let parts = match derived.derivative {
@@ -434,7 +434,7 @@ impl Elab<'_> {
     }
 
     /// One gradient: the structure of the argument, or a tuple of these.
-    fn gradient(&mut self, derived: &Derived, at: &[Operand], leaves: &mut Leaves) -> R<Value> {
+    fn gradient(&mut self, derived: &Derived, at: &[Operand], leaves: &mut Leaves<'_>) -> R<Value> {
         let mut parts = Vec::new();
         for (value, place) in at {
             parts.push(self.fill(value, *place, leaves)?);
@@ -458,7 +458,7 @@ impl Elab<'_> {
     }
 
     /// A structure with its arrays replaced by others in order.
-    fn fill(&mut self, like: &Value, span: Span, leaves: &mut Leaves) -> R<Value> {
+    fn fill(&mut self, like: &Value, span: Span, leaves: &mut Leaves<'_>) -> R<Value> {
         self.map_leaves(like, span, &mut |elab, _| {
             leaves.next().ok_or_else(|| elab.internal("too few results of a derivative"))
         })

@@ -52,7 +52,7 @@ fn with_rule(elab: &mut Elab<'_>, call: &Call, kind: CustomKind) -> R<Value> {
     let like = elab.value_at(call, 1);
     let f = elab.function_arg(call, 2)?;
     let taken = elab.leaf_types(&like)?;
-    elab.custom_node(kind, &[args.clone()], &taken, call.span, |elab, own, vars| {
+    elab.custom_node(kind, std::slice::from_ref(&args), &taken, call.span, |elab, own, vars| {
         let taken = refill(elab, &like, vars)?;
         let mut inputs = own;
         inputs.push((taken, like.1));
