@@ -5,8 +5,7 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{
-    Builder, Copier, Error, Extracted, Extreme, MapAccum, Node, Param, RegionId, Result, Scopes,
-    TermId, Type,
+    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -30,22 +29,6 @@ impl Staged {
     /// Terms that go into a builder.
     pub fn new(b: Builder) -> Staged {
         Staged { b, finite_literals: FxHashMap::default() }
-    }
-
-    /// The index function, made again if regions were opened since it was: a Jacobian runs the
-    /// derivative under the variables of its one-hots, which must not be confused with the function's
-    /// own.
-    fn at_this_depth(&mut self, f: RegionId) -> Result<RegionId> {
-        if usize::from(self.b.region(f).level()) > self.b.depth() {
-            return Ok(f);
-        }
-        let Extracted { program, captures } =
-            Extracted::new(&self.b, &Scopes::of_region(&self.b, f), f)?;
-        let sizes = self.b.index_sizes(f);
-        self.b.index_function(&sizes, |b, vars| {
-            let inputs: Vec<TermId> = vars.iter().copied().chain(captures).collect();
-            b.inline(&program, &inputs)
-        })
     }
 }
 
@@ -96,13 +79,11 @@ impl Algebra for Staged {
     }
 
     fn gather(&mut self, t: &TermId, f: &RegionId) -> Result<TermId> {
-        let f = self.at_this_depth(*f)?;
-        self.b.gather(*t, f)
+        self.b.gather(*t, *f)
     }
 
     fn scatter(&mut self, outer: &[usize], t: &TermId, f: &RegionId) -> Result<TermId> {
-        let f = self.at_this_depth(*f)?;
-        self.b.scatter(outer, *t, f)
+        self.b.scatter(outer, *t, *f)
     }
 
     fn stack(&mut self, ts: &[TermId]) -> Result<TermId> {

@@ -121,7 +121,7 @@ impl Bot<'_> {
             return results.copied().ok_or_else(|| Error::internal("a result of nothing"));
         }
         if let Some(same) = self.unaffected(batch, t, &node)? {
-            let count = self.b.result_types(same).map_or(0, |types| types.len());
+            let count = self.b.result_count(same).unwrap_or(0);
             let results = (0..count).map(|n| self.b.result(same, n).map(Image::One));
             batch.results.insert(t, results.collect::<Result<_>>()?);
             return Ok(Image::One(same));

@@ -31,7 +31,7 @@
 //! of up to 8 operations are computed again in each index function that uses them, of up to 3 where
 //! that is more than once a lane; larger ones are read from memory.
 //!
-//! The result has **at most 3 nodes for each node** of the source (`tests/growth.rs`), and the time
+//! The result has **at most 3 nodes for each node** of a large source (`tests/growth.rs`), and the time
 //! is linear in the source, times the nesting depth of builds around it: a nest of `d` builds is
 //! vectorised `d` times. Nothing recurses over the depth of a program, only over the nesting of
 //! lambdas.

@@ -8,7 +8,7 @@ mod common;
 
 use common::configs;
 use cotan_array::{Dtype, Shape};
-use cotan_bot::{Options, bulk};
+use cotan_bot::{Options, bulk, normal_form};
 use cotan_interp::{Interp, Options as Run};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Program, Result, TermId, Type};
@@ -30,6 +30,7 @@ fn work(program: &Program, rng: &Rng) -> f64 {
 /// The work of the result in that of the source, and the result.
 fn ratio(program: &Program, rng: &Rng) -> (f64, Program) {
     let (result, _) = bulk(program, &Options::default()).unwrap();
+    normal_form(&result).unwrap();
     (work(&result, rng) / (work(program, rng) + FREE), result)
 }
 

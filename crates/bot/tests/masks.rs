@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
 
 use cotan_array::{Dtype, Shape};
-use cotan_bot::{Options, bulk};
+use cotan_bot::{Options, bulk, normal_form};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Extreme, Node, Program, Result, TermId, Type};
 
@@ -46,6 +46,7 @@ fn transformed(body: impl Fn(&mut Builder, &Parts) -> Result<TermId>) -> Program
     let e = input(&mut b, "e", Dtype::I64, &[]).unwrap();
     let t = b.build(K, |b, i| body(b, &Parts { i, e, table, a })).unwrap();
     let (result, _) = bulk(&b.finish_one(t).unwrap(), &Options::default()).unwrap();
+    normal_form(&result).unwrap();
     result
 }
 

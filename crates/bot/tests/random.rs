@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{configs, transformed};
-use cotan_bot::{Options, RULES, bulk};
+use cotan_bot::{Options, RULES, bulk, normal_form};
 use cotan_testkit::{Config, Oracle, Rng, check_transform, generate, scaled};
 
 fn keeps_meaning(name: &str, config: &Config, count: usize, options: &Options) {
@@ -59,7 +59,8 @@ fn every_rule_fires_in_random_programs() {
     for n in 0..scaled(12_000) {
         let rng = &mut Rng::new(7_000_000 + n as u64);
         let program = generate(&configs[n % configs.len()], rng).expect("a program");
-        let (_, report) = bulk(&program, &Options::default()).expect("a result");
+        let (result, report) = bulk(&program, &Options::default()).expect("a result");
+        normal_form(&result).expect("a normal form");
         for (rule, n) in report.counts() {
             *counts.entry(rule).or_default() += n;
         }

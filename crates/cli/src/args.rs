@@ -23,7 +23,7 @@ const START: &str = "\
 Start with:
   cotan examples                        programs that come with cotan
   cotan run --example matmul            run one of them
-  cotan grad --example softmax          differentiate one
+  cotan test --example gradient_descent check the derivatives of one
   cotan explain --example histogram     see every stage of it";
 
 /// Array programs and their derivatives, element by element and in bulk
@@ -82,7 +82,7 @@ as hess.x.y. The cotangents of vjp are given as --arg ct.value=..., the tangents
 --arg d.x=..., of the shapes of what they belong to.
 
 Examples:
-  cotan grad --example softmax
+  cotan grad --example softmax --fn log_sum_exp --arg x='[1, 2]'
   cotan grad loss.ct --arg w='[1, 2, 3]' --arg x=@x.npy --wrt w
   cotan grad model.ct --fn loss --npz inputs.npz --wrt p,rate --out gradients.npz
   cotan grad f.ct --mode jacobian --arg x='[1, 2]'

@@ -23,7 +23,7 @@ macro_rules! examples {
 }
 
 examples! {
-    "dot", "game_of_life", "histogram", "linear_recurrence", "mandelbrot", "matmul",
+    "dot", "game_of_life", "gradient_descent", "histogram", "linear_recurrence", "mandelbrot", "matmul",
     "moving_average", "nearest", "parameters", "self_convolution", "softmax",
 }
 

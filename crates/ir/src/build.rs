@@ -414,12 +414,11 @@ impl Builder {
 
     /// Result `n` of a former with several: of `mapAccum` the final states, then the outputs.
     pub fn result(&mut self, t: TermId, n: usize) -> Result<TermId> {
-        let types = self.result_types(t);
-        let Some(ty) = types.as_ref().and_then(|types| types.get(n)) else {
+        let Some(ty) = self.result_type(t, n) else {
             let message = format!("{} has no result {n}", self.node(t).name());
             return Err(self.at(Error::type_error("result", message)));
         };
-        self.make(Node::Result(t, n as u32), ty.clone())
+        self.make(Node::Result(t, n as u32), ty)
     }
 
     /// Opens a region and returns its parameters. Until [`Builder::close`], terms may use them.

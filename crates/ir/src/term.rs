@@ -457,27 +457,39 @@ impl Arena {
         self.region(r).params.iter().filter_map(size).collect()
     }
 
-    /// The types of the results of a former with several, or `None` for other nodes.
-    pub fn result_types(&self, t: TermId) -> Option<Vec<Type>> {
+    /// The number of results of a former with several, or `None` for other nodes.
+    pub fn result_count(&self, t: TermId) -> Option<usize> {
+        match self.node(t) {
+            Node::MapAccum(m) => Some(self.region(m.step).results.len()),
+            Node::Custom(c) => Some(c.outputs),
+            _ => None,
+        }
+    }
+
+    /// The type of result `n` of a former with several.
+    pub fn result_type(&self, t: TermId, n: usize) -> Option<Type> {
+        if n >= self.result_count(t)? {
+            return None;
+        }
+        let result = |r: RegionId| self.region(r).results.get(n).map(|&t| self.ty(t));
         let m = match self.node(t) {
             Node::MapAccum(m) => m,
-            Node::Custom(c) => {
-                let results = self.region(c.region).results.iter().take(c.outputs);
-                return Some(results.map(|&r| self.ty(r).clone()).collect());
-            }
+            Node::Custom(c) => return result(c.region).cloned(),
             _ => return None,
         };
-        let step = self.region(m.step);
-        let states = m.init.len();
-        let mut types: Vec<Type> =
-            step.results.iter().take(states).map(|&r| self.ty(r).clone()).collect();
-        for &r in step.results.iter().skip(states) {
-            let ty = self.ty(r);
-            // The builder has checked that this shape exists.
-            let shape = ty.shape.cons("map_accum", m.length).unwrap_or_default();
-            types.push(Type::new(ty.dtype, shape));
+        let ty = result(m.step)?;
+        if n < m.init.len() {
+            return Some(ty.clone());
         }
-        Some(types)
+        // The builder has checked that this shape exists.
+        let shape = ty.shape.cons("map_accum", m.length).unwrap_or_default();
+        Some(Type::new(ty.dtype, shape))
+    }
+
+    /// The types of the results of a former with several, or `None` for other nodes.
+    pub fn result_types(&self, t: TermId) -> Option<Vec<Type>> {
+        let count = self.result_count(t)?;
+        Some((0..count).filter_map(|n| self.result_type(t, n)).collect())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Derivatives in the language: structure, nesting, and what they give against closed forms.
 
+#![allow(clippy::expect_used, reason = "tests")]
+
 mod common;
 
 use common::evaluate::{code, value};
@@ -204,5 +206,44 @@ fn what_has_no_derivative_is_refused() {
         ("grad(nonsense)(2.0)", "E0101"),
     ] {
         assert_eq!(code(TEXT, expr), expected, "{expr}\n{}", value(TEXT, expr));
+    }
+}
+
+#[test]
+fn messages_show_types_and_remedies() {
+    let shown: Vec<String> = [
+        "grad(x => x * x)([1.0, 2.0])",
+        "grad(x => (x, x))(1.0)",
+        "grad(power)(2.0, 3)",
+        "grad((p, x) => x)({w = 1.0, n = iota(3)}, 1.0)",
+        "grad(cube, wrt = 1)(1.0)",
+        "jacobian(x => (x, 1i64))(1.0)",
+        "vjp(half_square)([1.0, 2.0], [1.0])",
+        "jvp(half_square)([1.0, 2.0], [1.0])",
+        "jvp(cube)(1.0)",
+        "build 2 (i => grad(half_square)(i))",
+    ]
+    .map(|expr| value(TEXT, expr))
+    .into();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn nesting_grows_programs_moderately() {
+    let text = "
+        def f(x: [n]f64): f64 = sum(sin(x) * exp(x)) * sum(build n (i => x[i] * x[n - 1 - i]))
+        def g1(x: [n]f64): f64 = sum(grad(f)(x))
+        def g2(x: [n]f64): f64 = sum(grad(g1)(x))
+        def g3(x: [n]f64): f64 = sum(grad(g2)(x))
+        def g4(x: [n]f64): f64 = sum(grad(g3)(x))
+    ";
+    let modules = cotan_syntax::load_text("nested.ct", text).expect("it loads");
+    let size = |name: &str| {
+        let made = cotan_syntax::instantiate(&modules, name, &[], &[("n", 5)], &Default::default());
+        made.expect("it is made").program.normalised().expect("it is a program").len()
+    };
+    let sizes = ["f", "g1", "g2", "g3", "g4"].map(size);
+    for pair in sizes.windows(2) {
+        assert!(pair[1] <= 5 * pair[0], "{sizes:?}");
     }
 }

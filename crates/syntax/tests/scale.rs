@@ -21,6 +21,21 @@ fn a_million_lets() {
 }
 
 #[test]
+fn the_derivative_of_a_long_chain() {
+    on_small_stack(|| {
+        let mut text = String::from("def f(x0: f64) =\n");
+        for k in 0..20_000 {
+            text += &format!("  let x{} = sin(x{k}) + x{k}\n", k + 1);
+        }
+        text += "  in x20000\ndef main(x: f64) = (grad(f)(x), grad(grad(f))(x))\n";
+        let modules = load_text("chain.ct", &text).expect("it loads");
+        let made = instantiate(&modules, "main", &[], &[], &Limits::default()).expect("it is made");
+        let size = made.program.normalised().expect("it is a program").len();
+        assert!(size < 40 * 20_000, "{size}");
+    });
+}
+
+#[test]
 fn a_sum_of_a_hundred_thousand_terms() {
     on_small_stack(|| {
         let terms = vec!["x"; 100_000].join(" + ");

@@ -59,9 +59,11 @@ pub fn shrink(
     }
 }
 
-/// What an edit must make smaller: nodes, then elements, then how much there is to read.
+/// What an edit must make smaller: nodes, then elements and sizes, then how much there is to read.
 fn measure(program: &Program) -> (usize, usize, usize) {
-    let elements = program.terms().map(|t| program.shape(t).numel()).sum();
+    // Sizes count of their own: an array without elements may still be large.
+    let extent = |t| program.shape(t).numel() + program.shape(t).dims().iter().sum::<usize>();
+    let elements = program.terms().map(extent).sum();
     let detail = program.terms().map(|t| match program.node(t) {
         Node::Const(literal) if edit::is_zero(literal) => 0,
         Node::Const(literal) => 1 + literal.numel(),

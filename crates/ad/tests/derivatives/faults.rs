@@ -12,8 +12,7 @@ const BOUND: usize = 400;
 
 /// Programs in which a fault is likely to be met.
 fn config(fault: Fault) -> Config {
-    let ring = Config::ring().nodes(16);
-    let mut config = Config { max_elements: 16, ..ring };
+    let mut config = Config { max_elements: 16, ..exact::ring().nodes(16) };
     let only = |config: Config, formers: &[Former]| {
         let always = [Former::Op, Former::Input, Former::Var, Former::Result];
         let keep = |f: &Former| formers.contains(f) || always.contains(f);
@@ -21,10 +20,9 @@ fn config(fault: Fault) -> Config {
     };
     match fault {
         Fault::Partial(op, ..) => {
-            let companions = [Op::Add, Op::Mul];
             config.ops = TypedOp::all();
-            config.ops.retain(|t| t.op == op || companions.contains(&t.op));
-            only(config, &[Former::Stack, Former::Index])
+            config.ops.retain(|t| [op, Op::Sub].contains(&t.op) && t.result.is_float());
+            only(config, &[Former::Stack])
         }
         Fault::At(_, kind, _) => match kind {
             Kind::Result => only(config, &[Former::MapAccum]),

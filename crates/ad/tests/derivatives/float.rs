@@ -25,7 +25,8 @@ fn norm(xs: &[f64]) -> f64 {
 
 /// How a case ended.
 enum Outcome {
-    Compared,
+    /// Both derivatives are there; whether they are other than 0.
+    Compared { moving: bool },
     /// The point is no good: the derivative is not finite, or lost to rounding there.
     Skipped,
 }
@@ -83,7 +84,7 @@ fn agree_closely(source: &Program, rng: &mut Rng) -> Result<Outcome, String> {
     if (left - right).abs() > 1e-9 * scale * 100.0 {
         return Err(format!("{left} forward, {right} reverse"));
     }
-    Ok(Outcome::Compared)
+    Ok(Outcome::Compared { moving: left != 0.0 })
 }
 
 /// Ridders' method: central differences extrapolated to step 0, with an estimate of the error.
@@ -140,7 +141,7 @@ fn agree_with_differences(source: &Program, rng: &mut Rng) -> Result<Outcome, St
     if (found - expected).abs() > 1e-6 * scale || found.is_nan() {
         return Err(format!("{found} by reverse mode, {expected} by differences (+- {error:e})"));
     }
-    Ok(Outcome::Compared)
+    Ok(Outcome::Compared { moving: expected != 0.0 })
 }
 
 /// Runs cases, of which at least the given share has to be compared.
@@ -157,7 +158,7 @@ fn mostly_compared(
         let narrow = row.result == Dtype::F32 || row.args.contains(&Dtype::F32);
         !narrow && row.op != Op::StopGradient
     });
-    let (mut compared, mut all) = (0, 0);
+    let (mut compared, mut nonzero, mut all) = (0, 0, 0);
     for_each_case(name, count, |rng| {
         let program = generate(&config, rng).map_err(text)?;
         if program.inputs().iter().all(|i| i.ty.dtype.is_float() && i.ty.shape.numel() == 0) {
@@ -165,13 +166,17 @@ fn mostly_compared(
         }
         all += 1;
         match property(&program, rng).map_err(|e| format!("{e}\nin\n{program}"))? {
-            Outcome::Compared => compared += 1,
+            Outcome::Compared { moving } => {
+                compared += 1;
+                nonzero += usize::from(moving);
+            }
             Outcome::Skipped => {}
         }
         Ok(())
     });
-    println!("{name}: {compared} of {all} points compared");
+    println!("{name}: {compared} of {all} points compared, {nonzero} with a derivative not 0");
     assert!(compared * 100 >= all * least_percent, "{compared} of {all}");
+    assert!(nonzero * 3 >= all, "{nonzero} of {all}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod exact;
 mod faults;
 mod float;
 mod growth;
+mod oracles;
 mod second_order;
 mod support;
 mod ways;

@@ -8,6 +8,7 @@ use cotan_testkit::{
     Config, Equality, InputKind, Rng, first_difference, for_each_case, fuzz_targets::reads_back,
 };
 
+use crate::exact;
 use crate::support::*;
 use crate::ways::*;
 
@@ -129,7 +130,7 @@ fn symmetric(blocks: &[Value], types: &[Type]) -> Checked {
 }
 
 fn small() -> Config {
-    Config { max_elements: 6, max_rank: 2, max_inputs: 3, ..Config::ring().nodes(14) }
+    Config { max_elements: 6, max_rank: 2, max_inputs: 3, ..exact::ring().nodes(14) }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Extreme, MapAccum, Param, Result, TermId};
+use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Param, Result, TermId};
 
 use crate::support::{Check, build_rows, check, cons};
 
@@ -396,7 +396,38 @@ pub fn checks() -> Vec<Check> {
                 if which == 0 { Ok(result) } else { b.transpose(&[1, 0], result) }
             },
         ),
+        check(
+            "build/custom",
+            |s| {
+                let (k, sh) = (s.size(), s.shape_of_rank(0, 1));
+                Ok((k, s.array(&cons(k, &sh))?))
+            },
+            |b, &(k, x)| {
+                b.build(k, |b, i| {
+                    let x = b.index(x, &[i])?;
+                    square_with_rule(b, x)
+                })
+            },
+            |b, &(k, x)| {
+                let x = build_rows(b, k, x)?;
+                square_with_rule(b, x)
+            },
+        ),
     ]
+}
+
+/// `x * x`, with its vector-Jacobian product beside it.
+fn square_with_rule(b: &mut Builder, x: TermId) -> Result<TermId> {
+    let param = || Param::Value(b.ty(x).clone());
+    let params = [param(), param()];
+    let region = b.lambda(&params, |b, vars| {
+        let square = b.op(Op::Mul, &[vars[0], vars[0]])?;
+        let half = b.op(Op::Scale, &[vars[1], vars[0]])?;
+        Ok(vec![square, b.op(Op::Add, &[half, half])?])
+    })?;
+    let args = Box::new([x]);
+    let custom = b.custom(Custom { kind: CustomKind::Vjp, args, outputs: 1, region })?;
+    b.result(custom, 0)
 }
 
 /// Integers as floats: float results are compared over the field and over small integers.

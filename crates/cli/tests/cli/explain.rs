@@ -46,13 +46,52 @@ fn shapes_may_come_from_values() {
 }
 
 #[test]
+fn stages_of_differentiation() {
+    let session = Session::new().with("a.ct", MIRROR);
+    let delta = "\
+d0 = Input a : [3]f64
+d1 = Gather d0 (i => [i]) : [3]f64
+d2 = Gather d0 (i => [(2 - i)]) : [3]f64
+d3 = Scale p0 d1 : [3]f64
+d4 = Scale p1 d2 : [3]f64
+d5 = Add d3 d4 : [3]f64
+d6 = SumOuter d5 : f64
+derivative of result0: d6
+";
+    session.cotan("explain a.ct --stage delta --size n=3").gives(delta);
+    let dual = session.cotan("explain a.ct --stage dual --size n=3").succeeds().out;
+    assert!(dual.contains("in {result0 = sum_outer(x1 * x2), p0 = x2, p1 = x1}\n"), "{dual}");
+    assert!(dual.contains("#   d3 = Scale p0 d1 : [3]f64\n"), "{dual}");
+
+    let gradient = session.cotan("explain a.ct --stage gradient --arg a=[1,2,3]").succeeds().out;
+    assert!(gradient.contains("`grad.a` = scatter([3], "), "{gradient}");
+    let ratio = "#   scalar operations              9        27     3.00\n";
+    assert!(gradient.contains(ratio), "{gradient}");
+    assert!(gradient.contains("#   elements read "), "{gradient}");
+    // What is printed is a program again.
+    let again = Session::new().with("g.ct", &gradient);
+    let out = again.cotan("run g.ct --arg a=[1,2,3]").succeeds().out;
+    assert_eq!(out, "result0: f64 = 10.0\ngrad.a: [3]f64 = [6.0, 4.0, 2.0]\n");
+}
+
+#[test]
+fn functions_without_derivatives_have_no_such_stages() {
+    let session = Session::new().with("a.ct", "def main(n: i64) = n + 1\n");
+    session.cotan("explain a.ct --stage gradient").fails(1, &["no parameter is a float"]);
+    let out = session.cotan("explain a.ct").succeeds().out;
+    assert!(out.ends_with("# No derivatives: no parameter is a float.\n"), "{out}");
+}
+
+#[test]
 fn missing_sizes_are_named() {
     let session = Session::new().with("a.ct", MIRROR);
     session.cotan("explain a.ct").fails(1, &["the size `n`", "a.ct:1:13", "--size n=..."]);
     session.cotan("explain a.ct --size k=3").fails(2, &["no size `k`", "its sizes are n"]);
     session.cotan("explain a.ct --size n=-3").fails(2, &["the size `n` cannot be -3"]);
     session.cotan("explain a.ct --size n=3 --size n=4").fails(2, &["`n` is given twice"]);
-    session.cotan("explain a.ct --stage spot").fails(2, &["[possible values: source, core, bot]"]);
+    session
+        .cotan("explain a.ct --stage spot")
+        .fails(2, &["[possible values: source, core, bot, dual, delta, gradient]"]);
 }
 
 #[test]

@@ -77,7 +77,9 @@ fn cot_derivative(n: usize, x: f64) -> f64 {
         p = q;
     }
     let c = 1.0 / tan_pi(x);
-    libm::pow(PI, n as f64 + 1.0) * p.iter().rev().fold(0.0, |y, a| y * c + a)
+    // From the leading coefficient, which is not 0, so that an infinite cotangent stays infinite.
+    let leading = p.pop().unwrap_or(0.0);
+    libm::pow(PI, n as f64 + 1.0) * p.iter().rev().fold(leading, |y, a| y * c + a)
 }
 
 /// $\tan(\pi x)$ with the argument reduced before the multiplication.

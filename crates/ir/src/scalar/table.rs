@@ -112,7 +112,7 @@ scalar_ops! {
     Asinh "asinh" CALL, Rule::Real1(libm::asinh, OPAQUE1),
         ["recip(sqrt(1 + a * a))"], YES, [Any], "Inverse hyperbolic sine.";
     Acosh "acosh" CALL, Rule::Real1(libm::acosh, OPAQUE1),
-        ["recip(sqrt((a - 1) * (a + 1)))"], NO, [AboveOne], "Inverse hyperbolic cosine; NaN below 1.";
+        ["recip(sqrt(a - 1) * sqrt(a + 1))"], NO, [AboveOne], "Inverse hyperbolic cosine; NaN below 1.";
     Atanh "atanh" CALL, Rule::Real1(libm::atanh, OPAQUE1),
         ["recip((1 - a) * (1 + a))"], YES, [Unit], "Inverse hyperbolic tangent; NaN outside [-1, 1].";
     Erf "erf" CALL, Rule::Real1(libm::erf, OPAQUE1),

@@ -194,7 +194,7 @@ impl Elab<'_> {
         };
         let name = derived.name();
         let part = self.part_name(&derived.function, k, &path);
-        let message = format!("`{name}` by {part}, which is {found}");
+        let message = format!("`{name}` cannot differentiate by {part}, which is {found}");
         let mut floats = Vec::new();
         for (n, (arg, _)) in args.iter().enumerate() {
             let spec = self.declared_type(&derived.function, n);
@@ -353,7 +353,8 @@ impl Elab<'_> {
             "" => "the function's result".to_owned(),
             path => format!("the part `{path}` of the function's result"),
         };
-        let message = format!("`{}` of {part}, which is {ty}", derived.name());
+        let name = derived.name();
+        let message = format!("`{name}` cannot differentiate {part}, which is {ty}");
         let hint = "only f64 and f32 have derivatives: leave it out, or convert it";
         Err(self.report(Diagnostic::new(Code::NotDifferentiable, span, message).hint(hint)))
     }

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use cotan_bot::{Options, Report, bulk};
+use cotan_bot::{Options, Report, bulk, normal_form};
 use cotan_interp::{Interp, Value};
 use cotan_ir::{Program, SourceMap};
+use cotan_pipeline::{Cost, Derivative, derive};
 use cotan_syntax::{format, instantiate, load_text};
 
 const TOUR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tour.md");
@@ -54,7 +55,9 @@ fn core(source: &str, function: &str, sizes: &[(&str, usize)]) -> Program {
 }
 
 fn traced(program: &Program) -> (Program, Report) {
-    bulk(program, &Options { trace: true, ..Options::default() }).unwrap()
+    let (result, report) = bulk(program, &Options { trace: true, ..Options::default() }).unwrap();
+    normal_form(&result).unwrap();
+    (result, report)
 }
 
 fn firings(report: &Report) -> String {
@@ -66,7 +69,7 @@ fn firings(report: &Report) -> String {
     text
 }
 
-fn runs(programs: [(&str, &Program); 2]) -> String {
+fn runs<const N: usize>(programs: [(&str, &Program); N]) -> String {
     let mut text = String::new();
     for (name, program) in programs {
         let a = Value::of(&[5], vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
@@ -75,7 +78,7 @@ fn runs(programs: [(&str, &Program); 2]) -> String {
         writeln!(
             text,
             "{name}: {}\n  {} operations, {} reads, {} writes, {} steps, {} nodes",
-            run.outputs[0],
+            run.outputs.iter().map(Value::to_string).collect::<Vec<_>>().join(", "),
             counts.scalar_ops,
             counts.reads,
             counts.writes,
@@ -94,6 +97,8 @@ fn every_block_is_what_the_stages_make() {
     let source = core(tour.block("source"), "self_convolution", &[("n", 5)]);
     let (result, report) = traced(&source);
     let (shifted, _) = traced(&core(tour.block("shifted source"), "shifted", &[]));
+    let dual = cotan_ad::dual(&result, None).unwrap();
+    let gradient = derive(&source, Derivative::ValueAndGrad, None).unwrap();
     for (name, body) in &mut tour.blocks {
         match name.as_str() {
             "source" | "shifted source" => {}
@@ -102,6 +107,17 @@ fn every_block_is_what_the_stages_make() {
             "bulk" => *body = result.to_string(),
             "shifted bulk" => *body = shifted.to_string(),
             "run" => *body = runs([("before", &source), ("after", &result)]),
+            "primal" => *body = dual.primal.to_string(),
+            "delta" => *body = dual.to_string(),
+            "gradient" => *body = gradient.to_string(),
+            "gradient run" => {
+                *body = runs([("values alone", &result), ("with gradient", &gradient)]);
+                for (what, cost) in [("values alone", &result), ("with gradient", &gradient)] {
+                    let Cost { operations, bytes } = Cost::of(cost);
+                    writeln!(body, "{what}, counted: {operations} operations, {bytes} bytes made")
+                        .unwrap();
+                }
+            }
             other => panic!("the tour has no stage {other}"),
         }
     }
