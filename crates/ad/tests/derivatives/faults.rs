@@ -8,7 +8,7 @@ use crate::support::text;
 use crate::{corners, exact};
 
 /// The most programs that a fault may survive.
-const BOUND: usize = 400;
+const BOUND: usize = 2000;
 
 /// Programs in which a fault is likely to be met.
 fn config(fault: Fault) -> Config {
