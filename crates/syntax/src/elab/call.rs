@@ -64,7 +64,8 @@ impl<'m> Elab<'m> {
                     return library::call(self, builtin, args, span);
                 }
             }
-            Callable::Def(_) | Callable::Closure(_) | Callable::Derived(_) => {}
+            Callable::Def(_) | Callable::Closure(_) => {}
+            Callable::Derived(_) | Callable::Linear(_) => {}
         }
         let explicit = self.explicit_sizes(sizes.map_or(&[], |items| items))?;
         let values = self.arguments(&function, args, span)?;
@@ -211,6 +212,10 @@ impl<'m> Elab<'m> {
                     let arity = self.arity(&Applied::Value(derived.function.clone()))?;
                     Some(arity + derived.directions(arity))
                 }
+                Callable::Linear(linear) => {
+                    let arity = self.arity(&Applied::Value(linear.jvp.clone()))?;
+                    arity.checked_sub(linear.at.len())
+                }
             },
         }
     }
@@ -245,7 +250,8 @@ impl<'m> Elab<'m> {
                 Callable::Closure(_)
                 | Callable::Def(_)
                 | Callable::Builtin(_)
-                | Callable::Derived(_) => {
+                | Callable::Derived(_)
+                | Callable::Linear(_) => {
                     let value = self.apply_function(function, args, &[], span)?;
                     self.components_of_index(value, span)
                 }
@@ -411,6 +417,14 @@ impl<'m> Elab<'m> {
                 library::call(self, builtin, args, span)
             }
             Callable::Derived(derived) => self.apply_derived(derived, args, explicit, span),
+            Callable::Linear(linear) => {
+                let all = linear.at.iter().cloned().chain(args).collect();
+                let both = self.apply_function(&linear.jvp, all, explicit, span)?;
+                match both {
+                    Value::Tuple(pair) if pair.items.len() == 2 => Ok(pair.items[1].clone()),
+                    _ => Err(self.internal("a value and a tangent were expected")),
+                }
+            }
         }
     }
 
@@ -563,7 +577,8 @@ fn named_parameters(callable: &Callable) -> Option<DefId> {
             Callable::Derived(derived) if derived.directions(1) == 0 => {
                 callable = &derived.function.callable;
             }
-            Callable::Derived(_) | Callable::Closure(_) | Callable::Builtin(_) => return None,
+            Callable::Derived(_) | Callable::Linear(_) => return None,
+            Callable::Closure(_) | Callable::Builtin(_) => return None,
         }
     }
 }

@@ -220,7 +220,8 @@ impl Elab<'_> {
         }
         let def = match callable {
             Callable::Def(id) => self.modules.def(*id),
-            Callable::Closure(_) | Callable::Builtin(_) | Callable::Derived(_) => None,
+            Callable::Closure(_) | Callable::Builtin(_) => None,
+            Callable::Derived(_) | Callable::Linear(_) => None,
         };
         match def.and_then(|def| def.params.get(k)) {
             Some(param) => format!("argument {k}, `{}{path}`", param.name.name),
@@ -240,7 +241,7 @@ impl Elab<'_> {
                 signature.params.get(k).map(|(_, spec)| spec.clone())
             }
             Callable::Derived(inner) => self.declared_type(&inner.function, k),
-            Callable::Closure(_) | Callable::Builtin(_) => None,
+            Callable::Closure(_) | Callable::Builtin(_) | Callable::Linear(_) => None,
         }
     }
 

@@ -9,6 +9,7 @@ use cotan_ir::{Span, TermId};
 use cotan_pipeline::Derivative;
 
 use super::library::Builtin;
+use super::ops::Operand;
 use super::types::Spec;
 use crate::ast::{ExprId, Name};
 use crate::load::DefId;
@@ -67,6 +68,15 @@ pub(crate) enum Callable {
     Builtin(&'static Builtin),
     /// A derivative of a function.
     Derived(Rc<Derived>),
+    /// The derivative of a function at a point, linear in the tangents it is given.
+    Linear(Rc<Linear>),
+}
+
+/// The derivative of a function at a point: `jvp` with its arguments, but for the tangents.
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    pub(crate) jvp: Rc<Function>,
+    pub(crate) at: Vec<Operand>,
 }
 
 /// A derivative of a function, as a function.
@@ -145,6 +155,7 @@ impl Function {
         let depth = match &callable {
             Callable::Def(_) | Callable::Builtin(_) => 0,
             Callable::Derived(derived) => 1 + derived.function.depth,
+            Callable::Linear(linear) => 1 + linear.jvp.depth,
             Callable::Closure(closure) => {
                 1 + closure.captured.iter().map(|(_, v)| v.depth()).max().unwrap_or(0)
             }

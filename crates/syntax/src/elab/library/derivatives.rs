@@ -1,11 +1,14 @@
 //! Derivatives: functions of functions. What they compute is in `elab/derivative.rs`.
 
+use std::rc::Rc;
+
 use cotan_ir::Span;
 use cotan_pipeline::Derivative;
 
 use super::{Call, Row};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::elab::value::{Callable, Derived, Function, Value, Wrt};
+use crate::elab::ops::Operand;
+use crate::elab::value::{Callable, Derived, Function, Linear, Value, Wrt};
 use crate::elab::{Elab, R, Reported};
 
 pub(super) const DERIVATIVES: &[Row] = &[
@@ -63,7 +66,30 @@ pub(super) const DERIVATIVES: &[Row] = &[
         "The Hessian of a scalar function, of the argument's shape twice.",
         "hessian(x => x[0] * x[0] * x[1])([1.0, 2.0])",
     ),
+    (
+        "linearize(f, x, ..)",
+        linearize,
+        "The value at the arguments, and the derivative there as a function of tangents, one for each argument.",
+        "(let (y, df) = linearize(x => x * x, 3.0) in (y, df(1.0), df(10.0)))",
+    ),
 ];
+
+/// `(f(x, ..), (dx, ..) => jvp(f)(x, .., dx, ..).1)`: equal terms are one term, so that the primal
+/// part is computed once, however often the function is called.
+fn linearize(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    let (value, span) = elab.value_at(call, 0);
+    let at: Vec<Operand> = call.args(1).iter().map(|arg| elab.arg_value(arg)).collect();
+    let f = elab.function_of(&value, span)?;
+    let Value::Function(function) = value else { return Err(Reported) };
+    let result = elab.apply(&f, at.clone(), call.span)?;
+    let jvp = Derived { derivative: Derivative::Jvp, function, wrt: Wrt::All, aux: false };
+    let jvp = Function::new(Callable::Derived(jvp.into()));
+    let jvp = Rc::new(elab.bounded(jvp, call.span)?);
+    let linear = Function::new(Callable::Linear(Rc::new(Linear { jvp, at })));
+    let linear = Value::Function(Rc::new(elab.bounded(linear, call.span)?));
+    let pair = Value::tuple(vec![result, linear]);
+    elab.bounded(pair, call.span)
+}
 
 fn derived(elab: &mut Elab<'_>, call: &Call, derivative: Derivative) -> R<Value> {
     let (value, span) = elab.value_at(call, 0);
