@@ -51,7 +51,7 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
     match failed.is_empty() {
         true => Ok(()),
         false => Err(Failure::program(failed.join("\n")).hint(
-            "differences err at kinks and jumps: another --seed tells; everything else is a fault of cotan",
+            "differences err at kinks and jumps: another --seed tells; everything else is a fault of a rule of your own, or of cotan",
         )),
     }
 }
