@@ -222,3 +222,114 @@ fn nothing_blows_up() {
     let text = format!("def f(v: [2]f64) = sum(build 1000 (i => {}))", blowup(7000));
     all_near(&gradient(&text, &at), &[333.2633406816765, -222.175560454451], 1e-12);
 }
+
+/// Builds of builds, and builds beside each other.
+const NESTED: &str = "
+def foo_build(v: [n]f64) =
+  let r = sum(v)
+  let low = min(v)
+  in build 3 (i => r * foo(3.0, 5.0 * r, r * low * low) + bar(r, v[i + 1]))
+def nested_builds(r: f64) =
+  let v = replicate(177, r)
+  let lows = build 5 (j => min(build 7 (i => v[i + j])))
+  in map(x => x * sum(build 3 (i => bar(x, v[i])) + foo_build(replicate(4, x / x))
+       / map(y => y * x + 5, foo_build(replicate(130, x)))), lows)
+";
+
+#[test]
+fn builds_of_builds() {
+    let guarded = "def f(v: [5]f64) =
+      let r = sum(v)
+      let capped = map(x => if x > r then r else x, v)
+      in sum(build 3 (i => bar(3.14, bar(3.14, v[max(min(i + i64(floor(r)), 2), 0)]))
+           + (if v[i * 2] <= 0 and 6 > abs(i) then r else 5 * r)) / capped[1:4])";
+    let expected = [
+        5.037878787878788,
+        -14.394255484765257,
+        43.23648655081373,
+        -0.8403418295960368,
+        5.037878787878788,
+    ];
+    all_near(&gradient(guarded, &[vector(&[1.1, 2.2, 3.3, 4.0, 5.0])]), &expected, 1e-12);
+
+    let nested = format!("{NESTED}def f(r: f64) = sum(nested_builds(r))");
+    all_near(&gradient(&nested, &scalars([1.1])), &[107.25984443006627], 1e-12);
+    let sums = format!(
+        "{NESTED}def f(v: [5]f64) =
+           let s = sum(v)
+           let numbers = sum(build 9 (i => f64(i)))
+           let last = nested_builds(s)
+           let row = (i, j) => [f64(i), numbers, sum(build 6 (_ => s)), v[j],
+             sum(build 3 (k => sum(replicate(5, f64(k)))))]
+           in sum(build 13 (i => sum(build 4 (j => s * row(i, j)[j])) + last[min(i, 4)]))"
+    );
+    let mut expected = [-14084.715065313612; 5];
+    expected[3] = -14014.775065313623;
+    all_near(&gradient(&sums, &[vector(&[1.1, 2.2, 3.3, 4.0, -5.22])]), &expected, 1e-11);
+}
+
+/// Reads beyond the ends of arrays, built together from parts.
+#[test]
+fn concatenations() {
+    let one = "gather([5], replicate(1, r), i => [AT])";
+    let at = |index: &str| one.replace("AT", index);
+    let rows = |first: &str, second: &str| {
+        format!("sum(build 7 (j => concat({first}, {second}, [f64(j)], replicate(13, r))))")
+    };
+    let ends = "let a = [r, 1, 2, 3, 4] in sum(build 10 (i => if i < 5 then a[i] else a[AT]))";
+    let twice = |part: String| format!("let a = {part} in sum(concat(a, a))");
+    for (body, expected) in [
+        ("sum(build 7 (i => concat(replicate(5, r), [f64(i)], replicate(13, r))))".into(), 126.0),
+        (ends.replace("AT", "i - 5"), 2.0),
+        (ends.replace("AT", "i - 5 + 1 // max(1, i - 5)"), 1.0),
+        (twice(at("1 // (4 + i)")), 10.0),
+        (twice(at("1 // (5 + i)")), 10.0),
+        (rows(&at("1 // (100 * max(1, i - j))"), &at("1 // (4 + i)")), 161.0),
+        (
+            format!(
+                "sum(build 10 (j => concat(replicate(5, r), {})[j]))",
+                at("1 // max(1, j - i)")
+            ),
+            10.0,
+        ),
+        (twice(at("1 // (5 - i)")), 8.0),
+        // The other implementation gives 122: there 1 divided by 0 is no valid index; here it is 0.
+        (rows(&at("1 // (100 * max(0, i - j))"), &at("1 // (4 - i)")), 154.0),
+        (rows(&at("-1"), &at("10000")), 91.0),
+        (format!("sum({})", at("-1")), 0.0),
+        ("replicate(1, r)[-1]".into(), 0.0),
+    ] {
+        let found = gradient(&format!("def f(r: f64): f64 = {body}"), &scalars([3.4]));
+        assert_eq!(found, [expected], "{body}");
+    }
+}
+
+#[test]
+fn folds_of_matrices() {
+    let wide = "def f(a: f64) = sum(fold(replicate(2, replicate(5, 2 * a)), replicate(3, a),
+      (x, y) => transpose(replicate(5, atan2(sum(sin(x), axis = 1), replicate(2, sin(7 * y)))))))";
+    for (text, expected) in [
+        (
+            "def f(a: f64) = fold(2 * a, replicate(3, replicate(2, replicate(5, a))), (x, y) =>
+               sum(atan2(sin(replicate(5, x)),
+                 sum(sin(sum(transpose(replicate(7, y), [1, 0]), axis = 0)), axis = 0))))",
+            1.2992412552109085,
+        ),
+        (
+            "def f(a: f64) = sum(fold(replicate(2, replicate(1, a)), replicate(2, a),
+               (x, y) => x + y))",
+            6.0,
+        ),
+        (
+            "def f(a: f64) = sum(fold(replicate(2, replicate(5, a)), replicate(2, a),
+               (x, _) => transpose(replicate(5, sum(x, axis = 1)))))",
+            250.0,
+        ),
+        (wide, -2.200311410593445),
+    ] {
+        all_near(&gradient(text, &scalars([1.1])), &[expected], CLOSE);
+    }
+    let once = wide.replacen("def f", "def g", 1);
+    let second = format!("{once}\ndef f(a: f64) = grad(g)(a)");
+    all_near(&gradient(&second, &scalars([1.1])), &[98.72666469795736], 1e-12);
+}
