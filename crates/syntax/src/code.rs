@@ -234,14 +234,14 @@ nesting of loops and of structures, and on time.
 that calls it.
 ";
     NotDifferentiable = Error 219, "A derivative that does not exist.",
-"Derivatives are those of floats by floats: integers, truth values and functions have none. Say which
-arguments to differentiate by with their positions, counted from 0:
+"Derivatives are those of floats by floats: integers, truth values and functions have none. Say
+which arguments to differentiate by with their positions, counted from 0:
 
     grad(loss, wrt = 0)(weights, labels)
 
-`grad`, `value_and_grad`, `hvp` and `hessian` are for functions whose result is a scalar. Sum the result,
-or ask for `jacobian(f)`, `vjp(f)` or `jvp(f)`. A function that gives more than its loss gives a pair
-`(loss, rest)` and is differentiated with `aux = true`.
+`grad`, `value_and_grad`, `hvp` and `hessian` are for functions whose result is a scalar. Sum the
+result, or ask for `jacobian(f)`, `vjp(f)` or `jvp(f)`. A function that gives more than its loss
+gives a pair `(loss, rest)` and is differentiated with `aux = true`.
 ";
     IndexOutOfRange = Warning 301, "A constant index outside its axis.",
 "A read outside an array gives 0 (`false`). That is well defined, but a constant index that always

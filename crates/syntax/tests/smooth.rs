@@ -50,6 +50,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("value_and_grad", "x: [n]f64", "let (v, g) = value_and_grad(y => sum(y * y * y))(x) in v * g"),
     ("vjp", "x: [n]f64", "vjp(y => sin(y))(x, x).1"),
     ("jvp", "x: [n]f64", "jvp(y => sin(y))(x, x).1"),
+    ("linearize", "x: [n]f64", "(let (y, df) = linearize(y => sin(y), x) in y * df(x))"),
     ("jacobian", "x: [n]f64", "jacobian(y => sin(y) * sum(y))(x)"),
     ("jacrev", "x: [n]f64", "jacrev(y => build n (i => y[i] * y[n - 1 - i]))(x)"),
     ("jacfwd", "x: [n]f64", "jacfwd(y => build n (i => y[i] * y[n - 1 - i]))(x)"),
