@@ -19,6 +19,7 @@
 //! No function here panics on a program made by a [`Builder`], none recurses over the depth of a
 //! program, and all run in time linear in it (times the nesting depth of lambdas).
 
+mod arrange;
 mod bounds;
 mod build;
 mod check;
@@ -35,6 +36,7 @@ pub mod span;
 mod term;
 mod walk;
 
+pub use arrange::broadcast_dims;
 pub use bounds::Interval;
 pub use build::Builder;
 pub use check::{CheckError, Place};

@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::{self, Op, Rule, Scalar};
-use cotan_ir::{Span, TermId};
+use cotan_ir::{Span, TermId, broadcast_dims};
 
 use super::value::{Known, Value};
 use super::{Elab, R, Reported};
@@ -292,22 +292,8 @@ impl Elab<'_> {
 
     /// `t` stretched to a shape that it fits: missing leading axes and axes of size 1 are repeated.
     pub(crate) fn broadcast_to(&mut self, t: TermId, dims: &[usize], span: Span) -> R<TermId> {
-        let own = self.b.shape(t).dims().to_vec();
-        if own == dims {
-            return Ok(t);
-        }
-        let missing = dims.len().saturating_sub(own.len());
-        // Axes of the result: `t` has them (its own position), or they are new.
-        let has = |axis: usize| axis >= missing && own.get(axis - missing) == dims.get(axis);
-        let kept: Vec<usize> = (0..dims.len()).filter(|&axis| has(axis)).collect();
-        let mut term = t;
-        if kept.len() < own.len() {
-            let sizes: Vec<usize> =
-                kept.iter().filter_map(|&axis| dims.get(axis).copied()).collect();
-            let made = self.b.reshape(&sizes, term);
-            term = self.lift(made, span)?;
-        }
-        self.spread(term, &kept, dims, span)
+        let made = self.b.broadcast_to(t, dims);
+        self.lift(made, span)
     }
 
     /// `t` with its axes at the given places of a larger shape, repeated along the other axes.
@@ -318,46 +304,15 @@ impl Elab<'_> {
         dims: &[usize],
         span: Span,
     ) -> R<TermId> {
-        let new: Vec<usize> = (0..dims.len()).filter(|axis| !places.contains(axis)).collect();
-        let mut term = t;
-        for &axis in new.iter().rev() {
-            let made = self.b.replicate(dims.get(axis).copied().unwrap_or(0), term);
-            term = self.lift(made, span)?;
-        }
-        // Now the axes are `new ++ places`; axis `n` of the result is found among them.
-        let mut perm = vec![0; dims.len()];
-        for (from, &to) in new.iter().chain(places).enumerate() {
-            if let Some(place) = perm.get_mut(to) {
-                *place = from;
-            }
-        }
-        self.permute(term, &perm, span)
+        let made = self.b.spread(t, places, dims);
+        self.lift(made, span)
     }
 
     /// `tr perm t`, without its fixed last axes, and nothing where nothing moves.
     pub(crate) fn permute(&mut self, t: TermId, perm: &[usize], span: Span) -> R<TermId> {
-        let moving = perm.iter().enumerate().rposition(|(n, &k)| n != k).map_or(0, |last| last + 1);
-        match perm.get(..moving) {
-            None | Some([]) => Ok(t),
-            Some(perm) => {
-                let made = self.b.transpose(perm, t);
-                self.lift(made, span)
-            }
-        }
+        let made = self.b.permute(t, perm);
+        self.lift(made, span)
     }
-}
-
-/// The common shape of two, or `None`.
-pub(crate) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
-    let rank = a.len().max(b.len());
-    let at =
-        |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |k| dims[k]);
-    (0..rank)
-        .map(|axis| match (at(a, axis), at(b, axis)) {
-            (1, k) | (k, 1) => Some(k),
-            (j, k) => (j == k).then_some(j),
-        })
-        .collect()
 }
 
 fn row_of(op: BinaryOp) -> Op {
@@ -395,15 +350,5 @@ mod tests {
                 "{op:?}"
             );
         }
-    }
-
-    #[test]
-    fn shapes_broadcast_from_the_last_axis() {
-        assert_eq!(broadcast_dims(&[], &[2, 3]), Some(vec![2, 3]));
-        assert_eq!(broadcast_dims(&[3], &[2, 3]), Some(vec![2, 3]));
-        assert_eq!(broadcast_dims(&[2, 1], &[1, 3]), Some(vec![2, 3]));
-        assert_eq!(broadcast_dims(&[1], &[0]), Some(vec![0]));
-        assert_eq!(broadcast_dims(&[2], &[2, 3]), None);
-        assert_eq!(broadcast_dims(&[2], &[0]), None);
     }
 }

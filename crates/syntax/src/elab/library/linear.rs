@@ -43,7 +43,7 @@ fn matmul(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
         [ref batch @ .., k, n] => (batch, k, Some(n)),
         [] => return Err(scalar(elab, b_span, call)),
     };
-    let batch = crate::elab::ops::broadcast_dims(a_batch, b_batch);
+    let batch = cotan_ir::broadcast_dims(a_batch, b_batch);
     let Some(batch) = batch.filter(|_| k == k2 && elab.b.dtype(a) == elab.b.dtype(b)) else {
         let (left, right) = (elab.b.ty(a).to_string(), elab.b.ty(b).to_string());
         let message = format!("`{}` of {left} and {right}", call.builtin.name);
