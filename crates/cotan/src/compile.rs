@@ -1,0 +1,234 @@
+//! Functions made into programs, once, to be called many times.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use cotan_array::Array;
+use cotan_interp::{Interp, Value};
+use cotan_ir::{CancelToken, Program};
+use cotan_pipeline::{Cost, Pass, Pipeline};
+
+use crate::error::{Error, Result};
+use crate::function::Function;
+use crate::stage;
+use crate::structure::{Arrays, Fed, Feed, Leaves, Shapes, Tree, raws};
+
+/// Makes a program of a function for arguments of the given shapes.
+///
+/// ```
+/// use cotan::prelude::*;
+///
+/// let dot = compile(|a: Arr<f64>, b: Arr<f64>| (a * b).sum(), ([3], [3]))?;
+/// assert_eq!(dot.call(([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]))?, 32.0);
+/// # Ok::<(), cotan::Error>(())
+/// ```
+#[track_caller]
+pub fn compile<F, M>(f: F, shapes: impl Shapes<F::Args>) -> Result<Compiled<F::Args, F::Out>>
+where
+    F: Function<M>,
+{
+    let location = std::panic::Location::caller();
+    shapes.tree().and_then(|tree| Compiled::new(&f, tree)).map_err(|error| error.at(location))
+}
+
+/// Makes a program of a function for arguments like the given ones.
+///
+/// ```
+/// use cotan::prelude::*;
+///
+/// let (w, x) = (Tensor::from([0.5, 1.5]), Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
+/// let f = compile_like(|w: Arr<f64>, x: Arr<f64>| (x * w).sum_axis(1), (&w, &x))?;
+/// assert_eq!(f.call((&w, &x))?.to_vec(), [3.5, 7.5]);
+/// # Ok::<(), cotan::Error>(())
+/// ```
+#[track_caller]
+pub fn compile_like<F, M>(f: F, args: impl Feed<F::Args>) -> Result<Compiled<F::Args, F::Out>>
+where
+    F: Function<M>,
+{
+    let location = std::panic::Location::caller();
+    Compiled::new(&f, args.feed().tree).map_err(|error| error.at(location))
+}
+
+/// A program with the structures of its arguments and results: compiled once, called many times,
+/// from any number of threads.
+pub struct Compiled<A, R> {
+    source: Program,
+    program: Program,
+    args: Tree,
+    out: Tree,
+    several: bool,
+    types: PhantomData<fn(A) -> R>,
+}
+
+impl<A, R> Clone for Compiled<A, R> {
+    fn clone(&self) -> Self {
+        Compiled {
+            source: self.source.clone(),
+            program: self.program.clone(),
+            args: self.args.clone(),
+            out: self.out.clone(),
+            several: self.several,
+            types: PhantomData,
+        }
+    }
+}
+
+impl<A, R> fmt::Debug for Compiled<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Compiled({} -> {})", self.args, self.out)
+    }
+}
+
+/// How to run a compiled function.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// When to give up.
+    pub deadline: Option<Instant>,
+    /// Asks for an end from another thread.
+    pub cancel: CancelToken,
+    /// The most bytes that arrays may take at once. See [`Compiled::cost`] for what is expected.
+    pub max_bytes: Option<u64>,
+}
+
+impl<A: Arrays, R: Arrays> Compiled<A, R> {
+    pub(crate) fn new<F, M>(f: &F, args: Tree) -> Result<Compiled<A, R>>
+    where
+        F: Function<M, Args = A, Out = R>,
+    {
+        let inputs = named_leaves(&args, F::SEVERAL);
+        let (out, source) = stage::stage(&inputs, |raws_in| {
+            let arguments = A::unflatten(&args, &mut Leaves::staged(raws_in.iter().copied()))?;
+            let result = f.apply(arguments)?;
+            let tree = result.tree();
+            let names = tree.leaves("").into_iter().map(|(path, _)| path);
+            Ok((tree.clone(), names.zip(raws(&result)).collect()))
+        })?;
+        let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
+        Ok(Compiled { source, program, args, out, several: F::SEVERAL, types: PhantomData })
+    }
+
+    /// The results at arguments.
+    pub fn call(&self, args: impl Feed<A>) -> Result<R::Concrete> {
+        self.call_with(&RunOptions::default(), args)
+    }
+
+    /// The results at arguments, with a deadline, a cancel token or a limit on memory.
+    pub fn call_with(&self, options: &RunOptions, args: impl Feed<A>) -> Result<R::Concrete> {
+        self.call_fed(options, args.feed())
+    }
+
+    pub(crate) fn call_fed(&self, options: &RunOptions, fed: Fed) -> Result<R::Concrete> {
+        self.check(&fed.tree)?;
+        let arrays = self.run(options, &fed.arrays)?;
+        R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
+    }
+
+    /// Checks that arguments are those it was compiled for.
+    fn check(&self, given: &Tree) -> Result<()> {
+        let root = if self.several { "the arguments" } else { "the argument" };
+        let Some((path, wanted, found)) = self.args.difference(given, "") else { return Ok(()) };
+        let place = match path.trim_start_matches('.') {
+            "" => root.to_owned(),
+            path if self.several => format!("argument {path}"),
+            path => format!("`{path}` of the argument"),
+        };
+        let message = format!("{place}: compiled for {wanted}, called with {found}");
+        let hint = "compile it again for these shapes, or use `jit`, which does so when needed";
+        Err(Error::type_error("call", message).with_hint(hint))
+    }
+
+    fn run(&self, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
+        let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+        let mut how = cotan_interp::Options {
+            deadline: options.deadline,
+            cancel: options.cancel.clone(),
+            ..cotan_interp::Options::default()
+        };
+        if let Some(max_bytes) = options.max_bytes {
+            how.max_bytes = max_bytes;
+        }
+        let run = Interp::new(&self.program).with_options(how).run(&values)?;
+        run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
+    }
+
+    /// The function inside another one that is being staged or run eagerly.
+    #[track_caller]
+    pub fn apply(&self, args: A) -> Result<R> {
+        self.check(&args.tree())?;
+        let made = stage::emit_all("apply", &raws(&args), |b, ts| b.inline(&self.source, ts));
+        let made = made.ok_or_else(Error::recorded)?;
+        R::unflatten(&self.out, &mut Leaves::staged(made))
+    }
+
+    /// The program as it was staged, one element at a time.
+    pub fn source(&self) -> &Program {
+        &self.source
+    }
+
+    /// The program that runs, in bulk operations.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the arguments are.
+    pub fn args(&self) -> &Tree {
+        &self.args
+    }
+
+    /// What the results are.
+    pub fn out(&self) -> &Tree {
+        &self.out
+    }
+
+    /// What one call costs, counted from the program.
+    pub fn cost(&self) -> Cost {
+        Cost::of(&self.program)
+    }
+
+    /// Every stage, readable: the program as staged, in bulk operations, and what it costs.
+    pub fn explain(&self) -> Explanation {
+        Explanation {
+            signature: format!("{} -> {}", self.args, self.out),
+            source: self.source.to_string(),
+            program: self.program.to_string(),
+            cost: self.cost(),
+        }
+    }
+}
+
+/// The stages of a compiled function. Displays as text.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The structures of arguments and results.
+    pub signature: String,
+    /// The program as it was staged.
+    pub source: String,
+    /// The program in bulk operations.
+    pub program: String,
+    /// What one call costs.
+    pub cost: Cost,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# {}\n", self.signature)?;
+        writeln!(f, "# as staged\n{}", self.source)?;
+        writeln!(f, "# in bulk operations\n{}", self.program)?;
+        let Cost { operations, bytes, .. } = self.cost;
+        writeln!(f, "# cost of a call: {operations} operations, {bytes} bytes of arrays made")
+    }
+}
+
+/// The leaves of arguments with the names that programs show: `x`, or `x0`, `x1` of several.
+fn named_leaves(args: &Tree, several: bool) -> Vec<(String, cotan_ir::Type)> {
+    match args {
+        Tree::Node(parts) if several => parts
+            .iter()
+            .enumerate()
+            .flat_map(|(n, (_, part))| part.leaves(&format!("x{n}")))
+            .collect(),
+        _ => args.leaves("x"),
+    }
+}

@@ -1,0 +1,223 @@
+//! A derivative at arguments, inside the function being staged.
+
+use std::marker::PhantomData;
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Extracted, Param, RegionId, Scopes, TermId, Type};
+use cotan_pipeline::{Derivative, derive};
+
+use crate::error::{Error, Result};
+use crate::function::{Choice, Function};
+use crate::stage::{self, Raw};
+use crate::structure::{Arrays, Leaves, Tree, raws};
+
+/// The arrays that a derivative gave, on their way into structures.
+pub(super) struct Applied<F, M, W> {
+    point: Tree,
+    out: Tree,
+    leaves: std::vec::IntoIter<Raw>,
+    types: PhantomData<fn(F, M, W)>,
+}
+
+/// Applies a derivative of `f`; `directions` are the cotangents or tangents that it takes.
+pub(super) fn apply_derivative<F, M, W>(
+    name: &'static str,
+    derivative: Derivative,
+    f: &F,
+    args: F::Args,
+    directions: &[Raw],
+) -> Result<Applied<F, M, W>>
+where
+    F: Function<M>,
+    W: Choice<F, M>,
+{
+    let tree = args.tree();
+    let leaves = raws(&args);
+    let (point, chosen) = W::of(&tree);
+    let params = differentiable(name, &tree, &chosen)?;
+
+    let mut result: Option<Result<F::Out>> = None;
+    let region = stage::lambda(name, &params, |vars| {
+        let mut inner = leaves.clone();
+        for (&k, &var) in chosen.iter().zip(vars) {
+            if let Some(leaf) = inner.get_mut(k) {
+                *leaf = var;
+            }
+        }
+        let out = F::Args::unflatten(&tree, &mut Leaves::staged(inner))
+            .and_then(|args| stage::user_code(|| f.apply(args)));
+        let results = out.as_ref().map(raws).unwrap_or_default();
+        result = Some(out);
+        results
+    });
+    let out = match result {
+        Some(out) => out?.tree(),
+        None => return Err(Error::internal("a function was not run")),
+    };
+    let region = region.ok_or_else(Error::recorded)?;
+    expect_float_results(name, derivative, &out)?;
+    expect_directions(name, derivative, directions, &point, &out)?;
+
+    let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
+    let operands: Vec<Raw> = at.iter().chain(directions).copied().collect();
+    let made = stage::emit_all(name, &operands, |b, ts| {
+        let (at, directions) = ts.split_at(at.len());
+        inline_derivative(b, derivative, region, at, directions)
+    });
+    let leaves = made.ok_or_else(Error::recorded)?.into_iter();
+    Ok(Applied { point, out, leaves, types: PhantomData })
+}
+
+/// The derivative of a region by its parameters, at terms.
+fn inline_derivative(
+    b: &mut Builder,
+    derivative: Derivative,
+    region: RegionId,
+    at: &[TermId],
+    directions: &[TermId],
+) -> cotan_ir::Result<Vec<TermId>> {
+    let Extracted { program, captures } = Extracted::new(b, &Scopes::of_region(b, region), region)?;
+    let wrt: Vec<usize> = (0..at.len()).collect();
+    let program = derive(&program, derivative, Some(&wrt))?;
+    let inputs: Vec<TermId> = at.iter().chain(&captures).chain(directions).copied().collect();
+    b.inline(&program, &inputs)
+}
+
+/// The types of the chosen leaves, which must be floats.
+fn differentiable(name: &'static str, args: &Tree, chosen: &[usize]) -> Result<Vec<Param>> {
+    let leaves = args.leaves("");
+    let mut params = Vec::with_capacity(chosen.len());
+    for &k in chosen {
+        let Some((path, ty)) = leaves.get(k) else {
+            return Err(Error::internal("an argument is missing"));
+        };
+        if !ty.dtype.is_float() {
+            let part = if path.is_empty() { String::new() } else { format!(" `{path}`") };
+            let message = format!("cannot differentiate by the argument{part}, which is {ty}");
+            let hint = "only f64 and f32 have derivatives: choose other arguments by `wrt`";
+            return Err(Error::type_error(name, message).with_hint(hint));
+        }
+        params.push(Param::Value(ty.clone()));
+    }
+    if params.is_empty() {
+        return Err(Error::type_error(name, "there is nothing to differentiate by"));
+    }
+    Ok(params)
+}
+
+/// Checks that what is differentiated are floats.
+fn expect_float_results(name: &'static str, derivative: Derivative, out: &Tree) -> Result<()> {
+    let leaves = out.leaves("");
+    let differentiated = match derivative {
+        // Further results are auxiliary.
+        Derivative::Grad | Derivative::ValueAndGrad | Derivative::Hvp | Derivative::Hessian => 1,
+        Derivative::Vjp | Derivative::Jvp => leaves.len(),
+        Derivative::JacRev | Derivative::JacFwd | Derivative::Jacobian => leaves.len(),
+    };
+    match leaves.iter().take(differentiated).find(|(_, ty)| !ty.dtype.is_float()) {
+        None => Ok(()),
+        Some((path, ty)) => {
+            let part = if path.is_empty() { String::new() } else { format!(" `{path}`") };
+            let message = format!("cannot differentiate the result{part}, which is {ty}");
+            let hint = "only f64 and f32 have derivatives: leave it out, or convert it";
+            Err(Error::type_error(name, message).with_hint(hint))
+        }
+    }
+}
+
+/// Checks cotangents and tangents against what they belong to.
+fn expect_directions(
+    name: &'static str,
+    derivative: Derivative,
+    directions: &[Raw],
+    point: &Tree,
+    out: &Tree,
+) -> Result<()> {
+    let (owner, what, whose) = match derivative {
+        Derivative::Vjp => (out, "cotangent", "result"),
+        Derivative::Jvp | Derivative::Hvp => (point, "tangent", "argument"),
+        Derivative::Grad | Derivative::ValueAndGrad | Derivative::Hessian => return Ok(()),
+        Derivative::JacRev | Derivative::JacFwd | Derivative::Jacobian => return Ok(()),
+    };
+    let leaves = owner.leaves("");
+    if leaves.len() != directions.len() {
+        let message = format!("{} {what}s for {} {whose}s", directions.len(), leaves.len());
+        return Err(Error::type_error(name, message));
+    }
+    for ((path, ty), &raw) in leaves.iter().zip(directions) {
+        let Some(given) = stage::type_of(raw) else { return Err(Error::recorded()) };
+        if given != *ty {
+            let part = if path.is_empty() { String::new() } else { format!(" `{path}`") };
+            let message = format!("a {what} {given} for the {whose}{part}, which is {ty}");
+            return Err(Error::type_error(name, message));
+        }
+    }
+    Ok(())
+}
+
+impl<F: Function<M>, M, W: Choice<F, M>> Applied<F, M, W> {
+    /// The next arrays in the structure of the result.
+    pub(super) fn out(&mut self) -> Result<F::Out> {
+        let tree = self.out.clone();
+        self.next(&tree)
+    }
+
+    /// The next arrays in the structure of what was differentiated by.
+    pub(super) fn point(&mut self) -> Result<W::Point> {
+        let tree = self.point.clone();
+        self.next(&tree)
+    }
+
+    /// For each result the structure of the point.
+    pub(super) fn jacobian(&mut self) -> Result<<F::Out as Arrays>::Of<W::Point>> {
+        let tree = product(&self.out, &self.point)?;
+        self.next(&tree)
+    }
+
+    /// For each part of the point the structure of the point.
+    pub(super) fn hessian(&mut self) -> Result<<W::Point as Arrays>::Of<W::Point>> {
+        let tree = product(&self.point, &self.point)?;
+        self.next(&tree)
+    }
+
+    fn next<A: Arrays>(&mut self, tree: &Tree) -> Result<A> {
+        let wanted = tree.leaves("");
+        let taken: Vec<Raw> = self.leaves.by_ref().take(wanted.len()).collect();
+        let converted = taken.iter().zip(&wanted).map(|(&raw, (_, ty))| convert(raw, ty));
+        A::unflatten(tree, &mut Leaves::staged(converted.collect::<Vec<_>>()))
+    }
+}
+
+/// The array in the element type that its place in a structure has: the derivative of an `f64` by
+/// an `f32` stands where there is an `f32`.
+fn convert(raw: Raw, wanted: &Type) -> Raw {
+    let op = match (stage::type_of(raw).map(|ty| ty.dtype), wanted.dtype) {
+        (Some(found), wanted) if found == wanted => return raw,
+        (None, _) => return raw,
+        (Some(_), Dtype::F32) => Op::ToF32,
+        (Some(_), Dtype::F64 | Dtype::I64 | Dtype::Bool) => Op::ToF64,
+    };
+    stage::emit("convert", &[raw], |b, ts| b.op(op, ts))
+}
+
+/// A tree with `inner` at each leaf of `outer`, whose axes come first.
+fn product(outer: &Tree, inner: &Tree) -> Result<Tree> {
+    let mut failed = None;
+    let tree = outer.map_leaves(&mut |row| {
+        inner.map_leaves(&mut |column| {
+            let shape = cotan_array::Shape::join("jacobian", row.shape.dims(), column.shape.dims());
+            Tree::Leaf(match shape {
+                Ok(shape) => Type::new(column.dtype, shape),
+                Err(error) => {
+                    failed = Some(error);
+                    column.clone()
+                }
+            })
+        })
+    });
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(tree),
+    }
+}

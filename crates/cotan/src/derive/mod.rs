@@ -1,0 +1,192 @@
+//! Derivatives of functions: `grad` and its relatives.
+//!
+//! A derivative is a function again, so derivatives nest in any order, stand under `build`, and are
+//! compiled like any other. The function is applied to variables in a region of its own; the region
+//! becomes a program, that is differentiated as a program, and the result stands where the
+//! derivative was applied. There are no tags, and no perturbation to confuse.
+
+mod apply;
+mod kinds;
+
+use std::marker::PhantomData;
+
+use crate::error::Result;
+use crate::function::{Arg, Choice, Function};
+use crate::jit::{Jit, Via, jit};
+pub use kinds::{
+    Grad, GradAux, Hessian, Hvp, JacFwd, JacRev, Jacobian, Jvp, Kind, ValueAndGrad,
+    ValueAndGradAux, Vjp,
+};
+
+/// A derivative of a function, itself a function.
+pub struct Derived<D, F, M, W> {
+    f: F,
+    types: PhantomData<fn(D, M, W)>,
+}
+
+impl<D, F, M, W> std::fmt::Debug for Derived<D, F, M, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(std::any::type_name::<D>())
+    }
+}
+
+/// A derivative that can be called: what [`grad`] and its relatives give.
+pub type DerivedJit<D, F, M, W> = Jit<Derived<D, F, M, W>, Via<<D as Kind<F, M, W>>::Signature>>;
+
+impl<D, F, M, W> Function<Via<D::Signature>> for Derived<D, F, M, W>
+where
+    F: Function<M>,
+    W: Choice<F, M>,
+    D: Kind<F, M, W>,
+{
+    type Args = D::Args;
+    type Out = D::Out;
+    const SEVERAL: bool = D::SEVERAL;
+
+    fn apply(&self, args: D::Args) -> Result<D::Out> {
+        D::apply(&self.f, args)
+    }
+}
+
+fn derived<D, F, M, W>(f: F) -> DerivedJit<D, F, M, W>
+where
+    F: Function<M>,
+    W: Choice<F, M>,
+    D: Kind<F, M, W>,
+{
+    jit(Derived { f, types: PhantomData })
+}
+
+impl<D, F, M, W, S> Jit<Derived<D, F, M, W>, S>
+where
+    F: Function<M>,
+    Derived<D, F, M, W>: Function<S>,
+{
+    /// The same derivative by other arguments than the first: `Arg::<1>`, a tuple of several, or
+    /// [`AllArgs`](crate::AllArgs).
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>, y: Arr<f64>| x * x * y;
+    /// assert_eq!(grad(f).call((3.0, 4.0))?, 24.0);
+    /// assert_eq!(grad(f).wrt(Arg::<1>).call((3.0, 4.0))?, 9.0);
+    /// let (dx, dy) = grad(f).wrt((Arg::<0>, Arg::<1>)).call((3.0, 4.0))?;
+    /// assert_eq!((dx.item(), dy.item()), (Some(24.0), Some(9.0)));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    pub fn wrt<V>(self, _choice: V) -> DerivedJit<D, F, M, V>
+    where
+        V: Choice<F, M>,
+        D: Kind<F, M, V>,
+    {
+        derived(self.into_function().f)
+    }
+}
+
+macro_rules! entry_points {
+    ($($(#[$doc:meta])* $name:ident $kind:ident;)*) => { $(
+        $(#[$doc])*
+        pub fn $name<F, M>(f: F) -> DerivedJit<$kind, F, M, Arg<0>>
+        where
+            F: Function<M>,
+            Arg<0>: Choice<F, M>,
+            $kind: Kind<F, M, Arg<0>>,
+        {
+            derived(f)
+        }
+    )* };
+}
+
+entry_points! {
+    /// The gradient of a function to a float scalar, by its first argument (see
+    /// [`wrt`](Jit::wrt)). It has the structure of that argument.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>| (x * x).sum();
+    /// assert_eq!(grad(f).call([1.0, 2.0, 3.0])?.to_vec(), [2.0, 4.0, 6.0]);
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    grad Grad;
+    /// The value of a function to a float scalar and its gradient.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let (y, dx) = value_and_grad(|x: Arr<f64>| x.sin()).call(0.0)?;
+    /// assert_eq!((y.item(), dx.item()), (Some(0.0), Some(1.0)));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    value_and_grad ValueAndGrad;
+    /// The gradient of the first of two results, a float scalar; the second is handed through.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>| ((x * x).sum(), x + 1.0);
+    /// let (dx, aux) = grad_aux(f).call([1.0, 2.0])?;
+    /// assert_eq!((dx.to_vec(), aux.to_vec()), (vec![2.0, 4.0], vec![2.0, 3.0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    grad_aux GradAux;
+    /// Both results of a function, and the gradient of the first, a float scalar.
+    value_and_grad_aux ValueAndGradAux;
+    /// The value, and the product of a cotangent with the Jacobian: a function of the arguments and
+    /// a cotangent of the result.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>| x * x;
+    /// let (y, dx) = vjp(f).call(([1.0, 2.0], [1.0, 10.0]))?;
+    /// assert_eq!((y.to_vec(), dx.to_vec()), (vec![1.0, 4.0], vec![2.0, 40.0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    vjp Vjp;
+    /// The value, and the product of the Jacobian with a tangent: a function of the arguments and a
+    /// tangent. Forward mode.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>| x * x;
+    /// let (y, dy) = jvp(f).call(([1.0, 2.0], [1.0, 10.0]))?;
+    /// assert_eq!((y.to_vec(), dy.to_vec()), (vec![1.0, 4.0], vec![2.0, 40.0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    jvp Jvp;
+    /// The Jacobian in reverse mode: for each result the structure of the argument, with the axes
+    /// of the result before those of the argument. For few results and many arguments.
+    jacrev JacRev;
+    /// The Jacobian in forward mode. For many results and few arguments.
+    jacfwd JacFwd;
+    /// The Jacobian, in the mode that needs fewer passes.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let polar = |p: Arr<f64>| {
+    ///     let (r, phi) = (p.at(0), p.at(1));
+    ///     (r * phi.cos(), r * phi.sin())
+    /// };
+    /// let (dx, dy) = jacobian(polar).call([2.0, 0.0])?;
+    /// assert_eq!((dx.to_vec(), dy.to_vec()), (vec![1.0, 0.0], vec![0.0, 2.0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    jacobian Jacobian;
+    /// The product of the Hessian of a function to a float scalar with a tangent.
+    hvp Hvp;
+    /// The Hessian of a function to a float scalar: the structure of the argument in each leaf of
+    /// the structure of the argument.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>| x.at(0) * x.at(0) * x.at(1);
+    /// assert_eq!(hessian(f).call([3.0, 5.0])?, Tensor::from([[10.0, 6.0], [6.0, 0.0]]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    hessian Hessian;
+}

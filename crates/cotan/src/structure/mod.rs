@@ -1,0 +1,125 @@
+//! Structures of arrays: what functions take and give.
+//!
+//! Tuples, vectors, arrays and structs with `#[derive(Arrays)]` of arrays are themselves arguments
+//! and results. A structure exists in two worlds: *staged*, with [`Arr`] at its leaves, and
+//! *concrete*, with [`Tensor`]. [`Arrays`] takes a structure apart into its leaves and puts it
+//! together again, so gradients come back in the structure of the parameters.
+
+mod feed;
+mod impls;
+mod shapes;
+mod tree;
+
+pub use feed::{Fed, Feed};
+pub use shapes::Shapes;
+pub use tree::{Fixed, Tree};
+
+use cotan_array::Array;
+
+use crate::error::{Error, Result};
+use crate::stage::{self, Raw};
+
+#[cfg(doc)]
+use crate::{Arr, Tensor};
+
+/// A structure with arrays at its leaves.
+///
+/// Implemented by arrays, tuples of up to eight, `Vec`, `[_; N]`, `()`, and by structs with
+/// `#[derive(Arrays)]`.
+pub trait Arrays: Sized {
+    /// The same structure of [`Arr`].
+    type Staged: Arrays<Staged = Self::Staged, Concrete = Self::Concrete>;
+    /// The same structure of [`Tensor`].
+    type Concrete: Arrays<Staged = Self::Staged, Concrete = Self::Concrete>;
+    /// The same structure with a `W` at every leaf: a Jacobian has a gradient for each result.
+    type Of<W: Arrays>: Arrays;
+
+    /// What it consists of.
+    fn tree(&self) -> Tree;
+    /// Its leaves in order.
+    fn flatten(&self, leaves: &mut Vec<Leaf>);
+    /// The structure of a tree, with the next leaves.
+    fn unflatten(tree: &Tree, leaves: &mut Leaves) -> Result<Self>;
+    /// Something of this type, when an error was found and nothing counts any more.
+    fn nothing() -> Self;
+}
+
+/// A leaf of a structure.
+#[derive(Clone, Debug)]
+pub struct Leaf(pub(crate) LeafKind);
+
+#[derive(Clone, Debug)]
+pub(crate) enum LeafKind {
+    Staged(Raw),
+    Concrete(Array),
+}
+
+/// Leaves on their way into a structure.
+#[derive(Debug)]
+pub struct Leaves(std::vec::IntoIter<Leaf>);
+
+impl Leaves {
+    pub(crate) fn staged(raws: impl IntoIterator<Item = Raw>) -> Leaves {
+        let leaves = raws.into_iter().map(|raw| Leaf(LeafKind::Staged(raw)));
+        Leaves(leaves.collect::<Vec<_>>().into_iter())
+    }
+
+    pub(crate) fn concrete(arrays: impl IntoIterator<Item = Array>) -> Leaves {
+        let leaves = arrays.into_iter().map(|array| Leaf(LeafKind::Concrete(array)));
+        Leaves(leaves.collect::<Vec<_>>().into_iter())
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Leaf> {
+        self.0.next().ok_or_else(|| Error::internal("a structure has too few leaves"))
+    }
+}
+
+/// The handles of a staged structure.
+pub(crate) fn raws<A: Arrays>(structure: &A) -> Vec<Raw> {
+    let mut leaves = Vec::new();
+    structure.flatten(&mut leaves);
+    leaves
+        .into_iter()
+        .map(|leaf| match leaf.0 {
+            LeafKind::Staged(raw) => raw,
+            // Only a concrete structure has concrete leaves, and those are never staged.
+            LeafKind::Concrete(_) => Raw::default(),
+        })
+        .collect()
+}
+
+/// The elements of a concrete structure.
+pub(crate) fn concrete_leaves<A: Arrays>(structure: &A) -> Vec<Array> {
+    let mut leaves = Vec::new();
+    structure.flatten(&mut leaves);
+    let arrays = leaves.into_iter().filter_map(|leaf| match leaf.0 {
+        LeafKind::Concrete(array) => Some(array),
+        LeafKind::Staged(_) => None,
+    });
+    arrays.collect()
+}
+
+/// A structure that a closure gave, with other leaves; after an error as it is, for then nothing
+/// counts any more.
+#[track_caller]
+pub(crate) fn refilled<A: Arrays>(given: Option<A>, leaves: Option<Vec<Raw>>) -> A {
+    let Some(given) = given else { return A::nothing() };
+    let Some(leaves) = leaves else { return given };
+    let mut types = leaves.iter().map(|&raw| stage::type_of(raw));
+    let tree = given
+        .tree()
+        .map_leaves(&mut |ty| Tree::Leaf(types.next().flatten().unwrap_or_else(|| ty.clone())));
+    recovered(A::unflatten(&tree, &mut Leaves::staged(leaves.iter().copied())))
+}
+
+/// The structure; an error is recorded.
+#[track_caller]
+pub(crate) fn recovered<A: Arrays>(result: Result<A>) -> A {
+    match result {
+        Ok(structure) => structure,
+        Err(error) => {
+            stage::fail(error);
+            A::nothing()
+        }
+    }
+}
