@@ -4,6 +4,7 @@
 //! * [`generate`], [`Config`]: random well-typed programs; [`inputs_for`]: inputs for them;
 //! * [`Oracle`]: comparison of two programs; [`check_transform`]: of every generated program with
 //!   what a pass makes of it;
+//! * [`check_gradients`]: the derivatives of one program against each other and differences;
 //! * [`shrink`]: smaller programs that fail in the same way;
 //! * [`rules`]: checking of rewrite rules one by one;
 //! * [`families`]: programs that grow without bound;
@@ -17,6 +18,7 @@ pub mod families;
 pub mod files;
 pub mod fuzz_targets;
 mod generate;
+mod gradients;
 mod inputs;
 mod mutate;
 mod oracle;
@@ -26,6 +28,7 @@ mod shrink;
 
 pub use cases::{fail, for_each_case, scaled};
 pub use generate::{Config, Data, Former, TypedOp, generate};
+pub use gradients::check_gradients;
 pub use inputs::{InputKind, inputs_for, value_of};
 pub use mutate::mutate;
 pub use oracle::{

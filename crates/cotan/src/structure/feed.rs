@@ -40,6 +40,13 @@ pub trait Feed<A> {
     fn feed(self) -> Fed;
 }
 
+/// What was fed already.
+impl<A> Feed<A> for Fed {
+    fn feed(self) -> Fed {
+        self
+    }
+}
+
 macro_rules! feed_leaf {
     ($([$($n:ident),*] $t:ty;)*) => { $(
         impl<T: Element, $(const $n: usize),*> Feed<Arr<T>> for $t {
