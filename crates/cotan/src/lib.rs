@@ -6,6 +6,7 @@ mod arr;
 mod build;
 mod compile;
 mod derive;
+pub mod eager;
 mod element;
 mod error;
 mod function;
