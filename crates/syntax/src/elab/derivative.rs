@@ -130,6 +130,10 @@ impl Elab<'_> {
                 format!("`{name}(f)` takes the arguments of `f` and a cotangent; nothing is given"),
                 "the cotangent comes last: `vjp(f)(x, y, ct)`".to_owned(),
             ),
+            _ if name == "linearize" => (
+                "the derivative takes one tangent for each argument of `linearize`".to_owned(),
+                "`let (y, df) = linearize(f, x, y) in df(dx, dy)`".to_owned(),
+            ),
             _ => (
                 format!(
                     "`{name}(f)` takes arguments and as many tangents; {} cannot be that",
