@@ -11,6 +11,7 @@ mod error;
 mod function;
 mod index;
 mod jit;
+mod library;
 mod math;
 mod ops;
 mod reduce;
@@ -33,6 +34,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
+pub use library::{
+    PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
+    tri,
+};
 pub use ops::{Truth, select};
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
@@ -45,4 +50,5 @@ pub mod prelude {
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
         jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
+    pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
 }
