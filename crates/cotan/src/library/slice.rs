@@ -364,7 +364,7 @@ impl<T: Element> Arr<T> {
         attempt("slice_set", || {
             let dims = self.shape();
             let plan = Plan::new("slice_set", &dims, &shown(self), slices.as_ref())?;
-            let values = fitted("slice_set", "the new values", values.operand(), &plan.dims)?;
+            let values = fitted("slice_set", "the new value", values.operand(), &plan.dims)?;
             let values = reshaped("slice_set", values, &plan.plain);
             let Some(taken) = plan.taken(&dims) else { return Ok(values) };
             if plan.run_sizes().is_empty() {
