@@ -1,5 +1,6 @@
 //! Arranging and indexing: values against plain Rust, derivatives against the oracles.
 
+mod batches;
 mod errors;
 mod gathering;
 mod grids;
