@@ -178,7 +178,7 @@ impl Sections for Vec<usize> {
 
 impl<T: Element> Arr<T> {
     /// The parts along an axis: that many equal ones, or ones of the given sizes. The inverse of
-    /// [`concat`].
+    /// [`concat()`].
     ///
     /// ```
     /// use cotan::prelude::*;
