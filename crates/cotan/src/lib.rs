@@ -32,6 +32,7 @@
 //! | | |
 //! |---|---|
 //! | [`Arr`], [`build`](build()), [`select`] | arrays inside functions, element by element or as a whole |
+//! | [`concat`](concat()), [`stack`], [`s!`](s!), [`scatter_add`], [`eye`], .. | arranging, slicing and indexing; most of it is methods of [`Arr`] |
 //! | [`Tensor`] | arrays with elements, outside |
 //! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |

@@ -1,6 +1,7 @@
 //! Arranging and indexing: values against plain Rust, derivatives against the oracles.
 
 mod batches;
+mod eager;
 mod errors;
 mod gathering;
 mod grids;
