@@ -3,6 +3,9 @@
 use super::*;
 use cotan::PadMode;
 
+/// What stands at position `i` of the continuation of an axis of size `k`.
+type Rule<'a> = &'a dyn Fn(i64, i64) -> i64;
+
 fn random_widths(rng: &mut Rng, rank: usize) -> Vec<(usize, usize)> {
     (0..rank).map(|_| if rng.chance(30) { (0, 0) } else { (rng.below(6), rng.below(6)) }).collect()
 }
@@ -67,10 +70,10 @@ fn arrays_are_padded_with_themselves() {
         let x = random(&mut rng, &dims);
         let widths = random_widths(&mut rng, dims.len());
         let sizes = padded(&dims, &widths);
-        let padded_by = |rule: &dyn Fn(i64, i64) -> i64| {
+        let padded_by = |rule: Rule<'_>| {
             rearranged(&x, &sizes, |is| source(is, &dims, &widths, |i, k| Some(rule(i, k))))
         };
-        let modes: [(PadMode, &dyn Fn(i64, i64) -> i64); 4] = [
+        let modes: [(PadMode, Rule<'_>); 4] = [
             (PadMode::Edge, &|i, k| i.max(0).min(k - 1)),
             (PadMode::Wrap, &|i, k| i.rem_euclid(k)),
             // Mirrored at 0: the walk to the left is that to the right.

@@ -78,7 +78,11 @@ macro_rules! s {
         $crate::s!(@parts [$($done,)* $crate::Slice::Rest,] $($($rest)*)?)
     };
     (@parts [$($done:expr,)*] $range:expr; $step:expr $(, $($rest:tt)*)?) => {
-        $crate::s!(@parts [$($done,)* $crate::Slice::from($range).by($step),] $($($rest)*)?)
+        $crate::s!(@parts [$($done,)* {
+            #[allow(clippy::reversed_empty_ranges, reason = "a negative step runs backwards")]
+            let part = $crate::Slice::from($range);
+            part.by($step)
+        },] $($($rest)*)?)
     };
     (@parts [$($done:expr,)*] $part:expr $(, $($rest:tt)*)?) => {
         $crate::s!(@parts [$($done,)* $crate::Slice::from($part),] $($($rest)*)?)
