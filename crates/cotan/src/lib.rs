@@ -32,6 +32,7 @@
 //! | | |
 //! |---|---|
 //! | [`Arr`], [`build`](build()), [`select`] | arrays inside functions, element by element or as a whole |
+//! | [`concat`](concat()), [`stack`], [`s!`](s!), [`scatter_add`], [`eye`], .. | arranging, slicing and indexing; most of it is methods of [`Arr`] |
 //! | [`Tensor`] | arrays with elements, outside |
 //! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
@@ -63,6 +64,7 @@ mod error;
 mod function;
 mod index;
 mod jit;
+mod library;
 mod math;
 mod ops;
 mod reduce;
@@ -84,6 +86,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
+pub use library::{
+    PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
+    tri,
+};
 pub use ops::{Truth, select};
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
@@ -96,4 +102,5 @@ pub mod prelude {
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
         jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
+    pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
 }
