@@ -3,8 +3,7 @@
 //! A stack of tasks instead of recursion: an index may travel through a chain of any length.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, RegionId, Result, TermId, Type};
-use rustc_hash::FxHashMap;
+use cotan_ir::{Error, Extreme, Node, RegionId, Result, TermId, TermMap, Type};
 
 use crate::affine::{Affine, constant_value};
 use crate::index_function::is_light;
@@ -88,7 +87,7 @@ impl Bot<'_> {
     }
 
     fn is_own(&self, t: TermId) -> bool {
-        !self.shared.contains(&t) && usize::from(self.b.free(t).innermost()) == self.b.depth()
+        !self.shared.contains(t) && usize::from(self.b.free(t).innermost()) == self.b.depth()
     }
 
     /// Whether a term is `gather [] t (\[] -> ix)`.
@@ -115,7 +114,7 @@ impl Bot<'_> {
         let first = || ix.first().copied().ok_or_else(|| Error::internal("an index is empty"));
         if !self.may_push(t) && from != From::Made {
             let read = self.b.index(t, &ix)?;
-            if from != From::Source && self.shared.contains(&t) {
+            if from != From::Source && self.shared.contains(t) {
                 // index (let x = v in t) ix  ~>  let x = v in index t ix
                 rule!(self, "index/let", t, expected, read)?;
             }
@@ -468,7 +467,7 @@ impl Bot<'_> {
         let wrong = self.faulty(Fault::IndexGatherLastVariable) && sizes[0] == sizes[last];
         let target = if wrong { last } else { 0 };
         let vars = self.b.open(&Bot::index_params(&sizes[1..]))?;
-        let mut images = FxHashMap::default();
+        let mut images = TermMap::new();
         let mut rest = vars.iter();
         for (n, &p) in region.params().iter().enumerate() {
             let image = if n == target { Some(&u) } else { rest.next() };

@@ -3,12 +3,11 @@
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
 use cotan_ir::{
-    Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, Type,
+    Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, TermSet, Type,
     use_counts,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::affine::Affine;
+use crate::affine::AffineForms;
 use crate::fire::Report;
 use crate::options::{Fault, Options};
 use crate::order::Captures;
@@ -38,12 +37,13 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         scopes: &scopes,
         counts: use_counts(program),
         images: vec![None; program.len()],
-        shared: FxHashSet::default(),
+        shared: TermSet::new(),
         captures: Captures::default(),
-        affine: FxHashMap::default(),
+        affine: AffineForms::default(),
         options,
         report,
     };
+    bot.b.reserve(program.len());
     bot.inputs()?;
     bot.scope(scopes.top().order())?;
     let mut outputs = Vec::with_capacity(program.outputs().len());
@@ -63,10 +63,10 @@ pub(crate) struct Bot<'a> {
     /// What stands for each node of the source.
     images: Vec<Option<TermId>>,
     /// Terms of the result that more than one place uses: the report's variables.
-    pub(crate) shared: FxHashSet<TermId>,
+    pub(crate) shared: TermSet,
     pub(crate) captures: Captures,
     /// Affine forms of index terms.
-    pub(crate) affine: FxHashMap<TermId, Option<Affine>>,
+    pub(crate) affine: AffineForms,
     pub(crate) options: &'a Options,
     pub(crate) report: &'a mut Report,
 }

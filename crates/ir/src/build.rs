@@ -22,6 +22,31 @@ use crate::term::{
 /// How often the deadline and the token are looked at, in nodes.
 const POLL: usize = 1024;
 
+/// An odd number without pattern, 2^64 over the golden ratio: multiplying by it spreads bits upwards.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A node in the table of all nodes, with its hash: to look for a node, or to make the table larger,
+/// the nodes themselves, in memory far away, are then hardly ever touched.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: u32,
+    term: TermId,
+}
+
+impl Entry {
+    /// A hash of which every bit depends on the whole node.
+    fn hash(node: &Node) -> u32 {
+        let wide = FxBuildHasher.hash_one(node);
+        ((wide ^ wide >> 32).wrapping_mul(SPREAD) >> 32) as u32
+    }
+
+    /// The table places entries by the low bits and tells them apart by the high ones, so both must
+    /// depend on the whole hash.
+    fn place(hash: u32) -> u64 {
+        u64::from(hash).wrapping_mul(SPREAD).rotate_left(32)
+    }
+}
+
 /// Makes programs.
 ///
 /// ```
@@ -39,7 +64,7 @@ const POLL: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     arena: Arena,
-    node_table: HashTable<TermId>,
+    node_table: HashTable<Entry>,
     region_table: HashTable<RegionId>,
     type_table: FxHashMap<Type, u32>,
     input_names: FxHashSet<String>,
@@ -70,6 +95,14 @@ impl Builder {
     /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Makes room for so many more nodes.
+    pub fn reserve(&mut self, nodes: usize) {
+        let nodes = nodes.min(self.limits.max_nodes);
+        self.arena.nodes.reserve(nodes);
+        self.arena.meta.reserve(nodes);
+        self.node_table.reserve(nodes, |entry| Entry::place(entry.hash));
     }
 
     /// Nodes made from now on come from this place. Returns the place before.
@@ -133,7 +166,13 @@ impl Builder {
     /// `c`, a literal array.
     pub fn constant(&mut self, array: &Array) -> Result<TermId> {
         let literal = crate::Literal::new(array).map_err(|e| self.at(e.into()))?;
-        self.make(Node::Const(literal), Type::of(array))
+        self.literal(literal)
+    }
+
+    /// `c`, a literal of another program.
+    pub(crate) fn literal(&mut self, literal: crate::Literal) -> Result<TermId> {
+        let ty = Type::of(&literal);
+        self.make(Node::Const(literal), ty)
     }
 
     /// A literal scalar.
@@ -596,10 +635,11 @@ impl Builder {
 
     /// The node, new or found.
     pub(crate) fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
-        let hash = FxBuildHasher.hash_one(&node);
+        let hash = Entry::hash(&node);
         let nodes = &self.arena.nodes;
-        if let Some(&t) = self.node_table.find(hash, |t| nodes[t.index()] == node) {
-            return Ok(t);
+        let same = |entry: &Entry| entry.hash == hash && nodes[entry.term.index()] == node;
+        if let Some(entry) = self.node_table.find(Entry::place(hash), same) {
+            return Ok(entry.term);
         }
         self.poll(&node)?;
         self.check_size(&node, &ty)?;
@@ -619,8 +659,8 @@ impl Builder {
         let t = TermId(self.arena.nodes.len() as u32);
         self.arena.nodes.push(node);
         self.arena.meta.push(meta);
-        let nodes = &self.arena.nodes;
-        self.node_table.insert_unique(hash, t, |t| FxBuildHasher.hash_one(&nodes[t.index()]));
+        let entry = Entry { hash, term: t };
+        self.node_table.insert_unique(Entry::place(hash), entry, |e| Entry::place(e.hash));
         Ok(t)
     }
 

@@ -33,6 +33,7 @@ pub mod scalar;
 mod show;
 pub mod span;
 mod term;
+mod term_map;
 mod walk;
 
 pub use bounds::Interval;
@@ -49,4 +50,5 @@ pub use term::{
     Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
     Param, Program, Region, RegionId, TermId, Terms, Type,
 };
+pub use term_map::{TermMap, TermSet};
 pub use walk::{Scope, Scopes, live_nodes, use_counts};
