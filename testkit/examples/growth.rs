@@ -41,10 +41,8 @@ struct Pass {
 
 const COPY: Pass = Pass { prepare: Ok, run: |p| Ok(p.normalised()?.len()) };
 const BULK: Pass = Pass { prepare: Ok, run: |p| Ok(bulk(p, &Options::default())?.0.len()) };
-const VJP: Pass = Pass {
-    prepare: |p| Ok(bulk(&p, &Options::default())?.0),
-    run: |p| Ok(vjp(p, None)?.len()),
-};
+const VJP: Pass =
+    Pass { prepare: |p| Ok(bulk(&p, &Options::default())?.0), run: |p| Ok(vjp(p, None)?.len()) };
 
 /// What is known of a family.
 #[derive(Clone, Copy, Default)]
@@ -59,10 +57,8 @@ struct Row {
 fn measure(clock: Instant, family: &Family, pass: &Pass, row: &mut Row) -> Result<()> {
     // A nest of 32 takes 32 times as long as its size says.
     let scale = if family.name.starts_with("a nest") { 10 } else { 1 };
-    let programs: Vec<Program> = SIZES
-        .iter()
-        .map(|n| (pass.prepare)(family.program(n / scale)?))
-        .collect::<Result<_>>()?;
+    let programs: Vec<Program> =
+        SIZES.iter().map(|n| (pass.prepare)(family.program(n / scale)?)).collect::<Result<_>>()?;
     for _ in 0..SAMPLES {
         for (program, least) in programs.iter().zip(&mut row.times) {
             let (start, mut runs, mut elapsed) = (seconds(clock), 0, 0.0);

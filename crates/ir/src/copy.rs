@@ -3,7 +3,7 @@
 use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::limits::{CancelToken, Limits};
-use crate::term::{Arena, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId};
+use crate::term::{Arena, Args, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId};
 use crate::term_map::TermMap;
 use crate::walk::{Scope, Scopes};
 
@@ -114,7 +114,7 @@ impl Builder {
         region: Option<RegionId>,
         image: impl Fn(TermId) -> Result<TermId>,
     ) -> Result<TermId> {
-        let images = |ts: &[TermId]| ts.iter().map(|&t| image(t)).collect::<Result<Vec<TermId>>>();
+        let images = |ts: &[TermId]| ts.iter().map(|&t| image(t)).collect::<Result<Args>>();
         let region = || region.ok_or_else(|| Error::internal("a binder without a region"));
         match node {
             Node::Const(c) => self.literal(c.clone()),
@@ -142,13 +142,13 @@ impl Builder {
             Node::MapAccum(m) => self.map_accum(MapAccum {
                 length: m.length,
                 reverse: m.reverse,
-                init: images(&m.init)?.into(),
-                inputs: images(&m.inputs)?.into(),
+                init: images(&m.init)?.into_boxed_slice(),
+                inputs: images(&m.inputs)?.into_boxed_slice(),
                 step: region()?,
             }),
             Node::Custom(c) => self.custom(Custom {
                 kind: c.kind,
-                args: images(&c.args)?.into(),
+                args: images(&c.args)?.into_boxed_slice(),
                 outputs: c.outputs,
                 region: region()?,
             }),
