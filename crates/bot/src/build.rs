@@ -5,7 +5,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, Result, TermId, TermMap, Type};
+use cotan_ir::{Args, Error, Extreme, Node, Result, TermId, TermMap, Type};
 use rustc_hash::FxHashMap;
 
 use crate::index_function::{Positions, positions_of};
@@ -108,7 +108,7 @@ impl Bot<'_> {
         }
     }
 
-    fn many_all(&mut self, batch: &Batch, ts: &[TermId]) -> Result<Vec<TermId>> {
+    fn many_all(&mut self, batch: &Batch, ts: &[TermId]) -> Result<Args> {
         ts.iter().map(|&t| self.many(batch, t)).collect()
     }
 

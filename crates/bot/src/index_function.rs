@@ -1,7 +1,7 @@
 //! Index functions under a build: the build's index becomes one more variable.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Arena, Error, Node, Param, RegionId, Result, TermId, TermMap};
+use cotan_ir::{Arena, Args, Error, Node, Param, RegionId, Result, TermId, TermMap};
 use smallvec::SmallVec;
 
 use crate::build::{Batch, Image, is_discrete_scalar};
@@ -121,7 +121,7 @@ impl Bot<'_> {
         for t in reads {
             let image = match self.lookup(batch, t)? {
                 Image::One(u) => u,
-                Image::Many(v) => self.push_index(v, vec![lane])?,
+                Image::Many(v) => self.push_index(v, &[lane])?,
             };
             images.insert(t, image);
         }
@@ -183,8 +183,8 @@ impl Bot<'_> {
         let node = self.b.node(t).clone();
         if let Node::Index(u, ix) = &node {
             let image = |t: &TermId| images.get(*t).copied().unwrap_or(*t);
-            let (u, ix) = (image(u), ix.iter().map(image).collect());
-            return self.push_index(u, ix);
+            let (u, ix): (TermId, Args) = (image(u), ix.iter().map(image).collect());
+            return self.push_index(u, &ix);
         }
         let region = match node.region() {
             Some(r) => Some(self.copy_region(r, images)?),

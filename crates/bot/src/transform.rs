@@ -3,8 +3,8 @@
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
 use cotan_ir::{
-    Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, TermSet, Type,
-    use_counts,
+    Args, Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, TermSet,
+    Type, use_counts,
 };
 
 use crate::affine::AffineForms;
@@ -126,7 +126,7 @@ impl Bot<'_> {
         self.images[t.index()].ok_or_else(missing)
     }
 
-    pub(crate) fn images(&self, ts: &[TermId]) -> Result<Vec<TermId>> {
+    pub(crate) fn images(&self, ts: &[TermId]) -> Result<Args> {
         ts.iter().map(|&t| self.image(t)).collect()
     }
 
@@ -153,7 +153,7 @@ impl Bot<'_> {
             Node::Build1(r) => self.build(*r),
             Node::Index(u, ix) => {
                 let (u, ix) = (self.image(*u)?, self.images(ix)?);
-                self.push_index(u, ix)
+                self.push_index(u, &ix)
             }
             Node::Op(Op::Select, args) => match self.drop_guard(args[0], args[1], args[2])? {
                 Some(image) => Ok(image),
@@ -198,7 +198,7 @@ impl Bot<'_> {
     /// The image of a region that stays a region. Recursive over the nesting of regions only.
     fn region(&mut self, r: RegionId, index_function: bool) -> Result<RegionId> {
         let results = self.open_body(r)?;
-        let results = if index_function { self.normalise_all(&results)? } else { results };
+        let results = if index_function { self.normalise_all(&results)?.into() } else { results };
         self.forget_body(r);
         self.b.close(&results)
     }
@@ -217,7 +217,7 @@ impl Bot<'_> {
     }
 
     /// Opens the image of a region and transforms its nodes; the images of its results.
-    fn open_body(&mut self, r: RegionId) -> Result<Vec<TermId>> {
+    fn open_body(&mut self, r: RegionId) -> Result<Args> {
         let region = self.source.region(r);
         let mut params = Vec::with_capacity(region.params().len());
         for &p in region.params() {

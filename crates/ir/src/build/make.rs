@@ -151,3 +151,67 @@ impl Builder {
         Err(self.at(Error::new(ErrorKind::Limit, node.name(), message)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar::Op;
+    use cotan_array::{Array, Dtype, Shape};
+
+    /// The most nodes of a program that one place of the table, of twice as many, would hold.
+    fn crowd(b: &Builder) -> usize {
+        let places = (2 * b.len()).next_power_of_two();
+        let mut counts = vec![0usize; places];
+        for t in b.terms() {
+            counts[Entry::place(Entry::hash(b.node(t))) as usize % places] += 1;
+        }
+        counts.into_iter().max().unwrap_or(0)
+    }
+
+    /// Programs are made of nodes that differ in little. Ten thousand that are spread at random leave
+    /// 5 or 6 in the fullest place; hashes that lose bits leave hundreds, and every search slows down.
+    #[test]
+    fn nodes_alike_are_spread_in_the_table() {
+        let vector = || Type::new(Dtype::F64, Shape::new("test", &[3]).unwrap());
+        let chain = |op: fn(&mut Builder, TermId, usize) -> TermId| {
+            let mut b = Builder::new();
+            let mut t = b.input("a", vector()).unwrap();
+            for k in 0..10_000 {
+                t = op(&mut b, t, k);
+            }
+            crowd(&b)
+        };
+        assert!(chain(|b, t, _| b.op(Op::Exp, &[t]).unwrap()) < 10);
+        assert!(chain(|b, t, _| b.op(Op::Mul, &[t, t]).unwrap()) < 10);
+        assert!(chain(|b, t, k| b.replicate(k, t).map(|_| t).unwrap()) < 10);
+        assert!(chain(|b, _, k| b.scalar(k as f64).unwrap()) < 10);
+        assert!(chain(|b, _, k| b.scalar(k as f32).unwrap()) < 10);
+        assert!(chain(|b, _, k| b.scalar(k as i64).unwrap()) < 10);
+        assert!(chain(|b, _, k| b.scalar((k as i64) << 40).unwrap()) < 10);
+        assert!(chain(|b, _, k| b.constant(&Array::scalar(1.0 / (k as f64 + 1.0))).unwrap()) < 10);
+        assert!(
+            chain(|b, t, k| b.scalar(k as i64).and_then(|i| b.index(t, &[i])).map(|_| t).unwrap())
+                < 10
+        );
+    }
+
+    /// Time at a hundred thousand nodes is mostly that of the memory they take.
+    #[test]
+    fn nodes_are_small() {
+        assert!(size_of::<Node>() <= 40, "{}", size_of::<Node>());
+        assert!(size_of::<Meta>() <= 32, "{}", size_of::<Meta>());
+        assert!(size_of::<Entry>() <= 8);
+    }
+
+    /// A type is checked against the limits when it is first met, and met again without.
+    #[test]
+    fn a_type_beyond_the_limits_is_refused_every_time() {
+        let limits = crate::Limits { max_elements: 4, ..crate::Limits::default() };
+        let mut b = Builder::with_limits(limits, crate::CancelToken::new());
+        let x = b.scalar(1.0).unwrap();
+        for _ in 0..3 {
+            assert_eq!(b.replicate(5, x).unwrap_err().kind(), ErrorKind::Limit);
+            assert!(b.replicate(4, x).is_ok());
+        }
+    }
+}
