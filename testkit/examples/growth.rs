@@ -98,8 +98,9 @@ fn main() -> Result<()> {
     let families: Vec<&Family> = FAMILIES.iter().filter(|f| f.name.contains(&wanted)).collect();
     let mut rows = vec![Row::default(); families.len()];
     let clock = Instant::now();
-    for _ in 0..passes {
+    for pass_number in 1..=passes {
         for (family, row) in families.iter().zip(&mut rows) {
+            eprintln!("pass {pass_number} of {passes}: {}", family.name);
             measure(clock, family, &pass, row)?;
         }
     }
