@@ -67,7 +67,7 @@ fn measure(clock: Instant, family: &Family, pass: &Pass, row: &mut Row) -> Resul
                 for _ in 0..=runs {
                     row.nodes = (program.len(), (pass.run)(program)?);
                 }
-                runs += runs + 1;
+                runs = 2 * runs + 1;
                 elapsed = seconds(clock) - start;
             }
             let time = elapsed / f64::from(runs);
