@@ -4,12 +4,11 @@
 //! outputs have a lane for each `i`. States that are the same for every lane stay single: whatever
 //! does not depend on `i` is computed once.
 
-use cotan_ir::{Error, MapAccum, Node, Param, Result, TermId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use cotan_ir::{Error, MapAccum, Node, Param, Result, TermId, TermSet};
 
 use crate::build::{Batch, Image};
 use crate::options::Fault;
-use crate::order::{all_dependencies, post_order};
+use crate::order::{Lists, all_dependencies, post_order};
 use crate::transform::{Bot, rule};
 
 impl Bot<'_> {
@@ -67,7 +66,7 @@ impl Bot<'_> {
         };
         let region = self.b.close(&results)?;
         for t in order.iter().chain(step.params()) {
-            batch.images.remove(t);
+            batch.images.remove(*t);
             batch.results.remove(t);
         }
 
@@ -124,22 +123,22 @@ impl Bot<'_> {
             return Ok(varying);
         }
         // What varies spreads from a term to its users, and from a state to its next value.
-        let mut users: FxHashMap<TermId, Vec<TermId>> = FxHashMap::default();
+        let mut users: Lists<TermId> = Lists::default();
         let mut spreading: Vec<TermId> = Vec::new();
         let mut found = Vec::new();
         for &t in order {
             all_dependencies(&self.b, &mut self.captures, t, &mut found);
             for u in found.drain(..) {
                 if self.b.free(u).innermost() >= step.level() {
-                    users.entry(u).or_default().push(t);
+                    users.push(u, t);
                 } else if matches!(self.lookup(batch, u)?, Image::Many(_)) {
                     spreading.push(t);
                 }
             }
         }
-        let mut next_of: FxHashMap<TermId, Vec<usize>> = FxHashMap::default();
+        let mut next_of: Lists<usize> = Lists::default();
         for (n, &t) in step.results().iter().take(m.init.len()).enumerate() {
-            next_of.entry(t).or_default().push(n);
+            next_of.push(t, n);
             let outside = self.b.free(t).innermost() < step.level();
             if outside && matches!(self.lookup(batch, t)?, Image::Many(_)) {
                 varying[n] = true;
@@ -147,13 +146,13 @@ impl Bot<'_> {
         }
         let params = step.params();
         spreading.extend(params.iter().zip(&varying).filter(|(_, v)| **v).map(|(&p, _)| p));
-        let mut reached: FxHashSet<TermId> = FxHashSet::default();
+        let mut reached = TermSet::new();
         while let Some(t) = spreading.pop() {
             if !reached.insert(t) {
                 continue;
             }
-            spreading.extend(users.get(&t).into_iter().flatten());
-            for &n in next_of.get(&t).into_iter().flatten() {
+            spreading.extend(users.of(t));
+            for n in next_of.of(t) {
                 varying[n] = true;
                 spreading.push(params[n]);
             }

@@ -10,7 +10,7 @@
 use std::fmt;
 
 use crate::index_function::is_light;
-use cotan_ir::{Node, Program, Scopes, TermId, use_counts};
+use cotan_ir::{Node, Program, TermId, use_counts};
 
 /// Where a program is not in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +30,10 @@ impl std::error::Error for Violation {}
 
 /// Whether the program is in normal form; the first violation if not.
 pub fn normal_form(program: &Program) -> Result<(), Violation> {
-    let scopes = Scopes::new(program);
     let counts = use_counts(program);
-    let in_regions = program.regions().flat_map(|r| scopes.region(r).order().iter());
-    for &t in scopes.top().order().iter().chain(in_regions) {
-        if !is_normal(program, &counts, t) {
+    for t in program.terms() {
+        // What nothing uses is not part of the program.
+        if counts[t.index()] > 0 && !is_normal(program, &counts, t) {
             return Err(Violation { term: t, text: program.show(t).to_string() });
         }
     }

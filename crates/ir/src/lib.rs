@@ -34,6 +34,7 @@ pub mod scalar;
 mod show;
 pub mod span;
 mod term;
+mod term_map;
 mod walk;
 
 pub use arrange::broadcast_dims;
@@ -51,4 +52,5 @@ pub use term::{
     Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
     Param, Program, Region, RegionId, TermId, Terms, Type,
 };
+pub use term_map::{TermMap, TermSet};
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

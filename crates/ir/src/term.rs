@@ -362,7 +362,8 @@ pub(crate) struct Meta {
     /// Index into the types; `u32::MAX` for formers with several results.
     pub(crate) ty: u32,
     pub(crate) free: Levels,
-    pub(crate) bounds: Interval,
+    /// Index into the intervals; past their end for [`Interval::ALL`].
+    pub(crate) bounds: u32,
     pub(crate) span: Span,
 }
 
@@ -372,6 +373,7 @@ pub struct Arena {
     pub(crate) nodes: Vec<Node>,
     pub(crate) meta: Vec<Meta>,
     pub(crate) types: Vec<Type>,
+    pub(crate) intervals: Vec<Interval>,
     pub(crate) regions: Vec<Region>,
     pub(crate) inputs: Vec<Input>,
 }
@@ -420,7 +422,8 @@ impl Arena {
 
     /// An interval that holds every element of a node of type `i64` or `bool` (0 and 1).
     pub fn bounds(&self, t: TermId) -> Interval {
-        self.meta[t.index()].bounds
+        let known = self.intervals.get(self.meta[t.index()].bounds as usize);
+        known.copied().unwrap_or(Interval::ALL)
     }
 
     /// The place of a node in the source.

@@ -352,7 +352,8 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a recorded interval", "lies in", |p| {
         let t = find(p, |n| matches!(n, Node::ArgExtreme(..)));
-        p.arena.meta[t].bounds = Interval::new(0, 3);
+        p.arena.meta[t].bounds = p.arena.intervals.len() as u32;
+        p.arena.intervals.push(Interval::new(0, 3));
     }),
     ("a variable too deep", "level 0 is not between", |p| {
         let t = find(p, |n| matches!(n, Node::Var { level: 2, .. }));
