@@ -52,6 +52,7 @@ mod staged;
 mod step;
 mod tangent;
 mod transpose;
+mod while_loop;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use custom::{CustomFunction, DeltaCustom};
@@ -67,3 +68,4 @@ pub use staged::Staged;
 pub use step::Step;
 pub use tangent::{Tangent, TangentArray};
 pub use transpose::reverse_pass;
+pub use while_loop::{CHECKPOINTS, DeltaWhile, WhileLoop};

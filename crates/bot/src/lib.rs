@@ -57,6 +57,7 @@ mod options;
 mod order;
 mod rules;
 mod transform;
+mod while_loop;
 
 pub use fire::{Firing, Report};
 pub use normal_form::{Violation, normal_form};

@@ -146,6 +146,37 @@ impl<'a> Machine<'a> {
         results
     }
 
+    /// Runs a lambda for its first result, a condition, and for the others if that holds.
+    pub(crate) fn call_while(
+        &mut self,
+        r: RegionId,
+        args: Vec<Rc<Tensor>>,
+    ) -> Result<(Rc<Tensor>, Option<Vec<Rc<Tensor>>>)> {
+        self.counts.steps += 1;
+        self.spend(1)?;
+        let at = self.at;
+        let region = self.program.region(r);
+        let Some((&condition, others)) = region.results().split_first() else {
+            return Err(self.internal("a loop without a condition"));
+        };
+        for (&x, value) in region.params().iter().zip(args) {
+            self.values[x.index()] = Some(Slot::One(value));
+        }
+        let mut computed = self.demand(&[condition])?;
+        let mut results = None;
+        if self.truth(condition)? {
+            computed.extend(self.demand(others)?);
+            results = Some(others.iter().map(|&t| self.value(t)).collect::<Result<_>>()?);
+        }
+        let condition = self.value(condition)?;
+        // Other lambdas of this depth share these nodes: nothing may stay.
+        for t in computed.iter().chain(region.params()) {
+            self.values[t.index()] = None;
+        }
+        self.at = at;
+        Ok((condition, results))
+    }
+
     /// Runs a lambda of index variables at one position.
     pub(crate) fn call_at(&mut self, r: RegionId, is: &[usize]) -> Result<Vec<Rc<Tensor>>> {
         let mut args = Vec::with_capacity(is.len());

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::limits::{CancelToken, Limits};
-use crate::term::{Arena, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId};
+use crate::term::{Arena, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId, While};
 use crate::walk::{Scope, Scopes};
 
 /// Copies terms of a source program into a builder, renaming variables to their new nesting.
@@ -145,6 +145,11 @@ impl Builder {
                 reverse: m.reverse,
                 init: images(&m.init)?.into(),
                 inputs: images(&m.inputs)?.into(),
+                step: region()?,
+            }),
+            Node::While(w) => self.while_accum(While {
+                bound: w.bound,
+                init: images(&w.init)?.into(),
                 step: region()?,
             }),
             Node::Custom(c) => self.custom(Custom {

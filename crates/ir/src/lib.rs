@@ -34,6 +34,7 @@ mod show;
 pub mod span;
 mod term;
 mod walk;
+mod while_loop;
 
 pub use bounds::Interval;
 pub use build::Builder;
@@ -47,6 +48,6 @@ pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
     Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
-    Param, Program, Region, RegionId, TermId, Terms, Type,
+    Param, Program, Region, RegionId, TermId, Terms, Type, While,
 };
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

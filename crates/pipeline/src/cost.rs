@@ -3,7 +3,8 @@
 use cotan_ir::{Custom, Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::FxHashSet;
 
-/// Work and traffic of one run, if every array is made and every branch taken.
+/// Work and traffic of one run, if every array is made and every branch taken. A `while` counts as
+/// often as its bound says, and once if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Cost {
     /// Scalar operations: one per element of an elementwise operation, per element summed or
@@ -77,6 +78,11 @@ impl Counter<'_> {
                 let types = self.program.result_types(t).unwrap_or_default();
                 let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
                 return made.plus(self.region(m.step, m.length));
+            }
+            Node::While(w) => {
+                let types = self.program.result_types(t).unwrap_or_default();
+                let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
+                return made.plus(self.region(w.step, w.bound.unwrap_or(1)));
             }
             Node::Custom(c) => {
                 let types = self.program.result_types(t).unwrap_or_default();
