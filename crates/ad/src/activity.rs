@@ -72,7 +72,9 @@ impl Uses {
         let for_each_use = |f: &mut dyn FnMut(TermId, TermId)| {
             for &t in order {
                 match program.node(t) {
-                    Node::MapAccum(_) | Node::While(_) => scopes.for_each_dependency(program, t, |u| f(u, t)),
+                    Node::MapAccum(_) | Node::While(_) => {
+                        scopes.for_each_dependency(program, t, |u| f(u, t))
+                    }
                     node => node.for_each_operand(|u| f(u, t)),
                 }
             }

@@ -52,10 +52,7 @@ pub fn forward_pass<A: Algebra>(
 }
 
 /// The tangents of some terms, if any of them moves.
-fn moving<T: Clone>(
-    deltas: &[Option<DeltaId>],
-    values: &[Option<T>],
-) -> Option<Vec<Option<T>>> {
+fn moving<T: Clone>(deltas: &[Option<DeltaId>], values: &[Option<T>]) -> Option<Vec<Option<T>>> {
     let tangents: Vec<Option<T>> =
         deltas.iter().map(|d| d.and_then(|d| values[d.index()].clone())).collect();
     tangents.iter().any(|t| t.is_some()).then_some(tangents)

@@ -84,7 +84,10 @@ impl Writer {
         self.staged.b.input(format!("v{}", self.count), ty.clone())
     }
 
-    pub(crate) fn inputs<'t>(&mut self, types: impl IntoIterator<Item = &'t Type>) -> Result<Vec<TermId>> {
+    pub(crate) fn inputs<'t>(
+        &mut self,
+        types: impl IntoIterator<Item = &'t Type>,
+    ) -> Result<Vec<TermId>> {
         types.into_iter().map(|ty| self.input(ty)).collect()
     }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{
-    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type,
-    While,
+    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type, While,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -159,8 +158,7 @@ impl Algebra for Staged {
                 return Err(error);
             }
         };
-        let t =
-            self.b.while_accum(While { bound: w.bound, init: w.init.clone().into(), step })?;
+        let t = self.b.while_accum(While { bound: w.bound, init: w.init.clone().into(), step })?;
         (0..w.step.program.outputs().len()).map(|n| self.b.result(t, n)).collect()
     }
 

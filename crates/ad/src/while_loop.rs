@@ -350,9 +350,8 @@ pub(crate) fn transpose_while<A: Algebra>(
     let types = input_types(step);
     let result = |k: usize| results.get(k).cloned().flatten();
     let active_states = marked(&w.active_inputs[..states]);
-    let active_captures: Vec<usize> = (states..types.len())
-        .filter(|&k| w.active_inputs[k] && w.deltas[k].is_some())
-        .collect();
+    let active_captures: Vec<usize> =
+        (states..types.len()).filter(|&k| w.active_inputs[k] && w.deltas[k].is_some()).collect();
     let seeded: Vec<usize> = (states..step.program.outputs().len())
         .filter(|&k| w.active_outputs[k] && result(k).is_some())
         .filter(|_| !faulty(Point::WhileIgnoresOutputs))
@@ -515,8 +514,13 @@ fn run_with_tangents<A: Algebra>(
     }
     let mut outside = w.captures.clone();
     outside.extend(captures.iter().filter_map(|&k| tangent(k)));
-    let mut out =
-        a.while_accum(&WhileLoop { bound: w.bound, init, captures: outside, condition, step: program })?;
+    let mut out = a.while_accum(&WhileLoop {
+        bound: w.bound,
+        init,
+        captures: outside,
+        condition,
+        step: program,
+    })?;
     // s', ds', y, dy
     let dy = out.split_off(carried + step.outputs());
     let ys = out.split_off(carried);

@@ -81,7 +81,8 @@ impl Builder {
             }
             Ok(results)
         })?;
-        let all = self.while_accum(While { bound: Some(chunks), init: init.into(), step: outer })?;
+        let all =
+            self.while_accum(While { bound: Some(chunks), init: init.into(), step: outer })?;
         let mut results = Vec::new();
         for n in 0..self.result_count(all).unwrap_or(0) {
             let result = self.result(all, n)?;

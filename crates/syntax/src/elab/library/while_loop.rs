@@ -106,8 +106,7 @@ fn run(
         let message = "the state of a loop has no parts, so nothing changes from step to step";
         return Err(elab.report(Diagnostic::new(Code::TypeMismatch, init.1, message)));
     }
-    let params: Vec<Param> =
-        states.iter().map(|&t| Param::Value(elab.b.ty(t).clone())).collect();
+    let params: Vec<Param> = states.iter().map(|&t| Param::Value(elab.b.ty(t).clone())).collect();
     let mut output = Value::Error;
     let region = elab.region(&params, span, |elab, vars| {
         let mut vars = vars.iter().copied();
