@@ -21,3 +21,4 @@ mod oracles;
 mod second_order;
 mod support;
 mod ways;
+mod while_loops;

@@ -120,7 +120,14 @@ fn run(
         let mut results = vec![elab.scalar_bool(&held, span)?];
         let next = same_state(elab, &state, next, init.1, span)?;
         results.extend(elab.leaves(&next, span)?);
-        results.extend(elab.leaves(&y, span)?);
+        let outputs = elab.leaves(&y, span)?;
+        if bound.is_none() && !outputs.is_empty() {
+            let message = "without a limit of the steps there is no size for their outputs";
+            let hint = "add `at_most = …`, or make the outputs part of the state";
+            let diagnostic = Diagnostic::new(Code::WrongArguments, span, message);
+            return Err(elab.report(diagnostic.hint(hint)));
+        }
+        results.extend(outputs);
         output = y;
         Ok(results)
     })?;
