@@ -29,7 +29,8 @@
 //! always are. What comes nearest are the quotients and remainders of reads through a reshape (4.6),
 //! and masks of whole arrays (3.9); random programs stay below 3, and most get cheaper. Index terms
 //! of up to 8 operations are computed again in each index function that uses them, of up to 3 where
-//! that is more than once a lane; larger ones are read from memory.
+//! that is more than once a lane; larger ones are read from memory. The exception is a `while` whose
+//! elements end at different times: each costs as much as the longest.
 //!
 //! The result has **at most 3 nodes for each node** of a large source (`tests/growth.rs`), and the time
 //! is linear in the source, times the nesting depth of builds around it: a nest of `d` builds is

@@ -137,4 +137,24 @@ mod tests {
         // Elements and sines, the array, the sum.
         assert_eq!(cost, Cost { operations: 6, bytes: 8 * (3 + 3 + 3 + 1) });
     }
+
+    #[test]
+    fn a_while_counts_as_often_as_its_bound() {
+        let cost = |bound: Option<usize>| {
+            let mut b = Builder::new();
+            let x = b.input("x", Type::scalar(Dtype::F64)).unwrap();
+            let params = [cotan_ir::Param::Value(Type::scalar(Dtype::F64))];
+            let step = b.lambda(&params, |b, s| {
+                let running = b.op(Op::Lt, &[s[0], x])?;
+                Ok(vec![running, b.op(Op::Sin, &[s[0]])?])
+            });
+            let w = cotan_ir::While { bound, init: [x].into(), step: step.unwrap() };
+            let w = b.while_accum(w).unwrap();
+            let last = b.result(w, 0).unwrap();
+            Cost::of(&b.finish_one(last).unwrap())
+        };
+        // The condition, the sine, and the state that is left.
+        assert_eq!(cost(None), Cost { operations: 2, bytes: 1 + 8 + 8 });
+        assert_eq!(cost(Some(5)), Cost { operations: 10, bytes: 5 * (1 + 8) + 8 });
+    }
 }

@@ -202,9 +202,15 @@ fn loops() {
             ("while_loop(s => true, s => 3 * s, 1, at_most = 5, checkpoint = 2)", "243"),
             ("while_loop((a, b) => a < 50, (a, b) => (b, a + b), (0, 1))", "(55, 89)"),
             ("while_loop(s => s.0 < 3, ((n, x)) => (n + 1, x * 2), (0, 1.0))", "(3, 8.0)"),
-            ("while_loop(s => s.n < 3, s => {x = s.x + s.n, n = s.n + 1}, {n = 0, x = 0})", "{n = 3, x = 3}"),
+            (
+                "while_loop(s => s.n < 3, s => {x = s.x + s.n, n = s.n + 1}, {n = 0, x = 0})",
+                "{n = 3, x = 3}",
+            ),
             ("while_loop(s => sum(s) < 9.0, s => s + [1.0, 2.0], [0.0, 0.0])", "[3.0, 6.0]"),
-            ("while_accum(1, s => (s < 9, 2 * s, (s, s > 2)), at_most = 6)", "(16, ([1, 2, 4, 8, 0, 0], [false, false, true, true, false, false]))"),
+            (
+                "while_accum(1, s => (s < 9, 2 * s, (s, s > 2)), at_most = 6)",
+                "(16, ([1, 2, 4, 8, 0, 0], [false, false, true, true, false, false]))",
+            ),
             ("while_accum((1, 2), (a, b) => (a < 9, (2 * b, a), ()))", "((16, 4), ())"),
             ("build 4 (i => while_loop(s => s < i, s => s + 2, 0))", "[0, 2, 2, 4]"),
             ("map((a, b) => a * b, [1, 2, 3], [4, 5, 6])", "[4, 10, 18]"),

@@ -4,7 +4,7 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Param, Result, TermId, While};
 
-use crate::support::{Check, build_rows, check, cons};
+use crate::support::{Check, build_rows, check, cons, zeros};
 
 pub fn checks() -> Vec<Check> {
     vec![
@@ -536,7 +536,8 @@ fn squares_of_lanes(b: &mut Builder, k: usize, x: TermId, bound: usize) -> Resul
         let next = b.op(Op::Select, &[mask, next, vars[0]])?;
         let counted = b.op(Op::Add, &[vars[1], ones])?;
         let counted = b.op(Op::Select, &[running, counted, vars[1]])?;
-        let nothing = zeros(b, &b.ty(x).clone())?;
+        let ty = b.ty(x).clone();
+        let nothing = zeros(b, &ty)?;
         Ok(vec![any, next, counted, b.op(Op::Select, &[mask, vars[0], nothing])?])
     })?;
     b.while_accum(While { bound: Some(bound), init: [x, zeros_k].into(), step })

@@ -40,7 +40,7 @@ pub enum Group {
     Sorting,
     /// Products of vectors and matrices.
     Linear,
-    /// Loops over the outermost axis.
+    /// Loops, over the outermost axis or as long as a condition holds.
     Loops,
     /// Derivatives of functions.
     Derivatives,
