@@ -316,10 +316,10 @@ impl Machine<'_> {
         let mut poisoned = false;
         let mut k = 0;
         while w.bound.is_none_or(|bound| k < bound) {
-            let (condition, results) = self.call_while(w.step, states.clone())?;
+            let turn = self.call_while(w.step, states.clone())?;
             // Every element would be another if the loop ended elsewhere.
-            poisoned |= condition.item().poisoned;
-            let Some(mut results) = results else { break };
+            poisoned |= turn.poisoned;
+            let Some(mut results) = turn.results else { break };
             let ys = results.split_off(states.len());
             states = results;
             self.write_rows(k, ys, &mut outputs)?;
