@@ -27,7 +27,7 @@ pub(crate) struct Batch {
     pub(crate) level: u8,
     pub(crate) k: usize,
     pub(crate) images: TermMap<Image>,
-    /// The images of the results of each `map_accum`.
+    /// The images of the results of each former with several.
     pub(crate) results: FxHashMap<TermId, Vec<Image>>,
 }
 
@@ -128,6 +128,7 @@ impl Bot<'_> {
         }
         match &node {
             Node::MapAccum(m) => return self.vectorise_map_accum(batch, t, m).map(Image::One),
+            Node::While(w) => return self.vectorise_while(batch, t, w).map(Image::One),
             Node::Custom(c) => return self.vectorise_custom(batch, t, c).map(Image::One),
             _ => {}
         }
@@ -354,14 +355,14 @@ impl Bot<'_> {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }
             Node::Build1(_) => Err(Error::internal("a build inside a build is left")),
-            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => {
                 Err(Error::internal("formers with several results have rules of their own"))
             }
         }
     }
 
     /// A vector of conditions repeated along the inner axes of a shape.
-    fn broadcast_inner(&mut self, p: TermId, dims: Vec<usize>) -> Result<TermId> {
+    pub(crate) fn broadcast_inner(&mut self, p: TermId, dims: Vec<usize>) -> Result<TermId> {
         let inner = dims.len().saturating_sub(1);
         if inner == 0 {
             return Ok(p);

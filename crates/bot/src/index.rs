@@ -90,7 +90,8 @@ impl Bot<'_> {
             Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::Stack(_) => self.is_own(t),
             Node::ArgExtreme(..) | Node::ArgSort(_) => self.is_own(t),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => false,
-            Node::Build1(_) | Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => false,
+            Node::Build1(_) | Node::MapAccum(_) | Node::While(_) => false,
+            Node::Custom(_) | Node::Result(..) => false,
         }
     }
 
@@ -289,7 +290,10 @@ impl Bot<'_> {
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
-            Node::Build1(_) | Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+            Node::Build1(_) | Node::MapAccum(_) | Node::While(_) => {
+                return self.b.index(t, &ix).map(Some);
+            }
+            Node::Custom(_) | Node::Result(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
         }

@@ -171,7 +171,7 @@ impl Bot<'_> {
                 }
                 _ => return false,
             }
-            if operations > allowed || (self.shared.contains(&t) && self.is_long(batch, t)) {
+            if operations > allowed || (self.shared.contains(t) && self.is_long(batch, t)) {
                 return false;
             }
         }

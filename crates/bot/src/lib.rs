@@ -31,7 +31,8 @@
 //! cheap (8.5, the worst of 60,000 random programs; of the first 3,000 all stay below 3). Most
 //! programs get cheaper. Index terms
 //! of up to 8 operations are computed again in each index function that uses them, of up to 3 where
-//! that is more than once a lane; larger ones are read from memory.
+//! that is more than once a lane; larger ones are read from memory. The exception is a `while` whose
+//! elements end at different times: each costs as much as the longest.
 //!
 //! The result has **at most 3 nodes for each node** of a large source (`tests/growth.rs`), and the time
 //! is linear in the source, times the nesting depth of builds around it: a nest of `d` builds is
@@ -59,6 +60,7 @@ mod options;
 mod order;
 mod rules;
 mod transform;
+mod while_loop;
 
 pub use fire::{Firing, Report};
 pub use normal_form::{Violation, normal_form};

@@ -22,7 +22,9 @@ impl Bot<'_> {
         let step = self.b.region(m.step).clone();
         let order = self.step_order(&step);
         let states = m.init.len();
-        let varying = self.varying_params(batch, m, &step, &order)?;
+        let outer: Vec<TermId> = m.init.iter().chain(m.inputs.iter()).copied().collect();
+        let next_states = step.results().iter().take(states).copied().zip(0..);
+        let varying = self.varying_params(batch, &outer, &step, &order, next_states)?;
 
         // The arrays the loop starts from and steps through.
         let mut init = Vec::with_capacity(states);
@@ -30,14 +32,13 @@ impl Bot<'_> {
         let mut params = Vec::with_capacity(step.params().len());
         for (n, &p) in step.params().iter().enumerate() {
             let ty = self.b.ty(p).clone();
-            let outer = if n < states { m.init[n] } else { m.inputs[n - states] };
             let (array, ty) = if varying[n] {
-                let array = self.many(batch, outer)?;
+                let array = self.many(batch, outer[n])?;
                 // An input of the batch is [k, length, ..]; the loop runs over its second axis.
                 let array = if n < states { array } else { self.b.transpose(&[1, 0], array)? };
                 (array, self.batched(batch.k, &ty)?)
             } else {
-                match self.lookup(batch, outer)? {
+                match self.lookup(batch, outer[n])? {
                     Image::One(array) => (array, ty),
                     Image::Many(_) => return Err(Error::internal("a varying state taken as one")),
                 }
@@ -92,7 +93,8 @@ impl Bot<'_> {
         rule!(self, "build/mapAccum", t, self.b.ty(loop_).clone(), loop_)
     }
 
-    fn step_order(&mut self, step: &cotan_ir::Region) -> Vec<TermId> {
+    /// The nodes of a loop's step, dependencies first.
+    pub(crate) fn step_order(&mut self, step: &cotan_ir::Region) -> Vec<TermId> {
         let (b, captures) = (&self.b, &mut self.captures);
         post_order(
             step.results(),
@@ -102,16 +104,17 @@ impl Bot<'_> {
         )
     }
 
-    /// Which parameters of the step differ between lanes: those that start different, and those
-    /// that come to depend on them or on the build's index.
-    fn varying_params(
+    /// Which parameters of a loop's step differ between lanes: those that start different, and those
+    /// that come to depend on them or on the build's index. `outer` is what they start as; each of
+    /// `flows` is a term and the number of a parameter that differs from then on if the term does.
+    pub(crate) fn varying_params(
         &mut self,
         batch: &Batch,
-        m: &MapAccum,
+        outer: &[TermId],
         step: &cotan_ir::Region,
         order: &[TermId],
+        flows: impl IntoIterator<Item = (TermId, usize)>,
     ) -> Result<Vec<bool>> {
-        let outer = m.init.iter().chain(m.inputs.iter());
         let mut varying = Vec::with_capacity(step.params().len());
         for &t in outer {
             varying.push(matches!(self.lookup(batch, t)?, Image::Many(_)));
@@ -119,7 +122,7 @@ impl Bot<'_> {
         if !self.options.keep_invariants {
             return Ok(vec![true; step.params().len()]);
         }
-        if self.faulty(Fault::BuildMapAccumInvariantState) {
+        if self.faulty(Fault::BuildLoopInvariantState) {
             return Ok(varying);
         }
         // What varies spreads from a term to its users, and from a state to its next value.
@@ -137,7 +140,7 @@ impl Bot<'_> {
             }
         }
         let mut next_of: Lists<usize> = Lists::default();
-        for (n, &t) in step.results().iter().take(m.init.len()).enumerate() {
+        for (t, n) in flows {
             next_of.push(t, n);
             let outside = self.b.free(t).innermost() < step.level();
             if outside && matches!(self.lookup(batch, t)?, Image::Many(_)) {

@@ -2,7 +2,7 @@
 //!
 //! After the transform (1) `build1` does not occur, and (2) every `index` reads a variable, a
 //! constant, a stack at one index, or a scatter, at one index at least. A *variable* is an input, a
-//! parameter, a result of `map_accum`, or a computation that is used more than once or belongs to
+//! parameter, a result of a loop, or a computation that is used more than once or belongs to
 //! an outer scope: what the report would bind with `let`. Replication, transposition, reshaping,
 //! `iota`, `oneHot` and gathers with light index functions are never variables: an index goes
 //! through them at no cost.
@@ -57,7 +57,7 @@ fn is_normal(program: &Program, counts: &[u32], t: TermId) -> bool {
         Node::Gather(_, r) => bound && !is_light(program, *r),
         Node::Index(..) | Node::Replicate(..) | Node::Transpose(..) => false,
         Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) => false,
-        Node::MapAccum(_) | Node::Custom(_) => false,
+        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => false,
     }
 }
 

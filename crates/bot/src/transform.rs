@@ -181,6 +181,10 @@ impl Bot<'_> {
                 let region = self.region(m.step, false)?;
                 self.remake(node, Some(region))
             }
+            Node::While(w) => {
+                let region = self.region(w.step, false)?;
+                self.remake(node, Some(region))
+            }
             Node::Custom(c) => {
                 let region = self.region(c.region, false)?;
                 self.remake(node, Some(region))

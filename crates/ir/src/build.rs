@@ -536,7 +536,7 @@ impl Builder {
         }
     }
 
-    fn join(&self, op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape> {
+    pub(crate) fn join(&self, op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape> {
         Shape::join(op, outer, inner).map_err(|e| self.at(e.into()))
     }
 

@@ -3,7 +3,9 @@
 use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::limits::{CancelToken, Limits};
-use crate::term::{Arena, Args, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId};
+use crate::term::{
+    Arena, Args, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId, While,
+};
 use crate::term_map::TermMap;
 use crate::walk::{Scope, Scopes};
 
@@ -144,6 +146,11 @@ impl Builder {
                 reverse: m.reverse,
                 init: images(&m.init)?.into_boxed_slice(),
                 inputs: images(&m.inputs)?.into_boxed_slice(),
+                step: region()?,
+            }),
+            Node::While(w) => self.while_accum(While {
+                bound: w.bound,
+                init: images(&w.init)?.into_boxed_slice(),
                 step: region()?,
             }),
             Node::Custom(c) => self.custom(Custom {

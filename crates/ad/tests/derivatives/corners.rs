@@ -10,6 +10,7 @@ use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
 use crate::support::*;
+use crate::while_loops;
 
 const GUARDED_LOG: &str = "def f(x: f64) = where(x > 0.0, log(x), 0.0)";
 
@@ -32,6 +33,7 @@ pub fn finds(fault: Fault) -> Option<bool> {
     match fault {
         Fault::Point(WeakZero) => Some(fault.while_in(guarded_log_at_zero)[0] != 0.0),
         Fault::Point(WeakZeroFactor) => Some(fault.while_in(guarded_log_twice) != 0.0),
+        Fault::Point(WhileReplaysNothing) => Some(fault.while_in(while_loops::replays_wrong)),
         Fault::Point(PermutationNotInverted | StopGradientPasses) => Some(in_corners()),
         Fault::Point(ReadsAtFirstPlace | ReadsLoseLast) => Some(in_corners()),
         Fault::Point(_) | Fault::At(..) | Fault::Partial(..) => None,

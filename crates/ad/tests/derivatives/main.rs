@@ -22,3 +22,4 @@ mod published_arrays;
 mod second_order;
 mod support;
 mod ways;
+mod while_loops;
