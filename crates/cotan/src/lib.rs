@@ -13,6 +13,7 @@ mod index;
 mod jit;
 mod math;
 mod ops;
+pub mod optim;
 pub mod random;
 mod reduce;
 mod sizes;
