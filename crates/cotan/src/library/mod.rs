@@ -1,0 +1,3 @@
+//! Functions made of others.
+
+pub mod nn;
