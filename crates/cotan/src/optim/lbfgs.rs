@@ -8,6 +8,9 @@ use super::line_search::{Search, Trial, search};
 use crate::error::{Error, Result};
 use crate::structure::{Arrays, ScalarValue, expect_same, flat_floats, with_floats};
 
+/// How many steps may bring nothing, where no tolerance says otherwise.
+const PATIENCE: usize = 10;
+
 /// L-BFGS (Liu and Nocedal, 1989): minimises a smooth function by steps of approximately Newton's
 /// method, with a Hessian made of the last few changes of the gradient.
 ///
@@ -33,8 +36,9 @@ pub struct Lbfgs {
     pub max_iterations: usize,
     /// It ends when no element of the gradient is larger.
     pub gradient_tolerance: f64,
-    /// It ends when a step decreases the value by less, relative to its size (or to 1, if that is
-    /// larger). With 0, only when it does not decrease.
+    /// It ends when a step decreases the value by no more, relative to its size (or to 1, if that is
+    /// larger). With 0, when 10 steps one after the other decrease neither the value nor the
+    /// smallest gradient so far.
     pub value_tolerance: f64,
 }
 
@@ -162,6 +166,8 @@ impl Lbfgs {
         let mut here = Trial { step: 0.0, value, slope: 0.0, point, gradient };
         let mut changes = Changes { memory: self.memory, pairs: VecDeque::new() };
         let mut iterations = 0;
+        // The smallest gradient so far, and how many steps have brought nothing.
+        let (mut smallest, mut idle) = (f64::INFINITY, 0);
         let stop = loop {
             if !(here.value.is_finite() && here.gradient.iter().all(|g| g.is_finite())) {
                 break Stop::NotFinite;
@@ -199,8 +205,12 @@ impl Lbfgs {
             iterations += 1;
             changes.push(&here, &next);
             let gain = here.value - next.value;
-            let stalled = gain <= self.value_tolerance * next.value.abs().max(1.0);
+            let gained = gain > self.value_tolerance * next.value.abs().max(1.0);
             let largest = largest(&next.gradient);
+            // Where the value changes by rounding alone, the gradient may still become smaller.
+            let nearer = self.value_tolerance == 0.0 && largest < smallest;
+            smallest = largest.min(smallest);
+            idle = if gained || nearer { 0 } else { idle + 1 };
             let report = Progress {
                 iteration: iterations,
                 evaluations: evaluations.get(),
@@ -212,8 +222,8 @@ impl Lbfgs {
             if progress(&report).is_break() {
                 break Stop::Asked;
             }
-            // A step within rounding may still make the gradient smaller; one that does not, ends it.
-            if stalled && largest > self.gradient_tolerance {
+            let patience = if self.value_tolerance == 0.0 { PATIENCE } else { 1 };
+            if idle >= patience && largest > self.gradient_tolerance {
                 break Stop::Value;
             }
         };
