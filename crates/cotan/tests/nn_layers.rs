@@ -1,4 +1,5 @@
 //! Normalisation, dropout, attention and embedding against plain Rust.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod nn_support;
 mod support;

@@ -1,4 +1,5 @@
 //! Losses: values against plain Rust, derivatives against the oracles.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod nn_support;
 mod support;
@@ -10,6 +11,7 @@ use nn_support::{close, error_text, random, shapes};
 use support::{check, check_rough};
 
 type Loss = fn(Arr<f64>, Arr<f64>) -> Arr<f64>;
+type Plain = fn(f64, f64) -> f64;
 
 fn plain_huber(r: f64, delta: f64) -> f64 {
     if r.abs() <= delta { 0.5 * r * r } else { delta * (r.abs() - 0.5 * delta) }
@@ -26,7 +28,7 @@ fn cross(p: f64, t: f64) -> f64 {
 #[test]
 fn losses_of_elements() {
     // Arguments between 0.1 and 0.9 suit all of them.
-    let losses: &[(&str, bool, Loss, fn(f64, f64) -> f64)] = &[
+    let losses: &[(&str, bool, Loss, Plain)] = &[
         ("squared_error", true, |x, t| nn::squared_error(x, t), |x, t| (x - t).powi(2)),
         ("absolute_error", false, |x, t| nn::absolute_error(x, t), |x, t| (x - t).abs()),
         ("huber", false, |x, t| nn::huber(x, t, 0.2), |x, t| plain_huber(x - t, 0.2)),

@@ -1,4 +1,5 @@
 //! Activations and softmax: values against plain Rust, derivatives against the oracles.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod nn_support;
 mod support;

@@ -1,4 +1,5 @@
 //! Convolution and pooling against plain loops, with all options.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod nn_support;
 mod support;

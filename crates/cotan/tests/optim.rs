@@ -1,4 +1,5 @@
 //! Optimisers: first steps by hand, and whole ways to the minimum.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::ops::ControlFlow;
 
