@@ -49,4 +49,6 @@ pub mod prelude {
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
         jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
+
+    pub use crate::nn;
 }

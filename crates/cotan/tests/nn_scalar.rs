@@ -10,6 +10,7 @@ use nn_support::{close, error_text, random, shapes};
 use support::{check, check_rough};
 
 type Activation = fn(Arr<f64>) -> Arr<f64>;
+type Plain = fn(f64) -> f64;
 
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
@@ -40,7 +41,7 @@ fn normal_cdf(x: f64) -> f64 {
 }
 
 /// Each activation, whether it has a kink, and what it is.
-const ACTIVATIONS: &[(&str, bool, Activation, fn(f64) -> f64)] = &[
+const ACTIVATIONS: &[(&str, bool, Activation, Plain)] = &[
     ("relu", true, |x| x.relu(), |x| if x > 0.0 { x } else { 0.0 }),
     ("leaky_relu", true, |x| x.leaky_relu(0.1), |x| if x > 0.0 { x } else { 0.1 * x }),
     ("elu", true, |x| x.elu(1.5), |x| if x > 0.0 { x } else { 1.5 * (x.exp() - 1.0) }),

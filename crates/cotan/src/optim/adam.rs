@@ -19,7 +19,7 @@ use crate::structure::{Arrays, zip_tensors};
 /// let p = Tensor::from([1.0, 2.0]);
 /// let mut state = adam.init(&p)?;
 /// // The first step is the learning rate, against the sign of the gradient.
-/// let p = adam.step(&mut state, &p, &Tensor::from([3.0, -0.01]))?.to_vec();
+/// let p: Vec<f64> = adam.step(&mut state, &p, &Tensor::from([3.0, -0.01]))?.to_vec();
 /// assert!((p[0] - 0.5).abs() < 1e-5 && (p[1] - 2.5).abs() < 1e-5);
 /// # Ok::<(), cotan::Error>(())
 /// ```

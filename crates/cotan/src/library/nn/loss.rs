@@ -1,7 +1,4 @@
-//! Losses of predicted numbers, element by element.
-//!
-//! A loss has one value for each element, or for each example: what is minimised is usually their
-//! mean. Arguments fit as numpy's do.
+//! Losses of predicted numbers, element by element. Arguments fit as numpy's do.
 
 use super::parts::{broadcast, chosen, failed, mean, sum_along};
 use crate::arr::{Arr, Operand};

@@ -2,7 +2,12 @@
 //!
 //! Activations and softmax are methods of [`Arr`](crate::Arr): `x.relu()`, `x.softmax(-1)`. What
 //! takes several arrays is a function here. All are functions of arrays and no more: parameters are
-//! arguments, and layers are what one writes with these.
+//! arguments, and layers are what one writes with these. Initial values of parameters come from
+//! [`random::Init`](crate::random::Init), better ones from [`optim`](crate::optim).
+//!
+//! A loss has one value for each element, or for each example of which the classes lie along the
+//! last axis: what is minimised is usually their mean or sum, and weights or masks go between. Only
+//! [`mse`] and [`mae`] have the mean in their names.
 //!
 //! ```
 //! use cotan::nn::{self, Conv};
