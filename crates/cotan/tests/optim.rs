@@ -330,6 +330,19 @@ fn lbfgs_steps_back_from_where_the_function_ends() {
     assert!((found.point.item().unwrap() - 0.5).abs() < 1e-8);
 }
 
+#[test]
+fn lbfgs_steps_back_from_where_the_gradient_ends() {
+    // The value would lead on to 1, the gradient ends at 2.5.
+    let wall = |x: &Tensor<f64>| {
+        let gradient = |x: f64| if x < 2.5 { f64::NAN } else { 2.0 * (x - 1.0) };
+        Ok((x.iter().map(|x| (x - 1.0).powi(2)).sum::<f64>(), x.map(gradient)?))
+    };
+    let found = Lbfgs::new().minimize(wall, Tensor::from([3.0])).unwrap();
+    assert_eq!(found.stop, Stop::NotFinite, "{found:?}");
+    assert!(found.point.iter().all(|x| (2.5..2.9).contains(&x)), "{found:?}");
+    assert!(cotan::structure::all_finite(&found.gradient));
+}
+
 /// Points on either side of a line, some on the wrong one.
 fn points() -> (Tensor<f64>, Tensor<f64>) {
     let [positions, noise] = Key::new(3).split_into();
