@@ -35,7 +35,7 @@ rules:
     cargo run --quiet -p cotan-cli -- rules --markdown > docs/rules.md.new
     mv docs/rules.md.new docs/rules.md
 
-# One example through every stage
+# One example through every stage up to bulk operations, and what it gives
 tour example="self_convolution":
     cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage source
     cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage core

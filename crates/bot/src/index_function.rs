@@ -145,7 +145,8 @@ impl Bot<'_> {
     }
 
     /// Whether a term of the build is cheap enough to be computed again wherever it is used: a
-    /// small tree of integer operations on the build's index and on scalars from outside.
+    /// small tree of integer operations on the build's index and on scalars from outside. All parts
+    /// of a simple term are simple: an index function that computes it reads none of them.
     pub(crate) fn is_simple(&self, batch: &Batch, t: TermId, positions: Positions) -> bool {
         let repeated = positions == Positions::Several || self.shared.contains(&t);
         let allowed = match (self.options.inline_indices, repeated) {
@@ -171,11 +172,29 @@ impl Bot<'_> {
                 }
                 _ => return false,
             }
-            if operations > allowed {
+            if operations > allowed || (self.shared.contains(&t) && self.is_long(batch, t)) {
                 return false;
             }
         }
         true
+    }
+
+    /// Whether a tree of operations is too large to be computed more than once a lane.
+    fn is_long(&self, batch: &Batch, t: TermId) -> bool {
+        let mut operations = 0;
+        let mut stack = vec![t];
+        while let Some(t) = stack.pop() {
+            if self.b.free(t).innermost() >= batch.level
+                && let Node::Op(_, args) = self.b.node(t)
+            {
+                operations += 1;
+                stack.extend(args.iter());
+            }
+            if operations > MAX_REPEATED_OPERATIONS {
+                return true;
+            }
+        }
+        false
     }
 
     /// A copy of a node of this builder with images in place of operands; those without an image

@@ -16,7 +16,7 @@ use cotan_testkit::families::FAMILIES;
 use cotan_testkit::{InputKind, Rng, generate, inputs_for, scaled};
 
 /// The most work of the result, in that of the source: see the crate's documentation.
-const FACTOR: f64 = 6.0;
+const FACTOR: f64 = 10.0;
 /// What is not counted: the nodes that even an empty program has.
 const FREE: f64 = 200.0;
 

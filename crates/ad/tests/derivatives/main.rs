@@ -18,6 +18,7 @@ mod faults;
 mod float;
 mod growth;
 mod oracles;
+mod published_arrays;
 mod second_order;
 mod support;
 mod ways;
