@@ -37,6 +37,7 @@
 //! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
 //! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |
+//! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
 //! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
 //!
 //! # Guarantees
@@ -67,6 +68,8 @@ mod jit;
 mod library;
 mod math;
 mod ops;
+pub mod optim;
+pub mod random;
 mod reduce;
 mod sizes;
 mod stage;
@@ -86,6 +89,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
+pub use library::nn;
 pub use library::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
     tri,
@@ -97,6 +101,7 @@ pub use tensor::Tensor;
 
 /// Everything for everyday use: `use cotan::prelude::*;`.
 pub mod prelude {
+    pub use crate::nn;
     pub use crate::{
         AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,

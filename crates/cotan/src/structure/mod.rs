@@ -7,10 +7,15 @@
 
 mod feed;
 mod impls;
+mod ops;
 mod shapes;
 mod tree;
 
 pub use feed::{Fed, Feed};
+pub(crate) use ops::expect_same;
+pub use ops::{
+    ScalarValue, all_finite, dot_tensors, flat_floats, map_tensors, with_floats, zip_tensors,
+};
 pub use shapes::Shapes;
 pub use tree::{Fixed, Tree};
 
