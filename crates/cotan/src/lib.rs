@@ -11,9 +11,9 @@ mod error;
 mod function;
 mod index;
 mod jit;
+mod library;
 mod math;
 mod ops;
-mod reduce;
 mod sizes;
 mod stage;
 pub mod structure;
@@ -33,6 +33,11 @@ pub use error::{Error, ErrorKind, Result};
 pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
+pub use library::{
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
+    custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
+    scan, scan_right, stop_gradient, tensordot, vmap,
+};
 pub use ops::{Truth, select};
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
@@ -44,5 +49,10 @@ pub mod prelude {
         AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
         jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
+    };
+    pub use crate::{
+        associative_scan, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
+        linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, tensordot,
+        vmap,
     };
 }

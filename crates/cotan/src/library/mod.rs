@@ -1,0 +1,16 @@
+//! Functions written with the operations of the core.
+
+mod axes;
+mod contract;
+pub(crate) mod control;
+mod cumulative;
+mod reduce;
+mod solve;
+mod sort;
+
+pub use contract::{einsum, tensordot};
+pub use control::{
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
+    custom_vjp, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right, scan,
+    scan_right, stop_gradient, vmap,
+};
