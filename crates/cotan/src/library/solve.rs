@@ -175,7 +175,8 @@ impl<T: Float> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn solve(self, b: Arr<T>) -> Arr<T> {
+    pub fn solve(self, b: impl Operand<T>) -> Arr<T> {
+        let b = b.operand();
         run("solve", || each_system("solve", self, b, gauss_jordan))
     }
 
@@ -190,7 +191,8 @@ impl<T: Float> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn solve_triangular(self, b: Arr<T>, lower: bool) -> Arr<T> {
+    pub fn solve_triangular(self, b: impl Operand<T>, lower: bool) -> Arr<T> {
+        let b = b.operand();
         let name = "solve_triangular";
         run(name, || each_system(name, self, b, |a, b, n| substituted(a, b, n, lower)))
     }

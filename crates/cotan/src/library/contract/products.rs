@@ -3,7 +3,7 @@
 use cotan_ir::broadcast_dims;
 
 use super::{Label, Labelled, Labels, contract};
-use crate::arr::Arr;
+use crate::arr::{Arr, Operand};
 use crate::build::build;
 use crate::element::Number;
 use crate::error::{Error, Result};
@@ -132,7 +132,8 @@ impl<T: Number> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn matmul(self, other: Arr<T>) -> Arr<T> {
+    pub fn matmul(self, other: impl Operand<T>) -> Arr<T> {
+        let other = other.operand();
         product("matmul", || {
             let hint = "the last size of the first must be the last but one of the second, the only \
                         one of a vector";
@@ -182,7 +183,8 @@ impl<T: Number> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn dot(self, other: Arr<T>) -> Arr<T> {
+    pub fn dot(self, other: impl Operand<T>) -> Arr<T> {
+        let other = other.operand();
         product("dot", || {
             let (Some(last), rank @ 1..) = (self.rank().checked_sub(1), other.rank()) else {
                 return Ok(self * other);
@@ -201,7 +203,8 @@ impl<T: Number> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn vecdot(self, other: Arr<T>) -> Arr<T> {
+    pub fn vecdot(self, other: impl Operand<T>) -> Arr<T> {
+        let other = other.operand();
         product("vecdot", || {
             let (a, b) = (self.shape(), other.shape());
             let mut all = Labels::default();
@@ -227,7 +230,8 @@ impl<T: Number> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn inner(self, other: Arr<T>) -> Arr<T> {
+    pub fn inner(self, other: impl Operand<T>) -> Arr<T> {
+        let other = other.operand();
         product("inner", || {
             let last = (self.rank().checked_sub(1), other.rank().checked_sub(1));
             match last {
@@ -266,7 +270,8 @@ impl<T: Number> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn kron(self, other: Arr<T>) -> Arr<T> {
+    pub fn kron(self, other: impl Operand<T>) -> Arr<T> {
+        let other = other.operand();
         product("kron", || {
             let rank = self.rank().max(other.rank());
             let padded = |x: Arr<T>| -> Vec<usize> {
@@ -293,7 +298,8 @@ impl<T: Number> Arr<T> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
-    pub fn cross(self, other: Arr<T>) -> Arr<T> {
+    pub fn cross(self, other: impl Operand<T>) -> Arr<T> {
+        let other = other.operand();
         product("cross", || {
             let (a, b) = (self.shape(), other.shape());
             if a.last() != Some(&3) || b.last() != Some(&3) {

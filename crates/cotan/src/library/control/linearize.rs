@@ -58,6 +58,9 @@ impl<A, R> std::fmt::Debug for Linearized<A, R> {
     }
 }
 
+/// A value at a point, and the derivative there.
+type At<R, L> = Result<(R, L)>;
+
 /// The function at a point and its derivative there: `call` gives the value and a [`Linear`] function
 /// from tangents of the arguments (a tuple of several) to tangents of the result; inside another
 /// function, `at` does.
@@ -108,11 +111,20 @@ fn expect_tangents(args: &Tree, given: &Tree) -> Result<()> {
 
 impl<F: Function<M>, M> Linearizer<F, M> {
     /// The value at concrete arguments, and the linear function.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let (y, push) = linearize(|x: Arr<f64>, y: Arr<f64>| x * y).call((3.0, 4.0))?;
+    /// assert_eq!(y, 12.0);
+    /// assert_eq!(push.call((1.0, 10.0))?, 34.0);
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
     #[track_caller]
     pub fn call(
         &self,
         args: impl Feed<F::Args>,
-    ) -> Result<(<F::Out as Arrays>::Concrete, Linear<F::Args, F::Out>)> {
+    ) -> At<<F::Out as Arrays>::Concrete, Linear<F::Args, F::Out>> {
         let location = std::panic::Location::caller();
         let fed = args.feed();
         let run = || {
@@ -159,7 +171,7 @@ impl<F: Function<M>, M> Linearizer<F, M> {
         })
     }
 
-    fn staged(&self, args: &F::Args) -> Result<(F::Out, Linearized<F::Args, F::Out>)> {
+    fn staged(&self, args: &F::Args) -> At<F::Out, Linearized<F::Args, F::Out>> {
         let tree = args.tree();
         expect_floats("argument", &tree)?;
         let params: Vec<Param> =
@@ -195,7 +207,7 @@ impl<F: Function<M>, M> Linearizer<F, M> {
 }
 
 impl<A: Arrays, R: Arrays> Linear<A, R> {
-    /// The tangent of the result for tangents of the arguments.
+    /// The tangent of the result for tangents of the arguments. See [`linearize`].
     pub fn call(&self, tangents: impl Feed<A>) -> Result<R::Concrete> {
         let fed = tangents.feed();
         expect_tangents(&self.args, &fed.tree)?;
@@ -205,13 +217,22 @@ impl<A: Arrays, R: Arrays> Linear<A, R> {
     }
 
     /// The linear program: residuals, then tangents, to the tangent of the result.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let (_, push) = linearize(|x: Arr<f64>| x.sin()).call(0.0)?;
+    /// // The cosine was computed once and for all.
+    /// assert!(!push.program().to_string().contains("cos"));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
     pub fn program(&self) -> &Program {
         &self.program
     }
 }
 
 impl<A: Arrays, R: Arrays> Linearized<A, R> {
-    /// The tangent of the result for tangents of the arguments.
+    /// The tangent of the result for tangents of the arguments. See [`Linearizer::at`].
     #[track_caller]
     pub fn at(&self, tangents: A) -> R {
         stage::operation("linearize", || {
