@@ -4,10 +4,11 @@
 use std::marker::PhantomData;
 
 use cotan_array::Array;
-use cotan_ir::{Extracted, Param, Program, Scopes};
+use cotan_ir::{Param, Program};
 use cotan_pipeline::{Pass, Pipeline};
 
 use crate::compile::{Compiled, RunOptions, run_program};
+use crate::derive::program_at;
 use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::stage::{self, Raw, emit_all};
@@ -176,33 +177,22 @@ impl<F: Function<M>, M> Linearizer<F, M> {
         expect_floats("argument", &tree)?;
         let params: Vec<Param> =
             tree.leaves("").into_iter().map(|(_, ty)| Param::Value(ty)).collect();
-        let mut out: Option<Result<Tree>> = None;
-        let region = stage::lambda("linearize", &params, |vars| {
-            let value = F::Args::unflatten(&tree, &mut Leaves::staged(vars.to_vec()))
-                .and_then(|args| stage::user_code(|| self.f.apply(args)));
-            let results = value.as_ref().map(raws).unwrap_or_default();
-            out = Some(value.map(|value| value.tree()));
-            results
-        });
-        let out = out.unwrap_or_else(|| Err(Error::internal("a function was not run")))?;
-        let region = region.ok_or_else(Error::recorded)?;
+        let at = raws(args);
+        let (out, program, captures) = program_at("linearize", &at, &params, |vars| {
+            let args = F::Args::unflatten(&tree, &mut Leaves::staged(vars.to_vec()))?;
+            let value = stage::user_code(|| self.f.apply(args))?;
+            Ok((value.tree(), raws(&value)))
+        })?;
         expect_floats("result", &out)?;
 
-        let mut linear: Option<Program> = None;
-        let made = emit_all("linearize", &raws(args), |b, ts| {
-            let Extracted { program, captures } =
-                Extracted::new(b, &Scopes::of_region(b, region), region)?;
-            let bulk = Pipeline::new(&[Pass::BULK]).run(&program)?;
-            let wrt: Vec<usize> = (0..ts.len()).collect();
-            let parts = cotan_ad::linearize(&bulk, Some(&wrt))?;
-            linear = Some(parts.linear);
-            b.inline(&parts.primal, &ts.iter().chain(&captures).copied().collect::<Vec<_>>())
-        });
+        let parts = split(&program, at.len())?;
+        let operands: Vec<Raw> = at.into_iter().chain(captures).collect();
+        let made = emit_all("linearize", &operands, |b, ts| b.inline(&parts.primal, ts));
         let mut values = made.ok_or_else(Error::recorded)?;
         let residuals = values.split_off(out.leaf_count().min(values.len()));
         let value = F::Out::unflatten(&out, &mut Leaves::staged(values))?;
         let (args, types) = (tree, PhantomData);
-        Ok((value, Linearized { program: linear, residuals, args, out, types }))
+        Ok((value, Linearized { program: Some(parts.linear), residuals, args, out, types }))
     }
 }
 
