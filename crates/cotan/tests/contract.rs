@@ -1,5 +1,7 @@
 //! Products of arrays: values against sums over all indices in plain Rust, derivatives, errors.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
 mod support;
 
 use std::collections::BTreeMap;

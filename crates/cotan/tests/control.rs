@@ -1,5 +1,7 @@
 //! Control flow and functions made of functions: values, derivatives, structures, errors.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
 mod support;
 
 use cotan::prelude::*;
@@ -249,6 +251,44 @@ fn functions_are_linearised() {
     assert_close(&once.to_vec(), &[3.5, 7.0, 3.5]);
     assert_close(&twice.to_vec(), &[7.0, 14.0, 7.0]);
     check(f, ([0.5, 2.0, 1.0], [1.0, 0.0, -1.0]));
+}
+
+#[test]
+fn everything_runs_eagerly() {
+    // A function that asks for values is linearised where it is.
+    let halved = |x: Arr<f64>| -> cotan::Result<Arr<f64>> {
+        let mut y = x;
+        while y.item()? > 1.0 {
+            y = y * 0.5;
+        }
+        Ok(y)
+    };
+    let f = move |x: Arr<f64>| {
+        let (y, push) = linearize(halved).at(x);
+        y + push.at(constant(1.0))
+    };
+    assert_eq!(cotan::eager::run(f, 6.0).unwrap(), 0.75 + 0.125);
+    let g = |xs: Arr<f64>| -> cotan::Result<Arr<f64>> {
+        let scale = if xs.max().item()? > 2.0 { 0.5 } else { 1.0 };
+        let (last, all) = map_accum(constant(0.0), xs, |s, x| (s + x * scale, s * x));
+        let swish = custom_jvp(
+            |x: Arr<f64>| x * x.logistic(),
+            |x: Arr<f64>, dx: Arr<f64>| {
+                let s = x.logistic();
+                (s + x * s * (1.0 - s)) * dx
+            },
+        );
+        Ok(last + all.sort(0).sum() + vmap(swish).at(xs).sum())
+    };
+    let x = [1.0, -0.5, 3.0];
+    let (y, dx) = cotan::eager::value_and_grad(g, x).unwrap();
+    let staged = |xs: Arr<f64>| {
+        let before = xs.cumsum(0) - xs;
+        (0.5 * xs).sum() + (0.5 * before * xs).sum() + (xs * xs.logistic()).sum()
+    };
+    let (wanted, wanted_dx) = value_and_grad(staged).call(x).unwrap();
+    assert_close(&y.to_vec(), &wanted.to_vec());
+    assert_close(&dx.to_vec(), &wanted_dx.to_vec());
 }
 
 #[test]

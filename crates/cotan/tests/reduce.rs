@@ -1,8 +1,11 @@
 //! Reductions: values against plain Rust, derivatives by the oracles, corner cases, errors.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
 mod support;
 
 use cotan::prelude::*;
+use cotan_interp::{Interp, Value};
 use cotan_testkit::Rng;
 use support::plain::{SHAPES, assert_close, choices, groups, scattered, text};
 use support::{check, check_rough};
@@ -187,6 +190,51 @@ fn reductions_nest_under_build() {
         |x: Arr<f64>| build(x.len(), |i| x.at(i).logsumexp() * x.at(i).max() + x.at(i).prod()),
         [[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]],
     );
+}
+
+/// The value of an expression of the text language in `x`.
+fn in_text(expression: &str, x: &Tensor<f64>) -> Vec<f64> {
+    let text = format!("def main(x: {:?}f64) = f64({expression})", x.shape());
+    let program = cotan_syntax::parse_program(&text).unwrap();
+    let run = Interp::new(&program).run(&[Value::from(x.as_array())]).unwrap();
+    Tensor::<f64>::from_array(run.outputs[0].to_array().unwrap()).unwrap().to_vec()
+}
+
+#[test]
+fn the_text_language_gives_the_same_bits() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let mut rng = Rng::new(31);
+    let special = Tensor::from([[[inf, -inf], [-0.0, 0.0]], [[nan, 1e300], [-inf, -inf]]]);
+    for x in [scattered(&[2, 2, 2], &mut rng), special, scattered(&[2, 0, 3], &mut rng)] {
+        let cases: &[(&str, fn(Arr<f64>) -> Arr<f64>)] = &[
+            ("sum(x)", |x| x.sum()),
+            ("sum(x, axis = 1)", |x| x.sum_axis(1)),
+            ("mean(x, axis = (0, 2))", |x| x.mean_axis([0, 2])),
+            ("prod(x, axis = -1)", |x| x.prod_axis(-1)),
+            ("max(x)", |x| x.max()),
+            ("max(x, axis = (0, 1))", |x| x.max_axis([0, 1])),
+            ("min(x, axis = 1)", |x| x.min_axis(1)),
+            ("norm(x, axis = 0)", |x| x.norm_axis(0)),
+            ("logsumexp(x)", |x| x.logsumexp()),
+            ("logsumexp(x, axis = 0)", |x| x.logsumexp_axis(0)),
+            ("logsumexp(x, axis = (1, 2))", |x| x.logsumexp_axis([1, 2])),
+            ("argmax(x, axis = 2)", |x| x.argmax_axis(2).cast()),
+            ("argmin(x, axis = 0)", |x| x.argmin_axis(0).cast()),
+            ("all(x > 0.0, axis = 1)", |x| x.gt(0.0).all_axis(1).cast()),
+            ("any(x > 0.0, axis = 2)", |x| x.gt(0.0).any_axis(2).cast()),
+            ("cumsum(x, axis = 1)", |x| x.cumsum(1)),
+            ("cumprod(x, axis = 2)", |x| x.cumprod(2)),
+            ("sort(x, axis = 0)", |x| x.sort(0)),
+            ("argsort(x)", |x| x.argsort(-1).cast()),
+        ];
+        for (text, f) in cases {
+            let (found, wanted) = (jit(f).call(&x).unwrap().to_vec(), in_text(text, &x));
+            let same =
+                |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+            let equal = found.len() == wanted.len() && found.iter().zip(&wanted).all(same);
+            assert!(equal, "{text}: {found:?} is not {wanted:?}");
+        }
+    }
 }
 
 #[test]

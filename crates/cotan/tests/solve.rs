@@ -1,5 +1,7 @@
 //! Linear systems: values against what they solve, derivatives, singular matrices, errors.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
 mod support;
 
 use cotan::prelude::*;

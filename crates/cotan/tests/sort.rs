@@ -1,5 +1,7 @@
 //! Sorting and cumulative operations: values against plain Rust, derivatives, corners, errors.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
 mod support;
 
 use cotan::prelude::*;

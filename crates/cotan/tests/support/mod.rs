@@ -1,6 +1,7 @@
 //! The oracles for functions of the library.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::panic, reason = "tests")]
 
 pub mod plain;
 

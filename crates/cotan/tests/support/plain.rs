@@ -1,5 +1,7 @@
 //! Arrays in plain Rust, to compare with.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
+
 use cotan::{Error, Tensor};
 use cotan_testkit::Rng;
 

@@ -59,9 +59,6 @@ impl<A, R> std::fmt::Debug for Linearized<A, R> {
     }
 }
 
-/// A value at a point, and the derivative there.
-type At<R, L> = Result<(R, L)>;
-
 /// The function at a point and its derivative there: `call` gives the value and a [`Linear`] function
 /// from tangents of the arguments (a tuple of several) to tangents of the result; inside another
 /// function, `at` does.
@@ -122,10 +119,11 @@ impl<F: Function<M>, M> Linearizer<F, M> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
+    #[allow(clippy::type_complexity, reason = "a pair of the value and the linear function")]
     pub fn call(
         &self,
         args: impl Feed<F::Args>,
-    ) -> At<<F::Out as Arrays>::Concrete, Linear<F::Args, F::Out>> {
+    ) -> Result<(<F::Out as Arrays>::Concrete, Linear<F::Args, F::Out>)> {
         let location = std::panic::Location::caller();
         let fed = args.feed();
         let run = || {
@@ -172,7 +170,8 @@ impl<F: Function<M>, M> Linearizer<F, M> {
         })
     }
 
-    fn staged(&self, args: &F::Args) -> At<F::Out, Linearized<F::Args, F::Out>> {
+    #[allow(clippy::type_complexity, reason = "a pair of the value and the linear function")]
+    fn staged(&self, args: &F::Args) -> Result<(F::Out, Linearized<F::Args, F::Out>)> {
         let tree = args.tree();
         expect_floats("argument", &tree)?;
         let params: Vec<Param> =
