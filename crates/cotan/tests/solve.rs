@@ -30,7 +30,7 @@ fn determinant(a: &Matrix) -> f64 {
     let minor = |j: usize| -> Matrix {
         a[1..].iter().map(|row| [&row[..j], &row[j + 1..]].concat()).collect()
     };
-    let sign = |j: usize| if j % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
     first.iter().enumerate().map(|(j, x)| sign(j) * x * determinant(&minor(j))).sum()
 }
 
