@@ -127,7 +127,7 @@ fn truth_values() {
     assert_eq!(any.to_vec(), [true, false, true]);
     assert_eq!(count.to_vec(), [2, 1]);
     let f = jit(|x: Arr<bool>| (x.all(), x.any(), x.count_nonzero()));
-    let (all, any, count) = f.call(&Tensor::zeros([0]).unwrap()).unwrap();
+    let (all, any, count) = f.call(Tensor::zeros([0]).unwrap()).unwrap();
     assert_eq!((all.item(), any.item(), count.item()), (Some(true), Some(false), Some(0)));
     let f = jit(|x: Arr<bool>| (x.all_keep([0, 1]), x.any_keep(1)));
     let (all, any) = f.call(&table).unwrap();
@@ -140,7 +140,7 @@ fn integers_and_narrow_floats() {
     let (sum, prod, max, argmin, min) = f.call([[3, -2], [5, 1]]).unwrap();
     assert_eq!((sum.item(), prod.item(), max.item()), (Some(7), Some(-30), Some(5)));
     assert_eq!((argmin.item(), min.to_vec()), (Some(1), vec![-2, 1]));
-    let none = f.call(&Tensor::zeros([2, 0]).unwrap()).unwrap();
+    let none = f.call(Tensor::zeros([2, 0]).unwrap()).unwrap();
     assert_eq!((none.1.item(), none.2.item()), (Some(1), Some(i64::MIN)));
     assert_eq!(none.4.to_vec(), [i64::MAX; 2]);
     let f = jit(|x: Arr<f32>| (x.mean(), x.norm(), x.logsumexp(), x.median()));
@@ -192,6 +192,8 @@ fn reductions_nest_under_build() {
     );
 }
 
+type Map = fn(Arr<f64>) -> Arr<f64>;
+
 /// The value of an expression of the text language in `x`.
 fn in_text(expression: &str, x: &Tensor<f64>) -> Vec<f64> {
     let text = format!("def main(x: {:?}f64) = f64({expression})", x.shape());
@@ -206,7 +208,7 @@ fn the_text_language_gives_the_same_bits() {
     let mut rng = Rng::new(31);
     let special = Tensor::from([[[inf, -inf], [-0.0, 0.0]], [[nan, 1e300], [-inf, -inf]]]);
     for x in [scattered(&[2, 2, 2], &mut rng), special, scattered(&[2, 0, 3], &mut rng)] {
-        let cases: &[(&str, fn(Arr<f64>) -> Arr<f64>)] = &[
+        let cases: &[(&str, Map)] = &[
             ("sum(x)", |x| x.sum()),
             ("sum(x, axis = 1)", |x| x.sum_axis(1)),
             ("mean(x, axis = (0, 2))", |x| x.mean_axis([0, 2])),

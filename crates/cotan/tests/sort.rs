@@ -134,7 +134,7 @@ fn the_largest_few() {
     let (values, _) = jit(|x: Arr<f64>| x.top_k(0, 1)).call(x).unwrap();
     assert_eq!(values.shape(), [2, 0]);
     let mut rng = Rng::new(3);
-    check(|x: Arr<f64>| x.top_k(2, 0).0, &scattered(&[4, 3], &mut rng));
+    check(|x: Arr<f64>| x.top_k(2, 0).0, scattered(&[4, 3], &mut rng));
 }
 
 #[test]
