@@ -159,7 +159,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        let arrays = self.run(options, &fed.arrays)?;
+        let arrays = run_program(&self.program, options, &fed.arrays)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
     }
 
@@ -175,17 +175,6 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         let message = format!("{place}: compiled for {wanted}, called with {found}");
         let hint = "compile it again for these shapes, or use `jit`, which does so when needed";
         Err(Error::type_error("call", message).with_hint(hint))
-    }
-
-    fn run(&self, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
-        let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-        let how = cotan_interp::Options {
-            deadline: options.deadline,
-            cancel: options.cancel.clone(),
-            ..cotan_interp::Options::default()
-        };
-        let run = Interp::new(&self.program).with_options(how).run(&values)?;
-        run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
     }
 
     /// The function inside another one that is being staged or run eagerly.
@@ -231,6 +220,22 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             cost: self.cost(),
         }
     }
+}
+
+/// The outputs of a program at inputs.
+pub(crate) fn run_program(
+    program: &Program,
+    options: &RunOptions,
+    inputs: &[Array],
+) -> Result<Vec<Array>> {
+    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+    let how = cotan_interp::Options {
+        deadline: options.deadline,
+        cancel: options.cancel.clone(),
+        ..cotan_interp::Options::default()
+    };
+    let run = Interp::new(program).with_options(how).run(&values)?;
+    run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
 }
 
 /// The stages of a compiled function. Displays as text.

@@ -70,7 +70,6 @@ mod math;
 mod ops;
 pub mod optim;
 pub mod random;
-mod reduce;
 mod sizes;
 mod stage;
 pub mod structure;
@@ -94,6 +93,11 @@ pub use library::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
     tri,
 };
+pub use library::{
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
+    custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
+    scan, scan_right, stop_gradient, tensordot, vmap,
+};
 pub use ops::{Truth, select};
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
@@ -108,4 +112,9 @@ pub mod prelude {
         jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
+    pub use crate::{
+        associative_scan, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
+        linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, tensordot,
+        vmap,
+    };
 }

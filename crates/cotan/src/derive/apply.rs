@@ -50,12 +50,7 @@ where
         let out = stage::user_code(|| f.apply(args))?;
         Ok((out.tree(), raws(&out)))
     };
-    let (out, program, captures) = if stage::traces_here() {
-        let traced = stage::trace(&at, body)?;
-        (traced.result, traced.program, traced.captures)
-    } else {
-        staged_region(name, &params, body)?
-    };
+    let (out, program, captures) = program_at(name, &at, &params, body)?;
     expect_float_results(name, derivative, &out)?;
     expect_directions(name, derivative, directions, &point, &out)?;
 
@@ -66,6 +61,21 @@ where
     });
     let leaves = made.ok_or_else(Error::recorded)?.into_iter();
     Ok(Applied { point, out, leaves, types: PhantomData })
+}
+
+/// A function at arguments as a program of its variables and captures: of what it does there if it
+/// runs eagerly.
+pub(crate) fn program_at(
+    name: &'static str,
+    at: &[Raw],
+    params: &[Param],
+    body: impl FnOnce(&[Raw]) -> Result<(Tree, Vec<Raw>)>,
+) -> Result<(Tree, Program, Vec<Raw>)> {
+    if !stage::traces_here() {
+        return staged_region(name, params, body);
+    }
+    let traced = stage::trace(at, body)?;
+    Ok((traced.result, traced.program, traced.captures))
 }
 
 /// A function as a program of its variables and captures, by a region of its own.

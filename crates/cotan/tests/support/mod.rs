@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::panic, reason = "tests")]
 
+pub mod plain;
+
 use cotan::{Feed, Function, compile_like};
 use cotan_interp::Value;
 use cotan_testkit::{Rng, check_gradients};
