@@ -90,8 +90,8 @@ fn npz_files_bring_structures_back() {
         assert_eq!(read, Mixed { name: "read".into(), ..saved });
     }
     let single = folder.0.join("single.npz");
-    save_npz(&single, &Tensor::from([f64::NAN, -0.0])).unwrap();
-    let read = load_npz(&single, &Tensor::from([0.0, 0.0])).unwrap();
+    save_npz(&single, &Tensor::from([f64::NAN, -0.0_f64])).unwrap();
+    let read = load_npz(&single, &Tensor::from([0.0f64, 0.0])).unwrap();
     assert!(read.to_vec()[0].is_nan() && read.to_vec()[1].is_sign_negative());
     let names = cotan_array::npz::read_file(&single).unwrap();
     assert_eq!(names[0].0, "arr_0");

@@ -1,6 +1,6 @@
 //! The implementations for a struct.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{GenericParam, Generics, Ident, Path, parse_quote};
@@ -85,10 +85,9 @@ fn methods(structure: &Structure, module: &Path) -> TokenStream {
     let fields = &structure.fields;
     let members: Vec<_> = fields.iter().map(|part| &part.member).collect();
     let names: Vec<_> = fields.iter().map(|part| &part.name).collect();
-    // Hygienic, so that they never meet a constant of the user's.
-    let local = |name: &str| Ident::new(name, Span::mixed_site());
-    let (tree, leaves) = (local("tree"), local("leaves"));
-    let parts: Vec<Ident> = (0..fields.len()).map(|n| local(&format!("part{n}"))).collect();
+    // A constant of the user's with the name of a variable would stand in its place, hygiene or no.
+    let (tree, leaves) = (format_ident!("__tree"), format_ident!("__leaves"));
+    let parts: Vec<Ident> = (0..fields.len()).map(|n| format_ident!("__part{n}")).collect();
 
     let trees = fields.iter().map(|part| tree_of(part, module));
     let flattened = fields.iter().filter_map(|Part { member, ty, kind, .. }| match kind {
