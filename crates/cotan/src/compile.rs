@@ -7,9 +7,9 @@ use std::time::Instant;
 use cotan_array::Array;
 use cotan_interp::{Interp, Value};
 use cotan_ir::{CancelToken, Program};
-use cotan_pipeline::{Cost, Pass, Pipeline};
+use cotan_pipeline::{Pass, Pipeline, peak_bytes};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
 use crate::stage;
 use crate::structure::{Arrays, Fed, Feed, Leaves, Shapes, Tree, raws};
@@ -59,7 +59,34 @@ pub struct Compiled<A, R> {
     args: Tree,
     out: Tree,
     several: bool,
+    cost: Cost,
     types: PhantomData<fn(A) -> R>,
+}
+
+/// What one call of a compiled function costs, counted from its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cost {
+    /// Scalar operations, if every branch is taken.
+    pub operations: u64,
+    /// Bytes of all the arrays made.
+    pub bytes: u64,
+    /// Bytes of arrays alive at once, at most: arguments, results and what is in between.
+    pub peak_bytes: u64,
+}
+
+impl Cost {
+    fn of(program: &Program) -> Cost {
+        let cotan_pipeline::Cost { operations, bytes, .. } = cotan_pipeline::Cost::of(program);
+        Cost { operations, bytes, peak_bytes: peak_bytes(program) }
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cost { operations, bytes, peak_bytes } = self;
+        write!(f, "{operations} operations, {bytes} bytes of arrays made, {peak_bytes} at once")
+    }
 }
 
 impl<A, R> Clone for Compiled<A, R> {
@@ -70,6 +97,7 @@ impl<A, R> Clone for Compiled<A, R> {
             args: self.args.clone(),
             out: self.out.clone(),
             several: self.several,
+            cost: self.cost,
             types: PhantomData,
         }
     }
@@ -88,7 +116,8 @@ pub struct RunOptions {
     pub deadline: Option<Instant>,
     /// Asks for an end from another thread.
     pub cancel: CancelToken,
-    /// The most bytes that arrays may take at once. See [`Compiled::cost`] for what is expected.
+    /// The most bytes that arrays may take at once. A function whose [`Compiled::cost`] predicts
+    /// more is refused before it runs.
     pub max_bytes: Option<u64>,
 }
 
@@ -106,27 +135,39 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             Ok((tree.clone(), names.zip(raws(&result)).collect()))
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        Ok(Compiled { source, program, args, out, several: F::SEVERAL, types: PhantomData })
+        let cost = Cost::of(&program);
+        Ok(Compiled { source, program, args, out, several: F::SEVERAL, cost, types: PhantomData })
     }
 
     /// The results at arguments.
+    #[track_caller]
     pub fn call(&self, args: impl Feed<A>) -> Result<R::Concrete> {
         self.call_with(&RunOptions::default(), args)
     }
 
     /// The results at arguments, with a deadline, a cancel token or a limit on memory.
+    #[track_caller]
     pub fn call_with(&self, options: &RunOptions, args: impl Feed<A>) -> Result<R::Concrete> {
-        self.call_fed(options, args.feed())
+        let location = std::panic::Location::caller();
+        self.call_fed(options, args.feed()).map_err(|error| error.at(location))
     }
 
     pub(crate) fn call_fed(&self, options: &RunOptions, fed: Fed) -> Result<R::Concrete> {
-        self.check(&fed.tree)?;
+        self.check("call", &fed.tree)?;
+        if let Some(limit) = options.max_bytes
+            && self.cost.peak_bytes > limit
+        {
+            let needed = self.cost.peak_bytes;
+            let message = format!("the call needs {needed} bytes at once; the limit is {limit}");
+            return Err(Error::new(ErrorKind::Limit, "call", message)
+                .with_hint("raise `max_bytes`, or call it with smaller arrays"));
+        }
         let arrays = self.run(options, &fed.arrays)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
     }
 
     /// Checks that arguments are those it was compiled for.
-    fn check(&self, given: &Tree) -> Result<()> {
+    fn check(&self, op: &'static str, given: &Tree) -> Result<()> {
         let root = if self.several { "the arguments" } else { "the argument" };
         let Some((path, wanted, found)) = self.args.difference(given, "") else { return Ok(()) };
         let place = match path.trim_start_matches('.') {
@@ -135,20 +176,18 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             path => format!("`{path}` of the argument"),
         };
         let message = format!("{place}: compiled for {wanted}, called with {found}");
-        let hint = "compile it again for these shapes, or use `jit`, which does so when needed";
-        Err(Error::type_error("call", message).with_hint(hint))
+        let hint = "compile it again for what it is called with, or use `jit`, which does so when \
+                    needed";
+        Err(Error::type_error(op, message).with_hint(hint))
     }
 
     fn run(&self, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
         let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-        let mut how = cotan_interp::Options {
+        let how = cotan_interp::Options {
             deadline: options.deadline,
             cancel: options.cancel.clone(),
             ..cotan_interp::Options::default()
         };
-        if let Some(max_bytes) = options.max_bytes {
-            how.max_bytes = max_bytes;
-        }
         let run = Interp::new(&self.program).with_options(how).run(&values)?;
         run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
     }
@@ -156,7 +195,8 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// The function inside another one that is being staged or run eagerly.
     #[track_caller]
     pub fn apply(&self, args: A) -> Result<R> {
-        self.check(&args.tree())?;
+        let location = std::panic::Location::caller();
+        self.check("apply", &args.tree()).map_err(|error| error.at(location))?;
         let made = stage::emit_all("apply", &raws(&args), |b, ts| b.inline(&self.source, ts));
         let made = made.ok_or_else(Error::recorded)?;
         R::unflatten(&self.out, &mut Leaves::staged(made))
@@ -184,7 +224,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
 
     /// What one call costs, counted from the program.
     pub fn cost(&self) -> Cost {
-        Cost::of(&self.program)
+        self.cost
     }
 
     /// Every stage, readable: the program as staged, in bulk operations, and what it costs.
@@ -216,8 +256,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "# {}\n", self.signature)?;
         writeln!(f, "# as staged\n{}", self.source)?;
         writeln!(f, "# in bulk operations\n{}", self.program)?;
-        let Cost { operations, bytes, .. } = self.cost;
-        writeln!(f, "# cost of a call: {operations} operations, {bytes} bytes of arrays made")
+        writeln!(f, "# cost of a call: {}", self.cost)
     }
 }
 

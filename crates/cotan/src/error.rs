@@ -86,6 +86,12 @@ impl Error {
         self
     }
 
+    /// The same as an error of another operation: the one that the caller knows.
+    pub(crate) fn renamed(mut self, op: impl Into<String>) -> Error {
+        self.0.op = op.into();
+        self
+    }
+
     /// The same as an error of the library function `name`, which used the operation.
     pub(crate) fn inside(mut self, name: &'static str) -> Error {
         let used = std::mem::replace(&mut self.0.op, name.to_owned());

@@ -1,4 +1,63 @@
-//! Automatic differentiation for array programs.
+//! Automatic differentiation for array programs: write one element at a time, get gradients of bulk
+//! operations.
+//!
+//! ```
+//! use cotan::prelude::*;
+//!
+//! fn self_convolution(a: Arr<f64>) -> Arr<f64> {
+//!     let n = a.len();
+//!     build(n, |i| a.at(i) * a.at(n - 1 - i)).sum()
+//! }
+//!
+//! let gradient = value_and_grad(self_convolution).compile([5])?; // differentiate once
+//! let (y, da) = gradient.call(&[1.0, 2.0, 3.0, 4.0, 5.0])?; // run many times
+//! assert_eq!(y, 35.0);
+//! assert_eq!(da.to_vec(), [10.0, 8.0, 6.0, 4.0, 2.0]);
+//! println!("{}", gradient.explain()); // every stage, readable
+//! # Ok::<(), cotan::Error>(())
+//! ```
+//!
+//! # How it works
+//!
+//! A function of [`Arr`]s is run once with handles in place of arrays, which records what it does as
+//! a *program*: a small functional language of arrays, with sharing. The program is turned into
+//! *bulk operations* (no loop over elements is left), differentiated with *dual arrays*, whose
+//! second component is a term for the derivative, and that term is *transposed symbolically*. The
+//! result is an ordinary program again: it can be printed, differentiated again, and compiled.
+//! The whole chain is that of the technical report "Dual-Numbers Reverse AD for Functional Array
+//! Languages".
+//!
+//! # What is where
+//!
+//! | | |
+//! |---|---|
+//! | [`Arr`], [`build`](build()), [`select`] | arrays inside functions, element by element or as a whole |
+//! | [`Tensor`] | arrays with elements, outside |
+//! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
+//! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
+//! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |
+//! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
+//! | [`save_npz`], [`load_npz`] | structures in files |
+//!
+//! # Features
+//!
+//! | | |
+//! |---|---|
+//! | `ndarray` | [`Tensor`] from and to the arrays of the `ndarray` crate |
+//! | `safetensors` | structures in safetensors files: `save_safetensors`, `load_safetensors` |
+//!
+//! # Guarantees
+//!
+//! * **No panic on user input.** Shapes that do not fit, values that are not known, files that are
+//!   broken: everything comes back as an [`Error`] with the operation, both shapes, the caller's
+//!   line and a remedy. (A panic of the function that is staged is its own, and passes through.)
+//! * **Sharing is kept.** A handle that is used twice stands for one computation; programs and their
+//!   gradients grow linearly with what was written, and so does the time to compile them.
+//! * **Zero annihilates.** What is not chosen by [`select`] contributes exactly nothing to a
+//!   derivative, even where its own derivative is infinite or NaN.
+//! * **The same bits.** Results do not depend on hashing, time or the number of threads.
+//! * **Operations are total.** A read outside an array is 0, a sum of nothing is 0; no run fails
+//!   because of its data.
 
 #![deny(missing_docs)]
 
@@ -7,6 +66,7 @@ mod build;
 mod compile;
 mod data;
 mod derive;
+pub mod eager;
 mod element;
 mod error;
 mod function;
@@ -22,10 +82,9 @@ mod tensor;
 
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
 pub use build::{Extent, build};
-pub use compile::{Compiled, Explanation, RunOptions, compile, compile_like};
+pub use compile::{Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
-pub use cotan_pipeline::Cost;
 pub use data::{load_npz, save_npz};
 #[cfg(feature = "safetensors")]
 pub use data::{load_safetensors, save_safetensors};

@@ -8,7 +8,7 @@ use cotan_ir::scalar::Op;
 
 use crate::arr::{Arr, Operand};
 use crate::element::{Element, Number};
-use crate::stage::{Raw, emit};
+use crate::stage::{self, Raw, emit};
 
 /// An elementwise operation on arrays whose shapes fit.
 #[track_caller]
@@ -105,7 +105,8 @@ impl<T: Number> Sum for Arr<T> {
     /// The sum of arrays, element by element; of none, 0.
     fn sum<I: Iterator<Item = Arr<T>>>(mut arrays: I) -> Arr<T> {
         match arrays.next() {
-            Some(first) => arrays.fold(first, |sum, a| sum + a),
+            // Iterators do not tell who called them.
+            Some(first) => arrays.fold(first, |sum, a| stage::unplaced("sum", || sum + a)),
             None => T::default().operand(),
         }
     }
@@ -115,7 +116,7 @@ impl<T: Number> Product for Arr<T> {
     /// The product of arrays, element by element; of none, 1.
     fn product<I: Iterator<Item = Arr<T>>>(mut arrays: I) -> Arr<T> {
         match arrays.next() {
-            Some(first) => arrays.fold(first, |product, a| product * a),
+            Some(first) => arrays.fold(first, |all, a| stage::unplaced("product", || all * a)),
             None => T::ONE.operand(),
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! * [`Pipeline`] is a list of named passes from program to program; the driver checks the program
 //!   after each (in debug builds, or when asked) and can show every stage.
-//! * [`Cost`] counts the work of a program from its text.
+//! * [`Cost`] counts the work of a program from its text, [`peak_bytes`] the memory.
 //! * [`Derivative`] names the derivatives; [`derive()`] takes a program of the core language, `build`s
 //!   and all, to the program of its derivative.
 //!
@@ -30,8 +30,10 @@
 
 mod cost;
 mod derivative;
+mod peak;
 mod pipeline;
 
 pub use cost::Cost;
 pub use derivative::{Derivative, derive};
+pub use peak::peak_bytes;
 pub use pipeline::{Pass, Pipeline, Stage};

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Extracted, Param, RegionId, Scopes, TermId, Type};
+use cotan_ir::{Param, Program, Type};
 use cotan_pipeline::{Derivative, derive};
 
 use crate::error::{Error, Result};
@@ -37,51 +37,62 @@ where
     let (point, chosen) = W::of(&tree);
     let params = differentiable(name, &tree, &chosen)?;
 
-    let mut result: Option<Result<F::Out>> = None;
-    let region = stage::lambda(name, &params, |vars| {
+    let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
+    // The function at variables in the place of the chosen leaves.
+    let body = |vars: &[Raw]| -> Result<(Tree, Vec<Raw>)> {
         let mut inner = leaves.clone();
         for (&k, &var) in chosen.iter().zip(vars) {
             if let Some(leaf) = inner.get_mut(k) {
                 *leaf = var;
             }
         }
-        let out = F::Args::unflatten(&tree, &mut Leaves::staged(inner))
-            .and_then(|args| stage::user_code(|| f.apply(args)));
-        let results = out.as_ref().map(raws).unwrap_or_default();
-        result = Some(out);
-        results
-    });
-    let out = match result {
-        Some(out) => out?.tree(),
-        None => return Err(Error::internal("a function was not run")),
+        let args = F::Args::unflatten(&tree, &mut Leaves::staged(inner))?;
+        let out = stage::user_code(|| f.apply(args))?;
+        Ok((out.tree(), raws(&out)))
     };
-    let region = region.ok_or_else(Error::recorded)?;
+    let (out, program, captures) = if stage::traces_here() {
+        let traced = stage::trace(&at, body)?;
+        (traced.result, traced.program, traced.captures)
+    } else {
+        staged_region(name, &params, body)?
+    };
     expect_float_results(name, derivative, &out)?;
     expect_directions(name, derivative, directions, &point, &out)?;
 
-    let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
-    let operands: Vec<Raw> = at.iter().chain(directions).copied().collect();
-    let made = stage::emit_all(name, &operands, |b, ts| {
-        let (at, directions) = ts.split_at(at.len());
-        inline_derivative(b, derivative, region, at, directions)
+    let operands: Vec<Raw> = at.iter().chain(&captures).chain(directions).copied().collect();
+    let wrt: Vec<usize> = (0..at.len()).collect();
+    let made = stage::unplaced(name, || {
+        stage::emit_all(name, &operands, |b, ts| {
+            b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
+        })
     });
     let leaves = made.ok_or_else(Error::recorded)?.into_iter();
     Ok(Applied { point, out, leaves, types: PhantomData })
 }
 
-/// The derivative of a region by its parameters, at terms.
-fn inline_derivative(
-    b: &mut Builder,
-    derivative: Derivative,
-    region: RegionId,
-    at: &[TermId],
-    directions: &[TermId],
-) -> cotan_ir::Result<Vec<TermId>> {
-    let Extracted { program, captures } = Extracted::new(b, &Scopes::of_region(b, region), region)?;
-    let wrt: Vec<usize> = (0..at.len()).collect();
-    let program = derive(&program, derivative, Some(&wrt))?;
-    let inputs: Vec<TermId> = at.iter().chain(&captures).chain(directions).copied().collect();
-    b.inline(&program, &inputs)
+/// A function as a program of its variables and captures, by a region of its own.
+fn staged_region(
+    name: &'static str,
+    params: &[Param],
+    body: impl FnOnce(&[Raw]) -> Result<(Tree, Vec<Raw>)>,
+) -> Result<(Tree, Program, Vec<Raw>)> {
+    let mut result: Option<Result<Tree>> = None;
+    let region = stage::unplaced(name, || {
+        stage::lambda(name, params, |vars| match body(vars) {
+            Ok((tree, raws)) => {
+                result = Some(Ok(tree));
+                raws
+            }
+            Err(error) => {
+                result = Some(Err(error));
+                Vec::new()
+            }
+        })
+    });
+    let out = result.unwrap_or_else(|| Err(Error::internal("a function was not run")))?;
+    let region = region.ok_or_else(Error::recorded)?;
+    let (program, captures) = stage::extract(region)?;
+    Ok((out, program, captures))
 }
 
 /// The types of the chosen leaves, which must be floats.

@@ -136,6 +136,14 @@ impl Tree {
                     mine.difference(theirs, &path)
                 })
             }
+            (Tree::Node(mine), Tree::Node(theirs)) => {
+                let counted = |tree: &Tree, count| match count {
+                    1 => format!("1 part, {tree}"),
+                    count => format!("{count} parts, {tree}"),
+                };
+                let (mine, theirs) = (counted(self, mine.len()), counted(other, theirs.len()));
+                Some((path.to_owned(), mine, theirs))
+            }
             (Tree::Leaf(mine), Tree::Leaf(theirs)) if mine == theirs => None,
             (Tree::Fixed(mine), Tree::Fixed(theirs)) if mine == theirs => None,
             _ => differ(),

@@ -1,0 +1,164 @@
+//! Closures: opened, run, and closed to regions.
+
+use std::panic::Location;
+
+use cotan_ir::{Extracted, Param, Program, RegionId, Scopes, TermId};
+
+use super::{Raw, Stage, resolve_all, with};
+use crate::error::{Error, ErrorKind, Result};
+
+/// An error of closures, as one of the operation that has them.
+fn refused(op: &'static str, error: cotan_ir::Error) -> Error {
+    let error = Error::from(error).renamed(op);
+    match error.kind() {
+        ErrorKind::Limit => error.with_hint(
+            "closures are those of `build`, loops and derivatives: operations on whole arrays need \
+             none, and what does not depend on an index can stand outside",
+        ),
+        _ => error,
+    }
+}
+
+/// The region of a closure. `None` after an error; the closure runs all the same, because what it
+/// gives is a structure that only it can make.
+#[track_caller]
+pub(crate) fn lambda(
+    op: &'static str,
+    params: &[Param],
+    body: impl FnOnce(&[Raw]) -> Vec<Raw>,
+) -> Option<RegionId> {
+    let caller = Location::caller();
+    let opened = with(|stage| {
+        if stage.error.is_some() {
+            return None;
+        }
+        match stage.b.open(params) {
+            Ok(vars) => {
+                stage.next_scope += 1;
+                stage.scopes.push(stage.next_scope);
+                Some(vars.into_iter().map(|t| stage.raw(t)).collect::<Vec<Raw>>())
+            }
+            Err(error) => {
+                stage.fail(refused(op, error), caller);
+                None
+            }
+        }
+    })
+    .flatten();
+    let Some(opened) = opened else {
+        body(&vec![Raw::default(); params.len()]);
+        return None;
+    };
+    let results = body(&opened);
+    let terms = resolve_all(op, &results);
+    with(|stage| {
+        stage.scopes.pop();
+        if stage.error.is_some() {
+            stage.b.abandon();
+            return None;
+        }
+        let closed = match terms {
+            Ok(terms) => stage.b.close(&terms).map_err(|error| refused(op, error)),
+            Err(error) => {
+                stage.b.abandon();
+                Err(error)
+            }
+        };
+        closed.map_err(|error| stage.fail(error, caller)).ok()
+    })
+    .flatten()
+}
+
+/// Nested `build1`s over the given sizes: one array for each result of `body`. `None` after an
+/// error; `body` runs all the same.
+#[track_caller]
+pub(crate) fn build_over(
+    op: &'static str,
+    sizes: &[usize],
+    body: impl FnOnce(&[Raw]) -> Vec<Raw>,
+) -> Option<Vec<Raw>> {
+    let caller = Location::caller();
+    let vars = with(|stage| {
+        if stage.error.is_some() {
+            return None;
+        }
+        let opened = stage.open_all(sizes);
+        opened.map_err(|error| stage.fail(refused(op, error), caller)).ok()
+    })
+    .flatten();
+    let Some(vars) = vars else {
+        body(&vec![Raw::default(); sizes.len()]);
+        return None;
+    };
+    let results = body(&vars);
+    let terms = resolve_all(op, &results);
+    with(|stage| {
+        stage.abandon_all(sizes.len());
+        if stage.error.is_some() {
+            return None;
+        }
+        // The variables are named by nesting level: opened again, the regions have the same ones.
+        let built = terms.and_then(|terms| {
+            let built = terms
+                .into_iter()
+                .map(|t| stage.close_all(sizes, t).map_err(|error| refused(op, error)));
+            built.collect::<Result<Vec<Raw>>>()
+        });
+        built.map_err(|error| stage.fail(error, caller)).ok()
+    })
+    .flatten()
+}
+
+impl Stage {
+    fn open_all(&mut self, sizes: &[usize]) -> cotan_ir::Result<Vec<Raw>> {
+        let mut vars = Vec::with_capacity(sizes.len());
+        for (opened, &k) in sizes.iter().enumerate() {
+            match self.b.open(&[Param::Index(k)]) {
+                Ok(terms) => {
+                    self.next_scope += 1;
+                    self.scopes.push(self.next_scope);
+                    vars.extend(terms.into_iter().map(|t| self.raw(t)));
+                }
+                Err(error) => {
+                    self.abandon_all(opened);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(vars)
+    }
+
+    fn abandon_all(&mut self, opened: usize) {
+        for _ in 0..opened {
+            self.scopes.pop();
+            self.b.abandon();
+        }
+    }
+
+    /// `t` as an element, built over the sizes.
+    fn close_all(&mut self, sizes: &[usize], t: TermId) -> cotan_ir::Result<Raw> {
+        self.open_all(sizes)?;
+        let mut term = t;
+        for level in (0..sizes.len()).rev() {
+            self.scopes.pop();
+            match self.b.close(&[term]).and_then(|region| self.b.build1(region)) {
+                Ok(built) => term = built,
+                Err(error) => {
+                    self.abandon_all(level);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(self.raw(term))
+    }
+}
+
+/// A region as a program of its parameters and captures, and the captures.
+pub(crate) fn extract(region: RegionId) -> Result<(Program, Vec<Raw>)> {
+    let extracted = with(|stage| {
+        let scopes = Scopes::of_region(&stage.b, region);
+        let Extracted { program, captures } = Extracted::new(&stage.b, &scopes, region)?;
+        Ok((program, captures.into_iter().map(|t| stage.raw(t)).collect()))
+    });
+    extracted.unwrap_or_else(|| Err(Error::internal("no stage")))
+}
