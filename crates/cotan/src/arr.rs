@@ -167,6 +167,12 @@ pub fn iota(k: usize) -> Arr<i64> {
 
 /// What may stand where an array of `T` is expected: an array, a number, a [`Tensor`]; for `i64`
 /// also the sizes and indices of Rust.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand where an array of `{T}` is expected",
+    label = "not an array or number of `{T}`",
+    note = "element types do not mix: convert an array by `.cast::<{T}>()`, and write numbers as \
+            those of the element type, `2.0` for floats and `2` for integers"
+)]
 pub trait Operand<T: Element> {
     /// The array.
     fn operand(self) -> Arr<T>;

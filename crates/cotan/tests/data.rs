@@ -281,8 +281,5 @@ mod ndarray_arrays {
         let deep = ArrayD::<f64>::zeros(vec![1; 65]);
         insta::assert_snapshot!(Tensor::from_ndarray(&deep).unwrap_err().to_string());
         assert!(Tensor::try_from(deep).is_err());
-        // Counted without the axis of size 0, it is too large for ndarray.
-        let huge = Tensor::<f64>::zeros([0, 1 << 40, 1 << 40]).unwrap();
-        assert!(huge.to_ndarray::<IxDyn>().is_err());
     }
 }

@@ -6,8 +6,9 @@ use cotan_array::npz;
 use cotan_ir::Type;
 
 use super::{filled, named_leaves};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::structure::{Arrays, concrete_leaves};
+use crate::tensor::file_error;
 
 /// Writes the arrays of a structure to an `.npz` file, whole or not at all.
 ///
@@ -37,8 +38,7 @@ use crate::structure::{Arrays, concrete_leaves};
 pub fn save_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, structure: &A) -> Result<()> {
     let names = named_leaves(&structure.tree()).into_iter().map(|(name, _)| name);
     let arrays: Vec<_> = names.zip(concrete_leaves(structure)).collect();
-    npz::write_file(path, &arrays)
-        .map_err(|error| Error::new(ErrorKind::Data, "save_npz", error.to_string()))
+    npz::write_file(path, &arrays).map_err(|error| file_error("save_npz", error))
 }
 
 /// Reads the arrays of a structure from an `.npz` file, as [`save_npz`] or `numpy.savez` writes it.
@@ -49,8 +49,7 @@ pub fn save_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, structure: &A) 
 /// `float16` as f32, the integers as i64.
 pub fn load_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &A) -> Result<A> {
     let (op, path) = ("load_npz", path.as_ref());
-    let entries =
-        npz::read_file(path).map_err(|error| Error::new(ErrorKind::Data, op, error.to_string()))?;
+    let entries = npz::read_file(path).map_err(|error| file_error(op, error))?;
     filled(op, path, like, entries, |array, wanted| match Type::of(&array) {
         found if found == *wanted => Ok(array),
         found => Err(found.to_string()),

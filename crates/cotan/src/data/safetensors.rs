@@ -9,8 +9,9 @@ use cotan_ir::Type;
 use safetensors::tensor::{Dtype as Kind, SafeTensors, TensorView, View, serialize};
 
 use super::{filled, named_leaves};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::structure::{Arrays, concrete_leaves};
+use crate::tensor::file_error;
 
 /// Writes the arrays of a structure to a safetensors file, whole or not at all. The contents are
 /// held in memory on the way.
@@ -35,9 +36,8 @@ pub fn save_safetensors<A: Arrays<Concrete = A>>(
     let (op, path) = ("save_safetensors", path.as_ref());
     let names = named_leaves(&structure.tree()).into_iter().map(|(name, _)| name);
     let bytes = serialize(names.zip(concrete_leaves(structure).into_iter().map(Stored)), None)
-        .map_err(|error| crate::tensor::file_error(op, path, error))?;
-    replace_file(path, |output| output.write_all(&bytes))
-        .map_err(|error| crate::tensor::file_error(op, path, error))
+        .map_err(|error| refused(op, path, error))?;
+    replace_file(path, |output| output.write_all(&bytes)).map_err(|error| refused(op, path, error))
 }
 
 /// Reads the arrays of a structure from a safetensors file.
@@ -48,10 +48,9 @@ pub fn save_safetensors<A: Arrays<Concrete = A>>(
 /// hold all their values: `F16` and `BF16` become f32 or f64, integers of up to 32 bits i64.
 pub fn load_safetensors<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &A) -> Result<A> {
     let (op, path) = ("load_safetensors", path.as_ref());
-    let bytes = std::fs::read(path).map_err(|error| crate::tensor::file_error(op, path, error))?;
+    let bytes = std::fs::read(path).map_err(|error| refused(op, path, error))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| {
-        let message = format!("{}: not a safetensors file, or damaged: {error}", path.display());
-        Error::new(ErrorKind::Data, op, message)
+        refused(op, path, format!("not a safetensors file, or damaged: {error}"))
     })?;
     filled(op, path, like, file.tensors(), |view, wanted| {
         converted(&view, wanted).ok_or_else(|| {
@@ -59,6 +58,10 @@ pub fn load_safetensors<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &
             format!("{sizes}{}", format!("{:?}", view.dtype()).to_lowercase())
         })
     })
+}
+
+fn refused(op: &'static str, path: &Path, problem: impl std::fmt::Display) -> Error {
+    file_error(op, format!("{}: {problem}", path.display()))
 }
 
 /// An array on its way into a file.

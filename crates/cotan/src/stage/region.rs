@@ -5,18 +5,14 @@ use std::panic::Location;
 use cotan_ir::{Extracted, Param, Program, RegionId, Scopes, TermId};
 
 use super::{Raw, Stage, resolve_all, with};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
-/// An error of closures, as one of the operation that has them.
-fn refused(op: &'static str, error: cotan_ir::Error) -> Error {
-    let error = Error::from(error).renamed(op);
-    match error.kind() {
-        ErrorKind::Limit => error.with_hint(
-            "closures are those of `build`, loops and derivatives: operations on whole arrays need \
-             none, and what does not depend on an index can stand outside",
-        ),
-        _ => error,
-    }
+/// What is wrong when a closure cannot be opened: there are too many around it.
+fn too_deep(op: &'static str, error: cotan_ir::Error) -> Error {
+    Error::from(error).renamed(op).with_hint(
+        "closures are those of `build`, loops and derivatives: operations on whole arrays need \
+         none, and what does not depend on an index can stand outside",
+    )
 }
 
 /// The region of a closure. `None` after an error; the closure runs all the same, because what it
@@ -39,7 +35,7 @@ pub(crate) fn lambda(
                 Some(vars.into_iter().map(|t| stage.raw(t)).collect::<Vec<Raw>>())
             }
             Err(error) => {
-                stage.fail(refused(op, error), caller);
+                stage.fail(too_deep(op, error), caller);
                 None
             }
         }
@@ -58,7 +54,7 @@ pub(crate) fn lambda(
             return None;
         }
         let closed = match terms {
-            Ok(terms) => stage.b.close(&terms).map_err(|error| refused(op, error)),
+            Ok(terms) => stage.b.close(&terms).map_err(|error| Error::from(error).renamed(op)),
             Err(error) => {
                 stage.b.abandon();
                 Err(error)
@@ -83,7 +79,7 @@ pub(crate) fn build_over(
             return None;
         }
         let opened = stage.open_all(sizes);
-        opened.map_err(|error| stage.fail(refused(op, error), caller)).ok()
+        opened.map_err(|error| stage.fail(too_deep(op, error), caller)).ok()
     })
     .flatten();
     let Some(vars) = vars else {
@@ -101,7 +97,7 @@ pub(crate) fn build_over(
         let built = terms.and_then(|terms| {
             let built = terms
                 .into_iter()
-                .map(|t| stage.close_all(sizes, t).map_err(|error| refused(op, error)));
+                .map(|t| stage.close_all(sizes, t).map_err(|error| Error::from(error).renamed(op)));
             built.collect::<Result<Vec<Raw>>>()
         });
         built.map_err(|error| stage.fail(error, caller)).ok()

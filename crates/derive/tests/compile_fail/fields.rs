@@ -8,6 +8,7 @@ struct Unmarked<A> {
     steps: usize,
 }
 
+#[derive(Clone, Debug, PartialEq)]
 struct Opaque;
 
 #[derive(Arrays)]

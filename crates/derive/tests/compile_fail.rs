@@ -1,7 +1,10 @@
-//! What the compiler says to programs that are wrong by their types: the full texts.
+//! What the compiler says to programs of cotan that are wrong by their types: the full texts.
+//!
+//! They are here rather than with cotan because a build of its own is made for them, of cotan and the
+//! dependencies of these tests.
 //!
 //! The texts are those of one version of Rust, and are compared by that one only; all others skip
-//! this test. To accept what it says now: `TRYBUILD=overwrite cargo test -p cotan --test compile_fail`.
+//! this test. To accept what it says now: `TRYBUILD=overwrite cargo test -p cotan-derive`.
 
 /// The version of Rust that the texts are of.
 const RECORDED: &str = "rustc 1.95.";
