@@ -92,7 +92,8 @@ impl<T: Element> Arr<T> {
             Ok(dims) => dims,
             Err(_) => {
                 let axes = if R == 1 { "axis is" } else { "axes are" };
-                stage::fail(Error::type_error("dims", format!("{R} {axes} needed, of {ty}")));
+                let message = format!("{R} {axes} needed, {ty} has {}", ty.shape.rank());
+                stage::fail(Error::type_error("dims", message));
                 [1; R]
             }
         }
@@ -111,7 +112,8 @@ impl<T: Element> Arr<T> {
         match ty.shape.dims().first() {
             Some(&k) => k,
             None => {
-                stage::fail(Error::type_error("len", format!("{ty} has no axes")));
+                let error = Error::type_error("len", format!("{ty} has no axes"));
+                stage::fail(error.with_hint("the number of elements is its `size`"));
                 1
             }
         }

@@ -52,6 +52,9 @@ struct Inner {
     location: Option<&'static Location<'static>>,
 }
 
+/// The message of [`Error::recorded`].
+const RECORDED: &str = "an earlier error";
+
 impl Error {
     /// An error of an operation.
     pub fn new(kind: ErrorKind, op: impl Into<String>, message: impl Into<String>) -> Error {
@@ -71,7 +74,12 @@ impl Error {
 
     /// Stands for the error that the stage has recorded.
     pub(crate) fn recorded() -> Error {
-        Error::internal("an earlier error")
+        Error::internal(RECORDED)
+    }
+
+    /// Whether it stands for the error that the stage has recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.0.kind == ErrorKind::Internal && self.0.message == RECORDED
     }
 
     /// The same with advice, unless it has some.

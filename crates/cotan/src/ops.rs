@@ -13,7 +13,13 @@ use crate::stage::{self, Raw, emit};
 /// An elementwise operation on arrays whose shapes fit.
 #[track_caller]
 pub(crate) fn elementwise(op: Op, operands: &[Raw]) -> Raw {
-    emit(op.name(), operands, |b, ts| {
+    elementwise_as(op.name(), op, operands)
+}
+
+/// An elementwise operation that has another name here.
+#[track_caller]
+fn elementwise_as(name: &'static str, op: Op, operands: &[Raw]) -> Raw {
+    emit(name, operands, |b, ts| {
         let mut common: Vec<usize> = Vec::new();
         for (n, &t) in ts.iter().enumerate() {
             let Some(dims) = broadcast_dims(&common, b.shape(t).dims()) else {
@@ -26,7 +32,7 @@ pub(crate) fn elementwise(op: Op, operands: &[Raw]) -> Raw {
                 let message = format!("shapes that do not fit: {other} and {}", b.ty(t));
                 let hint =
                     "shapes fit when, from the last axis back, sizes are equal, 1 or missing";
-                return Err(cotan_ir::Error::type_error(op.name(), message).with_hint(hint));
+                return Err(cotan_ir::Error::type_error(name, message).with_hint(hint));
             };
             common = dims;
         }
@@ -162,5 +168,6 @@ pub fn select<T: Element>(
     a: impl Operand<T>,
     b: impl Operand<T>,
 ) -> Arr<T> {
-    Arr::from_raw(elementwise(Op::Select, &[mask.operand().raw, a.operand().raw, b.operand().raw]))
+    let operands = [mask.operand().raw, a.operand().raw, b.operand().raw];
+    Arr::from_raw(elementwise_as("select", Op::Select, &operands))
 }

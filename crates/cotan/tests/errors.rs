@@ -173,6 +173,10 @@ fn derivatives() {
     let of_pair = |p: (Arr<i64>, Arr<f64>)| p.1.at(p.0);
     let count = |x: Arr<f64>| (x, x.cast::<i64>());
     let pair = |x: Arr<f64>, y: Arr<f64>| (x * 2.0, y);
+    let inside = of_matrix(|a| {
+        let gradient = grad(square).at(a);
+        gradient.sum_axis(7)
+    });
     insta::assert_snapshot!(texts(&[
         ("loss with axes", failed(grad(square).call([1.0, 2.0]))),
         ("loss with axes, value and gradient", failed(value_and_grad(square).call([1.0, 2.0]))),
@@ -183,6 +187,7 @@ fn derivatives() {
         ("cotangent of a part", failed(vjp(pair).call(((1.0, 2.0), (1.0, [1.0]))))),
         ("tangent of another shape", failed(jvp(square).call(([1.0, 2.0], 1.0)))),
         ("nothing to differentiate by", failed(grad(|_: (), x: Arr<f64>| x).call(((), 1.0)))),
+        ("inside another function", inside),
         ("error inside", failed(grad(|x: Arr<f64>| (x + zeros::<f64>(3)).sum()).call([1.0, 2.0]))),
     ]));
 }

@@ -112,7 +112,8 @@ fn differentiable(name: &'static str, args: &Tree, chosen: &[usize]) -> Result<V
         params.push(Param::Value(ty.clone()));
     }
     if params.is_empty() {
-        return Err(Error::type_error(name, "there is nothing to differentiate by"));
+        return Err(Error::type_error(name, "there is nothing to differentiate by")
+            .with_hint("the argument has no arrays in it: choose another by `wrt`"));
     }
     Ok(params)
 }

@@ -128,16 +128,23 @@ impl Stage {
     }
 
     fn fail(&mut self, error: Error, caller: &'static Location<'static>) {
-        let error = self.places.named(error);
-        let first = self.error.take().unwrap_or(error);
+        let error = match self.error.take() {
+            None => self.places.named(error),
+            // Whoever hands it on may know the place.
+            Some(first) if error.is_recorded() => first,
+            Some(first) => {
+                self.error = Some(first);
+                return;
+            }
+        };
         self.error = Some(match self.places.blame(caller) {
-            Some(location) => first.at(location),
-            None => first,
+            Some(location) => error.at(location),
+            None => error,
         });
     }
 }
 
-/// Records an error of the stage at hand; only the first counts, and gets a place if it has none.
+/// Records an error of the stage at hand; only the first counts.
 #[track_caller]
 pub(crate) fn fail(error: Error) {
     let caller = Location::caller();

@@ -66,7 +66,16 @@ use crate::{Arr, Tensor};
 /// - A skipped field is [`Plain`]: `Clone`, `PartialEq`, `Debug`, `Default`, `Send`, `Sync` and
 ///   without borrowed parts. A function is compiled for its value, and called with the same one.
 ///   Type parameters that occur in skipped fields only are plain, too.
-/// - Const parameters stay as they are; lifetimes and enums are refused.
+/// - Const parameters stay as they are; lifetimes and enums are refused:
+///
+///   ```compile_fail
+///   #[derive(cotan::Arrays)]
+///   enum Choice<A> {
+///       One(A),
+///       Two(A, A),
+///   }
+///   ```
+///
 /// - Where cotan is not `::cotan`, the struct says where: `#[arrays(crate = path::to::cotan)]`.
 ///
 /// The derived implementations are of this trait for the struct of anything, and of [`Feed`] for
