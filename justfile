@@ -9,7 +9,7 @@ check:
 
 # All tests
 test *args:
-    cargo test --workspace {{args}}
+    cargo test --workspace --all-features {{args}}
 
 # Random tests with `times` times as many cases, from a seed of your choice
 random times="100" seed="1":
@@ -28,7 +28,7 @@ fuzz target="parse" seconds="60":
 
 # Accept what snapshots show now, and write generated documents again
 bless: rules
-    COTAN_BLESS=1 INSTA_UPDATE=always cargo test --workspace
+    COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
 
 # The rules of the bulk-operation transform, as a document
 rules:

@@ -140,17 +140,20 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     }
 
     /// The results at arguments.
+    #[track_caller]
     pub fn call(&self, args: impl Feed<A>) -> Result<R::Concrete> {
         self.call_with(&RunOptions::default(), args)
     }
 
     /// The results at arguments, with a deadline, a cancel token or a limit on memory.
+    #[track_caller]
     pub fn call_with(&self, options: &RunOptions, args: impl Feed<A>) -> Result<R::Concrete> {
-        self.call_fed(options, args.feed())
+        let location = std::panic::Location::caller();
+        self.call_fed(options, args.feed()).map_err(|error| error.at(location))
     }
 
     pub(crate) fn call_fed(&self, options: &RunOptions, fed: Fed) -> Result<R::Concrete> {
-        self.check(&fed.tree)?;
+        self.check("call", &fed.tree)?;
         if let Some(limit) = options.max_bytes
             && self.cost.peak_bytes > limit
         {
@@ -164,7 +167,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     }
 
     /// Checks that arguments are those it was compiled for.
-    fn check(&self, given: &Tree) -> Result<()> {
+    fn check(&self, op: &'static str, given: &Tree) -> Result<()> {
         let root = if self.several { "the arguments" } else { "the argument" };
         let Some((path, wanted, found)) = self.args.difference(given, "") else { return Ok(()) };
         let place = match path.trim_start_matches('.') {
@@ -173,14 +176,16 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             path => format!("`{path}` of the argument"),
         };
         let message = format!("{place}: compiled for {wanted}, called with {found}");
-        let hint = "compile it again for these shapes, or use `jit`, which does so when needed";
-        Err(Error::type_error("call", message).with_hint(hint))
+        let hint = "compile it again for what it is called with, or use `jit`, which does so when \
+                    needed";
+        Err(Error::type_error(op, message).with_hint(hint))
     }
 
     /// The function inside another one that is being staged or run eagerly.
     #[track_caller]
     pub fn apply(&self, args: A) -> Result<R> {
-        self.check(&args.tree())?;
+        let location = std::panic::Location::caller();
+        self.check("apply", &args.tree()).map_err(|error| error.at(location))?;
         let made = stage::emit_all("apply", &raws(&args), |b, ts| b.inline(&self.source, ts));
         let made = made.ok_or_else(Error::recorded)?;
         R::unflatten(&self.out, &mut Leaves::staged(made))

@@ -140,7 +140,7 @@ impl<F: Function<M>, M> Jit<F, M> {
         let location = std::panic::Location::caller();
         let fed = args.feed();
         let compiled = self.compiled(fed.tree.clone()).map_err(|error| error.at(location))?;
-        compiled.call_fed(&RunOptions::default(), fed)
+        compiled.call_fed(&RunOptions::default(), fed).map_err(|error| error.at(location))
     }
 
     /// The function at arguments inside another function that is staged or run eagerly.

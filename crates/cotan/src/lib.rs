@@ -39,6 +39,14 @@
 //! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |
 //! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
 //! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
+//! | [`save_npz`], [`load_npz`] | structures in files |
+//!
+//! # Features
+//!
+//! | | |
+//! |---|---|
+//! | `ndarray` | [`Tensor`] from and to the arrays of the `ndarray` crate |
+//! | `safetensors` | structures in safetensors files: `save_safetensors`, `load_safetensors` |
 //!
 //! # Guarantees
 //!
@@ -58,6 +66,7 @@
 mod arr;
 mod build;
 mod compile;
+mod data;
 mod derive;
 pub mod eager;
 mod element;
@@ -78,7 +87,11 @@ mod tensor;
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
 pub use build::{Extent, build};
 pub use compile::{Compiled, Cost, Explanation, RunOptions, compile, compile_like};
+pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
+pub use data::{load_npz, save_npz};
+#[cfg(feature = "safetensors")]
+pub use data::{load_safetensors, save_safetensors};
 pub use derive::{
     Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
     value_and_grad, value_and_grad_aux, vjp,
@@ -90,13 +103,13 @@ pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
 pub use library::nn;
 pub use library::{
-    PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
-    tri,
-};
-pub use library::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
     custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
     scan, scan_right, stop_gradient, tensordot, vmap,
+};
+pub use library::{
+    PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
+    tri,
 };
 pub use ops::{Truth, select};
 pub use sizes::{Axes, Sizes};
@@ -109,7 +122,7 @@ pub mod prelude {
     pub use crate::{
         AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
-        jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
+        jit, jvp, load_npz, ones, save_npz, select, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{

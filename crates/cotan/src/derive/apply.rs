@@ -56,8 +56,10 @@ where
 
     let operands: Vec<Raw> = at.iter().chain(&captures).chain(directions).copied().collect();
     let wrt: Vec<usize> = (0..at.len()).collect();
-    let made = stage::emit_all(name, &operands, |b, ts| {
-        b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
+    let made = stage::unplaced(name, || {
+        stage::emit_all(name, &operands, |b, ts| {
+            b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
+        })
     });
     let leaves = made.ok_or_else(Error::recorded)?.into_iter();
     Ok(Applied { point, out, leaves, types: PhantomData })
@@ -85,15 +87,17 @@ fn staged_region(
     body: impl FnOnce(&[Raw]) -> Result<(Tree, Vec<Raw>)>,
 ) -> Result<(Tree, Program, Vec<Raw>)> {
     let mut result: Option<Result<Tree>> = None;
-    let region = stage::lambda(name, params, |vars| match body(vars) {
-        Ok((tree, raws)) => {
-            result = Some(Ok(tree));
-            raws
-        }
-        Err(error) => {
-            result = Some(Err(error));
-            Vec::new()
-        }
+    let region = stage::unplaced(name, || {
+        stage::lambda(name, params, |vars| match body(vars) {
+            Ok((tree, raws)) => {
+                result = Some(Ok(tree));
+                raws
+            }
+            Err(error) => {
+                result = Some(Err(error));
+                Vec::new()
+            }
+        })
     });
     let out = result.unwrap_or_else(|| Err(Error::internal("a function was not run")))?;
     let region = region.ok_or_else(Error::recorded)?;
@@ -118,7 +122,8 @@ fn differentiable(name: &'static str, args: &Tree, chosen: &[usize]) -> Result<V
         params.push(Param::Value(ty.clone()));
     }
     if params.is_empty() {
-        return Err(Error::type_error(name, "there is nothing to differentiate by"));
+        return Err(Error::type_error(name, "there is nothing to differentiate by")
+            .with_hint("the argument has no arrays in it: choose another by `wrt`"));
     }
     Ok(params)
 }

@@ -19,7 +19,7 @@ use std::panic::Location;
 use cotan_ir::{Builder, TermId, Type};
 
 use crate::error::{Error, ErrorKind, Result};
-pub(crate) use place::{operation, user_code};
+pub(crate) use place::{operation, unplaced, user_code};
 pub(crate) use region::{build_over, extract, lambda};
 pub(crate) use run::{eager, stage, trace, traces_here};
 use values::Values;
@@ -128,9 +128,19 @@ impl Stage {
     }
 
     fn fail(&mut self, error: Error, caller: &'static Location<'static>) {
-        let error = error.at(self.places.blame(caller));
-        let error = self.places.named(error);
-        self.error.get_or_insert(error);
+        let error = match self.error.take() {
+            None => self.places.named(error),
+            // Whoever hands it on may know the place.
+            Some(first) if error.is_recorded() => first,
+            Some(first) => {
+                self.error = Some(first);
+                return;
+            }
+        };
+        self.error = Some(match self.places.blame(caller) {
+            Some(location) => error.at(location),
+            None => error,
+        });
     }
 }
 
@@ -165,11 +175,15 @@ pub(crate) fn emit_all(
         return None;
     }
     let terms = resolve_all(op, operands);
-    with(|stage| match terms.and_then(|terms| Ok(f(&mut stage.b, &terms)?)) {
-        Ok(made) => Some(made.into_iter().map(|t| stage.raw(t)).collect()),
-        Err(error) => {
-            stage.fail(error, caller);
-            None
+    with(|stage| {
+        match terms.and_then(|terms| {
+            f(&mut stage.b, &terms).map_err(|error| Error::from(error).renamed(op))
+        }) {
+            Ok(made) => Some(made.into_iter().map(|t| stage.raw(t)).collect()),
+            Err(error) => {
+                stage.fail(error, caller);
+                None
+            }
         }
     })
     .flatten()
