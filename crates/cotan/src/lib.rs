@@ -38,6 +38,7 @@
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
 //! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |
 //! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
+//! | [`cond`], [`fold`], [`scan`], [`while_loop`], [`vmap`] | control flow inside programs, and functions of functions |
 //! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
 //! | [`save_npz`], [`load_npz`] | structures in files |
 //!
@@ -105,7 +106,8 @@ pub use library::nn;
 pub use library::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
     custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
-    scan, scan_right, stop_gradient, tensordot, vmap,
+    scan, scan_right, stop_gradient, tensordot, vmap, while_at_most, while_checkpointed,
+    while_loop,
 };
 pub use library::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
@@ -128,6 +130,6 @@ pub mod prelude {
     pub use crate::{
         associative_scan, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
         linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, tensordot,
-        vmap,
+        vmap, while_at_most, while_checkpointed, while_loop,
     };
 }

@@ -1,4 +1,5 @@
 //! What mistakes are answered with: the full texts, read as a user reads them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

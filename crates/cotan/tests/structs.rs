@@ -1,4 +1,5 @@
 //! Structs with `#[derive(Arrays)]` as arguments and results.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod support;
 

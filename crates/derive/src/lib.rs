@@ -1,6 +1,6 @@
 //! The derive macro of cotan: structs of arrays as arguments and results of functions.
 //!
-//! [`input`] reads a struct and refuses what cannot work, with advice at the place; [`output`]
+//! `input` reads a struct and refuses what cannot work, with advice at the place; `output`
 //! writes the implementations.
 
 mod input;

@@ -18,5 +18,5 @@ pub use contract::{einsum, tensordot};
 pub use control::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
     custom_vjp, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right, scan,
-    scan_right, stop_gradient, vmap,
+    scan_right, stop_gradient, vmap, while_at_most, while_checkpointed, while_loop,
 };

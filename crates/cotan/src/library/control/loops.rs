@@ -33,7 +33,7 @@ pub(super) fn common_length(name: &'static str, leaves: &[(String, Type)]) -> Re
 
 /// Checks that a step gives the state the structure and types it had.
 #[track_caller]
-fn expect_same_state(name: &'static str, before: &Tree, after: &Tree) {
+pub(super) fn expect_same_state(name: &'static str, before: &Tree, after: &Tree) {
     if let Some((path, before, after)) = before.difference(after, "") {
         let part = match path.trim_start_matches('.') {
             "" => String::new(),

@@ -6,6 +6,7 @@ mod linearize;
 mod loops;
 mod map;
 mod parallel;
+mod while_loop;
 
 use crate::arr::Arr;
 use crate::stage::{self, Raw, emit};
@@ -18,6 +19,7 @@ pub(crate) use loops::run_loop;
 pub use loops::{fold, fold_right, for_loop, map_accum, map_accum_right, scan, scan_right};
 pub use map::{Vmap, map, vmap};
 pub use parallel::associative_scan;
+pub use while_loop::{while_at_most, while_checkpointed, while_loop};
 
 /// A tree with the types that handles have at its leaves.
 fn retyped(tree: &Tree, leaves: &[Raw]) -> Tree {
