@@ -19,13 +19,13 @@ use cotan::optim::{Adam, Optimizer, Schedule};
 use cotan::prelude::*;
 use cotan::structure::{flat_floats, map_tensors, zip_tensors};
 
-const OBSERVATIONS: usize = 15;
+const OBSERVATIONS: usize = 12;
 /// Steps of the integration from one observation to the next, and their length.
 const SUBSTEPS: usize = 2;
 const H: f64 = 0.2;
 const START: [f64; 2] = [1.0, 0.5];
 
-const STEPS: usize = 120;
+const STEPS: usize = 100;
 
 /// The rates $a, b, c, d$, or their logarithms.
 #[derive(Arrays, Clone, Copy, Debug, PartialEq)]
@@ -92,7 +92,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // All that is known at first is the order of magnitude.
     let mut p = map_tensors(&truth, |_| 0.0)?;
     let objective = value_and_grad(loss).compile_like((&p, &observed))?;
-    let adam = Adam::new(Schedule::Cosine { rate: 0.1, end: 0.0, steps: STEPS as u64 });
+    let adam = Adam::new(Schedule::Cosine { rate: 0.2, end: 0.0, steps: STEPS as u64 });
     let mut state = adam.init(&p)?;
     let mut last = f64::INFINITY;
     for step in 0..STEPS {
