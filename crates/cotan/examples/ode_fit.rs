@@ -25,7 +25,7 @@ const SUBSTEPS: usize = 2;
 const H: f64 = 0.2;
 const START: [f64; 2] = [1.0, 0.5];
 
-const STEPS: usize = 100;
+const STEPS: usize = 150;
 
 /// The rates $a, b, c, d$, or their logarithms.
 #[derive(Arrays, Clone, Copy, Debug, PartialEq)]
