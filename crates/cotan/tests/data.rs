@@ -150,7 +150,8 @@ fn nested_vectors_become_tensors() {
     for (rows, sizes) in empties {
         assert_eq!(Tensor::try_from(rows).unwrap().shape(), sizes);
     }
-    let empties: [(Vec<Vec<Vec<bool>>>, [usize; 3]); 3] =
+    type Nested = Vec<Vec<Vec<bool>>>;
+    let empties: [(Nested, [usize; 3]); 3] =
         [(vec![], [0; 3]), (vec![vec![]; 2], [2, 0, 0]), (vec![vec![vec![]; 3]; 2], [2, 3, 0])];
     for (parts, sizes) in empties {
         assert_eq!(Tensor::try_from(parts).unwrap().shape(), sizes);
