@@ -129,12 +129,10 @@ fn plain_likelihood(p: &gmm::Mixture<Tensor<f64>>, x: &Tensor<f64>) -> f64 {
         let component = |k: usize| {
             let y: Vec<f64> = (0..d).map(|i| point[i] - means[k][i]).collect();
             let mut transformed: Vec<f64> = (0..d).map(|i| factors[k][i].exp() * y[i]).collect();
-            let mut next = d;
-            for j in 0..d {
-                for i in j + 1..d {
-                    transformed[i] += factors[k][next] * y[j];
-                    next += 1;
-                }
+            // What is below the diagonal comes column by column.
+            let below = (0..d).flat_map(|j| (j + 1..d).map(move |i| (i, j)));
+            for ((i, j), factor) in below.zip(&factors[k][d..]) {
+                transformed[i] += factor * y[j];
             }
             let square: f64 = transformed.iter().map(|t| t * t).sum();
             p.alphas.get(&[k]).unwrap() + factors[k][..d].iter().sum::<f64>() - 0.5 * square
