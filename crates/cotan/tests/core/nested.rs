@@ -1,14 +1,10 @@
 //! Derivatives inside loops inside derivatives: every nesting gives what calculus says.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
+use crate::support::check;
+use crate::support::plain::assert_close;
 use cotan::prelude::*;
 use cotan::{Result, eager};
 use cotan_testkit::Rng;
-use support::check;
-use support::plain::assert_close;
 
 /// Compares a scalar with what it should be.
 #[track_caller]
