@@ -56,9 +56,9 @@ impl<T: Float> Arr<T> {
     /// ```
     /// use cotan::prelude::*;
     ///
-    /// let f = |x: Arr<f64>| x.hypot(4e200);
-    /// let (y, dx) = value_and_grad(f).call(3e200)?;
-    /// assert_eq!((y.item(), dx.item()), (Some(5e200), Some(0.6)));
+    /// let large = 2f64.powi(600);
+    /// let (y, dx) = value_and_grad(|x: Arr<f64>| x.hypot(4.0 * large)).call(3.0 * large)?;
+    /// assert_eq!((y.item(), dx.item()), (Some(5.0 * large), Some(0.6)));
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]

@@ -60,7 +60,9 @@ fn code(cell: &str) -> Vec<String> {
 pub fn written_out(name: &str) -> Vec<String> {
     let split = name.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     match split {
-        Some((letters, rest)) => letters.split(',').map(|letter| format!("{letter}{rest}")).collect(),
+        Some((letters, rest)) => {
+            letters.split(',').map(|letter| format!("{letter}{rest}")).collect()
+        }
         None => vec![name.to_owned()],
     }
 }

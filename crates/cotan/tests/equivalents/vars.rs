@@ -30,7 +30,8 @@ pub const PARAMETERS: &str = "a: f64, b: f64, c: bool, i: i64, j: i64, k: [3]i64
     img: [1, 1, 4, 4]f64, ker: [1, 1, 2, 2]f64";
 
 /// The functions of the tables, in the text language.
-pub const FUNCTIONS: &str = "def f(x: [3]f64): f64 = sum(x * x)\ndef g(x: [3]f64): [3]f64 = x * x\n";
+pub const FUNCTIONS: &str =
+    "def f(x: [3]f64): f64 = sum(x * x)\ndef g(x: [3]f64): [3]f64 = x * x\n";
 
 pub fn f(x: Arr<f64>) -> Arr<f64> {
     (x * x).sum()

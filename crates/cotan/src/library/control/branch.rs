@@ -72,10 +72,7 @@ pub fn cond<R: Arrays<Staged = R>>(
 /// # Ok::<(), cotan::Error>(())
 /// ```
 #[track_caller]
-pub fn switch<R: Arrays<Staged = R>>(
-    index: impl Operand<i64>,
-    branches: &[&dyn Fn() -> R],
-) -> R {
+pub fn switch<R: Arrays<Staged = R>>(index: impl Operand<i64>, branches: &[&dyn Fn() -> R]) -> R {
     stage::operation("switch", || {
         let index: Arr<i64> = index.operand();
         if index.rank() > 0 {
@@ -99,7 +96,8 @@ pub fn switch<R: Arrays<Staged = R>>(
                     path => format!("part `{path}` "),
                 };
                 let branch = before + 1;
-                let message = format!("{part}is {found} in branch {branch} and {first} in branch 0");
+                let message =
+                    format!("{part}is {found} in branch {branch} and {first} in branch 0");
                 let hint = "all branches give the same structure of the same types";
                 stage::fail(Error::type_error("switch", message).with_hint(hint));
                 return chosen;
