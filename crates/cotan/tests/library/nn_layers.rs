@@ -1,14 +1,10 @@
 //! Normalisation, dropout, attention and embedding against plain Rust.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod nn_support;
-mod support;
-
+use crate::nn_support::{close, error_text, random};
+use crate::support::check;
 use cotan::nn;
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use nn_support::{close, error_text, random};
-use support::check;
 
 /// The mean, and the mean of the squares of what is left.
 fn moments(x: &[f64]) -> (f64, f64) {

@@ -1,15 +1,11 @@
 //! Products of arrays: values against sums over all indices in plain Rust, derivatives, errors.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::check;
+use crate::support::plain::{assert_close, indices, scattered, text};
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use support::check;
-use support::plain::{assert_close, indices, scattered, text};
 
 /// The sum over all letters that the result lacks, one index after another.
 fn plain(inputs: &[&str], output: &str, arrays: &[Tensor<f64>]) -> Tensor<f64> {

@@ -1,6 +1,4 @@
 //! Optimisers: first steps by hand, and whole ways to the minimum.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
 use std::ops::ControlFlow;
 
 use cotan::optim::{

@@ -1,6 +1,4 @@
 //! Random numbers: distributions by statistics at fixed seeds, and the same bits for ever.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
 use cotan::Tensor;
 use cotan::random::{Fans, Init, Key};
 

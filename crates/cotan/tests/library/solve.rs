@@ -1,13 +1,9 @@
 //! Linear systems: values against what they solve, derivatives, singular matrices, errors.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
+use crate::support::check;
+use crate::support::plain::{assert_close, scattered, text};
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use support::check;
-use support::plain::{assert_close, scattered, text};
 
 type Matrix = Vec<Vec<f64>>;
 

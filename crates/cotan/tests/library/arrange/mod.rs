@@ -1,7 +1,5 @@
 //! Arranging and indexing: values against plain Rust, derivatives against the oracles.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
-
 mod batches;
 mod eager;
 mod errors;
@@ -12,12 +10,10 @@ mod padding;
 mod segments;
 mod shapes;
 mod slicing;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::check;
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use support::check;
 
 /// A function of one array.
 type Unary = fn(Arr<f64>) -> Arr<f64>;

@@ -1,14 +1,10 @@
 //! Reductions: values against plain Rust, derivatives by the oracles, corner cases, errors.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
+use crate::support::plain::{SHAPES, assert_close, choices, groups, scattered, text};
+use crate::support::{check, check_rough};
 use cotan::prelude::*;
 use cotan_interp::{Interp, Value};
 use cotan_testkit::Rng;
-use support::plain::{SHAPES, assert_close, choices, groups, scattered, text};
-use support::{check, check_rough};
 
 /// Checks the three forms of a reduction of floats on all shapes and all choices of axes.
 macro_rules! reduction {

@@ -1,6 +1,4 @@
 //! A small network trained from end to end: initial values, layers, loss, optimiser.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use cotan::nn::{self, Conv, Pool};
 use cotan::optim::{Adam, Optimizer, clip_by_norm};
 use cotan::prelude::*;

@@ -1,13 +1,9 @@
 //! Control flow and functions made of functions: values, derivatives, structures, errors.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
+use crate::support::plain::{assert_close, scattered, text};
+use crate::support::{check, check_rough};
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use support::plain::{assert_close, scattered, text};
-use support::{check, check_rough};
 
 #[test]
 fn conditions_choose_structures() {

@@ -1,6 +1,4 @@
 //! Structures in files and tensors of other data: round trips, conversions, damaged files.
-#![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
-
 use std::path::PathBuf;
 
 use cotan::prelude::*;

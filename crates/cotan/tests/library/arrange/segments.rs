@@ -1,7 +1,7 @@
 //! Reductions of segments.
 
 use super::*;
-use support::check_rough;
+use crate::support::check_rough;
 
 /// The elements of a column of the parts with an id.
 fn members(x: &Tensor<f64>, ids: &[i64], id: usize, rest: &[usize]) -> Vec<f64> {

@@ -1,10 +1,8 @@
 //! Loops as long as a condition holds: values, derivatives in all modes, lanes, errors.
 
-mod support;
-
+use crate::support::check;
 use cotan::prelude::*;
 use cotan::{CancelToken, Error, ErrorKind, RunOptions, eager};
-use support::check;
 
 /// $x^k$ with the least $k$ for which it is at least `limit`, and $k$.
 fn power(x: Arr<f64>, limit: Arr<f64>) -> (Arr<f64>, Arr<i64>) {

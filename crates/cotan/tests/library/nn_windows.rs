@@ -1,14 +1,10 @@
 //! Convolution and pooling against plain loops, with all options.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod nn_support;
-mod support;
-
+use crate::nn_support::{close, error_text, random};
+use crate::support::{check, check_rough};
 use cotan::nn::{self, Conv, Padding, Pool};
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use nn_support::{close, error_text, random};
-use support::{check, check_rough};
 
 /// The element at a position that may lie outside.
 fn padded(x: &Tensor<f64>, front: &[usize], position: &[i64]) -> Option<f64> {

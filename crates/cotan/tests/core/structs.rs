@@ -1,11 +1,8 @@
 //! Structs with `#[derive(Arrays)]` as arguments and results.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
 
-mod support;
-
+use crate::support::check;
 use cotan::prelude::*;
 use cotan::structure::Tree;
-use support::check;
 
 #[derive(Arrays, Clone, Debug, PartialEq)]
 struct Layer<A> {

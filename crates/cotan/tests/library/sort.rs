@@ -1,13 +1,9 @@
 //! Sorting and cumulative operations: values against plain Rust, derivatives, corners, errors.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
+use crate::support::plain::{SHAPES, along, assert_close, scattered, text};
+use crate::support::{check, check_rough};
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use support::plain::{SHAPES, along, assert_close, scattered, text};
-use support::{check, check_rough};
 
 /// Checks a function along each axis of each shape.
 fn everywhere(f: fn(Arr<f64>, i32) -> Arr<f64>, plain: impl Fn(&[f64]) -> Vec<f64>, smooth: bool) {

@@ -1,14 +1,10 @@
 //! Losses: values against plain Rust, derivatives against the oracles.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod nn_support;
-mod support;
-
+use crate::nn_support::{close, error_text, random, shapes};
+use crate::support::{check, check_rough};
 use cotan::nn;
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use nn_support::{close, error_text, random, shapes};
-use support::{check, check_rough};
 
 type Loss = fn(Arr<f64>, Arr<f64>) -> Arr<f64>;
 type Plain = fn(f64, f64) -> f64;
