@@ -1,13 +1,9 @@
 //! Elementwise functions made of others: values against plain Rust, derivatives, corner cases.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod support;
-
+use crate::support::plain::{SHAPES, assert_close, scattered, text};
+use crate::support::{check, check_rough};
 use cotan::prelude::*;
 use cotan_testkit::Rng;
-use support::plain::{SHAPES, assert_close, scattered, text};
-use support::{check, check_rough};
 
 const SPECIAL: [f64; 8] =
     [0.0, -0.0, 1.5, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
