@@ -57,8 +57,10 @@ impl<T: Float> Arr<T> {
     /// use cotan::prelude::*;
     ///
     /// let large = 2f64.powi(600);
-    /// let (y, dx) = value_and_grad(|x: Arr<f64>| x.hypot(4.0 * large)).call(3.0 * large)?;
-    /// assert_eq!((y.item(), dx.item()), (Some(5.0 * large), Some(0.6)));
+    /// let f = |x: Arr<f64>, y: Arr<f64>| x.hypot(y);
+    /// assert_eq!(jit(f).call((3.0 * large, 4.0 * large))?, 5.0 * large);
+    /// assert_eq!(grad(f).call((2.0, 0.0))?, 1.0);
+    /// assert_eq!(grad(f).call((0.0, 0.0))?, 0.0);
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
