@@ -127,12 +127,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         F: Function<M, Args = A, Out = R>,
     {
         let inputs = named_leaves(&args, F::SEVERAL);
-        let (out, source) = stage::stage(&inputs, |raws_in| {
-            let arguments = A::unflatten(&args, &mut Leaves::staged(raws_in.iter().copied()))?;
-            let result = f.apply(arguments)?;
-            let tree = result.tree();
-            let names = tree.leaves("").into_iter().map(|(path, _)| path);
-            Ok((tree.clone(), names.zip(raws(&result)).collect()))
+        let (out, source) = stage::stage(&inputs, &mut |given| {
+            let result =
+                f.apply(A::unflatten(&args, &mut Leaves::staged(given.iter().copied()))?)?;
+            Ok((result.tree(), raws(&result)))
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
         let cost = Cost::of(&program);

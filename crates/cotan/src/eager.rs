@@ -63,7 +63,7 @@ fn run_eagerly<F, M>(f: &F, fed: &Fed, wrt: &[usize]) -> Result<Run<F::Args, F::
 where
     F: Function<M>,
 {
-    let (out, finished) = stage::eager(&fed.arrays, wrt, |given| {
+    let (out, finished) = stage::eager(&fed.arrays, wrt, &mut |given| {
         let args = F::Args::unflatten(&fed.tree, &mut Leaves::staged(given.iter().copied()))?;
         let result = f.apply(args)?;
         Ok((result.tree(), raws(&result)))

@@ -118,6 +118,11 @@ pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
 pub use tensor::Tensor;
 
+/// The README, whose example is tested as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 /// Everything for everyday use: `use cotan::prelude::*;`.
 pub mod prelude {
     pub use crate::nn;

@@ -33,36 +33,64 @@ where
     W: Choice<F, M>,
 {
     let tree = args.tree();
-    let leaves = raws(&args);
     let (point, chosen) = W::of(&tree);
-    let params = differentiable(name, &tree, &chosen)?;
-
-    let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
-    // The function at variables in the place of the chosen leaves.
-    let body = |vars: &[Raw]| -> Result<(Tree, Vec<Raw>)> {
-        let mut inner = leaves.clone();
-        for (&k, &var) in chosen.iter().zip(vars) {
-            if let Some(leaf) = inner.get_mut(k) {
-                *leaf = var;
-            }
-        }
-        let args = F::Args::unflatten(&tree, &mut Leaves::staged(inner))?;
+    let request = Request {
+        name,
+        derivative,
+        args: &tree,
+        leaves: &raws(&args),
+        chosen: &chosen,
+        directions,
+    };
+    let (out, leaves) = request.apply(&point, &mut |leaves| {
+        let args = F::Args::unflatten(&tree, &mut Leaves::staged(leaves.iter().copied()))?;
         let out = stage::user_code(|| f.apply(args))?;
         Ok((out.tree(), raws(&out)))
-    };
-    let (out, program, captures) = program_at(name, &at, &params, body)?;
-    expect_float_results(name, derivative, &out)?;
-    expect_directions(name, derivative, directions, &point, &out)?;
+    })?;
+    Ok(Applied { point, out, leaves: leaves.into_iter(), types: PhantomData })
+}
 
-    let operands: Vec<Raw> = at.iter().chain(&captures).chain(directions).copied().collect();
-    let wrt: Vec<usize> = (0..at.len()).collect();
-    let made = stage::unplaced(name, || {
-        stage::emit_all(name, &operands, |b, ts| {
-            b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
-        })
-    });
-    let leaves = made.ok_or_else(Error::recorded)?.into_iter();
-    Ok(Applied { point, out, leaves, types: PhantomData })
+/// Which derivative, and where.
+struct Request<'a> {
+    name: &'static str,
+    derivative: Derivative,
+    args: &'a Tree,
+    /// The arrays of the arguments.
+    leaves: &'a [Raw],
+    /// Those to differentiate by.
+    chosen: &'a [usize],
+    /// The cotangents or tangents.
+    directions: &'a [Raw],
+}
+
+impl Request<'_> {
+    /// The tree of the function's result, and the arrays of the derivative.
+    fn apply(&self, point: &Tree, f: stage::Body<'_>) -> Result<(Tree, Vec<Raw>)> {
+        let Request { name, derivative, leaves, chosen, directions, .. } = *self;
+        let params = differentiable(name, self.args, chosen)?;
+        let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
+        // The function at variables in the place of the chosen leaves.
+        let (out, program, captures) = program_at(name, &at, &params, &mut |vars| {
+            let mut inner = leaves.to_vec();
+            for (&k, &var) in chosen.iter().zip(vars) {
+                if let Some(leaf) = inner.get_mut(k) {
+                    *leaf = var;
+                }
+            }
+            f(&inner)
+        })?;
+        expect_float_results(name, derivative, &out)?;
+        expect_directions(name, derivative, directions, point, &out)?;
+
+        let operands: Vec<Raw> = at.iter().chain(&captures).chain(directions).copied().collect();
+        let wrt: Vec<usize> = (0..at.len()).collect();
+        let made = stage::unplaced(name, || {
+            stage::emit_all(name, &operands, |b, ts| {
+                b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
+            })
+        });
+        Ok((out, made.ok_or_else(Error::recorded)?))
+    }
 }
 
 /// A function at arguments as a program of its variables and captures: of what it does there if it
@@ -71,7 +99,7 @@ pub(crate) fn program_at(
     name: &'static str,
     at: &[Raw],
     params: &[Param],
-    body: impl FnOnce(&[Raw]) -> Result<(Tree, Vec<Raw>)>,
+    body: stage::Body<'_>,
 ) -> Result<(Tree, Program, Vec<Raw>)> {
     if !stage::traces_here() {
         return staged_region(name, params, body);
@@ -84,7 +112,7 @@ pub(crate) fn program_at(
 fn staged_region(
     name: &'static str,
     params: &[Param],
-    body: impl FnOnce(&[Raw]) -> Result<(Tree, Vec<Raw>)>,
+    body: stage::Body<'_>,
 ) -> Result<(Tree, Program, Vec<Raw>)> {
     let mut result: Option<Result<Tree>> = None;
     let region = stage::unplaced(name, || {

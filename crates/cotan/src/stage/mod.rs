@@ -21,7 +21,7 @@ use cotan_ir::{Builder, TermId, Type};
 use crate::error::{Error, ErrorKind, Result};
 pub(crate) use place::{operation, unplaced, user_code};
 pub(crate) use region::{build_over, extract, lambda};
-pub(crate) use run::{eager, stage, trace, traces_here};
+pub(crate) use run::{Body, eager, stage, trace, traces_here};
 use values::Values;
 pub(crate) use values::{Finished, value_of};
 
@@ -168,6 +168,20 @@ pub(crate) fn emit_all(
     op: &'static str,
     operands: &[Raw],
     f: impl FnOnce(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermId>>,
+) -> Option<Vec<Raw>> {
+    let mut f = Some(f);
+    emit_all_of(op, operands, &mut |b, ts| match f.take() {
+        Some(f) => f(b, ts),
+        None => Ok(Vec::new()),
+    })
+}
+
+/// [`emit_all`], compiled once and not for each closure.
+#[track_caller]
+fn emit_all_of(
+    op: &'static str,
+    operands: &[Raw],
+    f: &mut dyn FnMut(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermId>>,
 ) -> Option<Vec<Raw>> {
     let caller = Location::caller();
     // What follows from an error is not another one.

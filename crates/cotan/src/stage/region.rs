@@ -24,6 +24,24 @@ pub(crate) fn lambda(
     body: impl FnOnce(&[Raw]) -> Vec<Raw>,
 ) -> Option<RegionId> {
     let caller = Location::caller();
+    once(body, |body| lambda_of(op, params, body, caller))
+}
+
+/// What takes a closure that is called once, with little code for each closure: users write many.
+fn once<X: ?Sized, Y: Default, R>(
+    f: impl FnOnce(&X) -> Y,
+    run: impl FnOnce(&mut dyn FnMut(&X) -> Y) -> R,
+) -> R {
+    let mut f = Some(f);
+    run(&mut |x| f.take().map_or_else(Y::default, |f| f(x)))
+}
+
+fn lambda_of(
+    op: &'static str,
+    params: &[Param],
+    body: &mut dyn FnMut(&[Raw]) -> Vec<Raw>,
+    caller: &'static Location<'static>,
+) -> Option<RegionId> {
     let opened = with(|stage| {
         if stage.error.is_some() {
             return None;
@@ -74,6 +92,15 @@ pub(crate) fn build_over(
     body: impl FnOnce(&[Raw]) -> Vec<Raw>,
 ) -> Option<Vec<Raw>> {
     let caller = Location::caller();
+    once(body, |body| build_over_of(op, sizes, body, caller))
+}
+
+fn build_over_of(
+    op: &'static str,
+    sizes: &[usize],
+    body: &mut dyn FnMut(&[Raw]) -> Vec<Raw>,
+    caller: &'static Location<'static>,
+) -> Option<Vec<Raw>> {
     let vars = with(|stage| {
         if stage.error.is_some() {
             return None;

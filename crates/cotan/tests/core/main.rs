@@ -5,6 +5,7 @@
 mod basics;
 mod data;
 mod eager;
+mod nested;
 mod structs;
 #[path = "../support/mod.rs"]
 mod support;

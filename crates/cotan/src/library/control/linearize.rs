@@ -177,7 +177,7 @@ impl<F: Function<M>, M> Linearizer<F, M> {
         let params: Vec<Param> =
             tree.leaves("").into_iter().map(|(_, ty)| Param::Value(ty)).collect();
         let at = raws(args);
-        let (out, program, captures) = program_at("linearize", &at, &params, |vars| {
+        let (out, program, captures) = program_at("linearize", &at, &params, &mut |vars| {
             let args = F::Args::unflatten(&tree, &mut Leaves::staged(vars.to_vec()))?;
             let value = stage::user_code(|| self.f.apply(args))?;
             Ok((value.tree(), raws(&value)))
