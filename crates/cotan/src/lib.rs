@@ -106,7 +106,7 @@ pub use library::nn;
 pub use library::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
     custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
-    scan, scan_right, stop_gradient, tensordot, vmap, while_at_most, while_checkpointed,
+    scan, scan_right, stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed,
     while_loop,
 };
 pub use library::{
@@ -134,7 +134,17 @@ pub mod prelude {
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{
         associative_scan, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
-        linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, tensordot,
-        vmap, while_at_most, while_checkpointed, while_loop,
+        linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, switch,
+        tensordot, vmap, while_at_most, while_checkpointed, while_loop,
     };
+}
+
+/// The examples of the documents run.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/from-horde-ad.md")]
+    struct FromHordeAd;
+
+    #[doc = include_str!("../../../docs/from-jax.md")]
+    struct FromJax;
 }

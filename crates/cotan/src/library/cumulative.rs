@@ -28,7 +28,7 @@ fn cumulated<T: Number>(
 }
 
 /// `log(exp(a) + exp(b))`.
-fn log_add_exp<T: Float>(a: Arr<T>, b: Arr<T>) -> Arr<T> {
+pub(super) fn log_add_exp<T: Float>(a: Arr<T>, b: Arr<T>) -> Arr<T> {
     let shift = finite(a.maximum(b));
     shift + log_total((a - shift).exp() + (b - shift).exp())
 }

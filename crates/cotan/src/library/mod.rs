@@ -5,6 +5,7 @@ mod axes;
 mod contract;
 pub(crate) mod control;
 mod cumulative;
+mod elementary;
 pub mod nn;
 mod reduce;
 mod solve;
@@ -18,5 +19,5 @@ pub use contract::{einsum, tensordot};
 pub use control::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
     custom_vjp, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right, scan,
-    scan_right, stop_gradient, vmap, while_at_most, while_checkpointed, while_loop,
+    scan_right, stop_gradient, switch, vmap, while_at_most, while_checkpointed, while_loop,
 };

@@ -176,13 +176,12 @@ pub(crate) fn emit_all(
     })
 }
 
+/// What makes nodes of operands.
+type Make<'a> = dyn FnMut(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermId>> + 'a;
+
 /// [`emit_all`], compiled once and not for each closure.
 #[track_caller]
-fn emit_all_of(
-    op: &'static str,
-    operands: &[Raw],
-    f: &mut dyn FnMut(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermId>>,
-) -> Option<Vec<Raw>> {
+fn emit_all_of(op: &'static str, operands: &[Raw], f: &mut Make<'_>) -> Option<Vec<Raw>> {
     let caller = Location::caller();
     // What follows from an error is not another one.
     if failed() {

@@ -24,6 +24,36 @@ fn conditions_choose_structures() {
 }
 
 #[test]
+fn switches_choose_among_many() {
+    let f = |i: Arr<i64>, x: Arr<f64>| {
+        switch(i, &[&|| (x.sin(), x.sum()), &|| (x * x, x.prod()), &|| (x.log(), x.max())])
+    };
+    let x = [0.5, 2.0, 1.5];
+    for (i, wanted, total) in [
+        (-3, x.map(f64::sin), 4.0),
+        (0, x.map(f64::sin), 4.0),
+        (1, x.map(|x| x * x), 1.5),
+        (2, x.map(f64::ln), 2.0),
+        (i64::MAX, x.map(f64::ln), 2.0),
+    ] {
+        let (each, all) = jit(f).call((i, x)).unwrap();
+        assert_close(&each.to_vec(), &wanted);
+        assert_close(&all.to_vec(), &[total]);
+        check(f, (i, x));
+    }
+    // What is not taken leaves no trace in the derivative.
+    let f = |x: Arr<f64>, i: Arr<i64>| switch(i, &[&|| x.log(), &|| x * 3.0, &|| x.sqrt()]);
+    assert_eq!(grad(f).call((0.0, 1)).unwrap(), 3.0);
+    // A single branch; and under `build` a choice for each element.
+    assert_eq!(jit(|x: Arr<f64>| switch(5, &[&|| x + 1.0])).call(1.0).unwrap(), 2.0);
+    let f = |x: Arr<f64>| {
+        build(x.len(), |i| switch(i, &[&|| x.at(i), &|| x.at(i).square(), &|| -x.at(i)]))
+    };
+    assert_eq!(jit(f).call([2.0, 3.0, 4.0, 5.0]).unwrap().to_vec(), [2.0, 9.0, -4.0, -5.0]);
+    check(f, [2.0, 3.0, 4.0, 5.0]);
+}
+
+#[test]
 fn folds_and_scans_run_over_structures() {
     let mut rng = Rng::new(1);
     for length in [0, 1, 4] {
@@ -361,6 +391,24 @@ fn errors_say_what_to_do() {
         text(many, file!()),
         "cond: the condition must be a scalar, not [2]bool\n  at FILE:LINE\n  \
          hint: `select` chooses element by element; `any` and `all` make one of many"
+    );
+    let branches = compile(|i: Arr<i64>| switch(i, &[&|| (i, i), &|| (i, i.replicate(2))]), ());
+    assert_eq!(
+        text(branches, file!()),
+        "switch: part `1` is [2]i64 in branch 1 and i64 in branch 0\n  at FILE:LINE\n  \
+         hint: all branches give the same structure of the same types"
+    );
+    let many = compile(|i: Arr<i64>| switch(i, &[&|| i, &|| i]), [3]);
+    assert_eq!(
+        text(many, file!()),
+        "switch: the index must be a scalar, not [3]i64\n  at FILE:LINE\n  \
+         hint: for an index at each element, `stack` the results and `take_along` it"
+    );
+    let none = compile(|i: Arr<i64>| switch::<Arr<i64>>(i, &[]), ());
+    assert_eq!(
+        text(none, file!()),
+        "switch: there is no branch\n  at FILE:LINE\n  \
+         hint: give one closure for each value of the index"
     );
     let combined = compile(|a: Arr<f64>| associative_scan(a, |a, b| (a + b).sum()), [2, 3]);
     assert_eq!(

@@ -7,6 +7,7 @@
 mod arrange;
 mod contract;
 mod control;
+mod elementary;
 mod nn_layers;
 mod nn_loss;
 mod nn_scalar;

@@ -12,7 +12,7 @@ use crate::arr::Arr;
 use crate::stage::{self, Raw, emit};
 use crate::structure::{Arrays, Leaves, Tree, raws, recovered};
 
-pub use branch::cond;
+pub use branch::{cond, switch};
 pub use custom::{CustomJvp, CustomVjp, custom_jvp, custom_vjp};
 pub use linearize::{Linear, Linearized, Linearizer, linearize};
 pub(crate) use loops::run_loop;

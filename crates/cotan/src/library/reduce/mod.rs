@@ -17,7 +17,7 @@ use crate::sizes::axes_of;
 use crate::stage::{self, emit};
 
 use extremes::{Extreme, extreme};
-pub(super) use norms::{finite, log_total};
+pub(super) use norms::{finite, log_total, root};
 
 /// Which axes go.
 enum Over {

@@ -48,7 +48,7 @@ reductions! {
 }
 
 /// The square root, with derivative 0 at 0.
-pub(super) fn root<T: Float>(x: Arr<T>) -> Arr<T> {
+pub(in crate::library) fn root<T: Float>(x: Arr<T>) -> Arr<T> {
     select(x.gt(T::default()), x.sqrt(), x.stop_gradient())
 }
 
