@@ -126,6 +126,7 @@ impl<T: Element> Arr<T> {
 
     /// The elements converted to another type: floats to integers towards 0, saturating, NaN to 0;
     /// numbers to bool as `x != 0`. The derivative passes between the float types.
+    #[doc(alias = "astype")]
     #[track_caller]
     pub fn cast<U: Element>(self) -> Arr<U> {
         if T::DTYPE == U::DTYPE {

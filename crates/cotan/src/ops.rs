@@ -162,6 +162,7 @@ comparisons! {
 /// assert_eq!(dx.to_vec(), [0.0, 1.0, 0.5]);
 /// # Ok::<(), cotan::Error>(())
 /// ```
+#[doc(alias = "where")]
 #[track_caller]
 pub fn select<T: Element>(
     mask: impl Operand<bool>,

@@ -55,6 +55,7 @@ impl<T: Element> Arr<T> {
     /// assert_eq!(f.call(Tensor::zeros([2, 3, 4])?)?.shape(), [4, 3, 2]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
+    #[doc(alias = "swapaxes")]
     #[track_caller]
     pub fn swap_axes(self, a: impl Axes, b: impl Axes) -> Arr<T> {
         attempt("swap_axes", || {
@@ -77,6 +78,7 @@ impl<T: Element> Arr<T> {
     /// assert_eq!(f.call(Tensor::zeros([2, 3, 4])?)?.shape(), [4, 3, 2]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
+    #[doc(alias = "moveaxis")]
     #[track_caller]
     pub fn move_axis(self, from: impl Axes, to: impl Axes) -> Arr<T> {
         attempt("move_axis", || {

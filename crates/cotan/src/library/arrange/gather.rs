@@ -81,6 +81,7 @@ impl<T: Element> Arr<T> {
     /// assert_eq!(y, Tensor::from([[2.0], [3.0]]));
     /// # Ok::<(), cotan::Error>(())
     /// ```
+    #[doc(alias = "take_along_axis")]
     #[track_caller]
     pub fn take_along(self, positions: impl Operand<i64>, axis: impl Axes) -> Arr<T> {
         attempt("take_along", || {

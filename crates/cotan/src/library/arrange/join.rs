@@ -17,6 +17,7 @@ use crate::stage::{self, emit};
 /// assert_eq!(f.call(([1.0, 2.0], [3.0]))?, Tensor::from([1.0, 2.0, 3.0, 1.0, 2.0]));
 /// # Ok::<(), cotan::Error>(())
 /// ```
+#[doc(alias = "concatenate")]
 #[track_caller]
 pub fn concat<T: Element>(arrays: &[Arr<T>], axis: impl Axes) -> Arr<T> {
     attempt("concat", || {

@@ -17,6 +17,7 @@ impl<T: Element> Arr<T> {
     /// assert_eq!(both, Tensor::from([[4.0, 3.0], [2.0, 1.0]]));
     /// # Ok::<(), cotan::Error>(())
     /// ```
+    #[doc(alias = "reverse")]
     #[track_caller]
     pub fn flip(self, axes: impl Axes) -> Arr<T> {
         attempt("flip", || {

@@ -41,6 +41,7 @@ impl<T: Element> Arr<T> {
     /// assert_eq!(f.call([[1.0, 2.0], [3.0, 4.0]])?, Tensor::from([1.0, 2.0, 3.0, 4.0]));
     /// # Ok::<(), cotan::Error>(())
     /// ```
+    #[doc(alias = "ravel")]
     #[track_caller]
     pub fn flatten(self) -> Arr<T> {
         reshaped("flatten", self, &[self.size()])

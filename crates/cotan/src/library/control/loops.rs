@@ -253,6 +253,7 @@ where
 /// assert_eq!(jit(root).call(4.0)?, 2.0);
 /// # Ok::<(), cotan::Error>(())
 /// ```
+#[doc(alias = "fori_loop")]
 #[track_caller]
 pub fn for_loop<S: Arrays<Staged = S>>(n: usize, init: S, f: impl FnOnce(Arr<i64>, S) -> S) -> S {
     stage::operation("for_loop", || {
