@@ -9,7 +9,7 @@ check:
 
 # All tests
 test *args:
-    cargo test --workspace {{args}}
+    cargo test --workspace --all-features {{args}}
 
 # Random tests with `times` times as many cases, from a seed of your choice
 random times="100" seed="1":
@@ -28,14 +28,14 @@ fuzz target="parse" seconds="60":
 
 # Accept what snapshots show now, and write generated documents again
 bless: rules
-    COTAN_BLESS=1 INSTA_UPDATE=always cargo test --workspace
+    COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
 
 # The rules of the bulk-operation transform, as a document
 rules:
     cargo run --quiet -p cotan-cli -- rules --markdown > docs/rules.md.new
     mv docs/rules.md.new docs/rules.md
 
-# One example through every stage
+# One example through every stage up to bulk operations, and what it gives
 tour example="self_convolution":
     cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage source
     cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage core

@@ -10,6 +10,7 @@ use cotan_ir::{Literal, Node, Program, RegionId, Scopes, TermId};
 use rustc_hash::FxHashMap;
 
 use crate::TypedOp;
+use crate::ending::most_steps;
 
 /// No small integer given to a program is larger than this.
 pub const INPUT_BOUND: f64 = 8.0;
@@ -94,27 +95,13 @@ impl Bounds<'_> {
                 program.shape(*u).dims().first().map_or(0.0, |&k| k as f64)
             }
             Node::MapAccum(m) => {
-                let mut states: Vec<f64> = m.init.iter().map(|&u| self.of(u)).collect();
-                let inputs: Vec<f64> = m.inputs.iter().map(|&u| self.of(u)).collect();
-                let region = program.region(m.step);
-                let mut outputs = vec![0.0f64; region.results().len() - states.len()];
-                for _ in 0..m.length {
-                    for (&param, &x) in region.params().iter().zip(states.iter().chain(&inputs)) {
-                        self.magnitudes[param.index()] = x;
-                    }
-                    self.scope(self.scopes.region(m.step).order())?;
-                    let results: Vec<f64> = region.results().iter().map(|&u| self.of(u)).collect();
-                    let (next, written) = results.split_at(states.len());
-                    for (y, &x) in outputs.iter_mut().zip(written) {
-                        *y = y.max(x);
-                    }
-                    let grown: Vec<f64> = states.iter().zip(next).map(|(s, n)| s.max(*n)).collect();
-                    // A fixed point holds for all further steps.
-                    if std::mem::replace(&mut states, grown.clone()) == grown {
-                        break;
-                    }
-                }
-                self.results.insert(t, states.into_iter().chain(outputs).collect());
+                let results = self.steps(&m.init, &m.inputs, m.step, 0, m.length)?;
+                self.results.insert(t, results);
+                0.0
+            }
+            Node::While(w) => {
+                let results = self.steps(&w.init, &[], w.step, 1, most_steps(program, w)?)?;
+                self.results.insert(t, results);
                 0.0
             }
             Node::Custom(c) => {
@@ -133,6 +120,40 @@ impl Bounds<'_> {
                 self.results.get(u).and_then(|r| r.get(*n as usize)).copied().unwrap_or(f64::NAN)
             }
         })
+    }
+
+    /// Bounds the results of a loop: its states and outputs, after some results of its step that are
+    /// neither.
+    fn steps(
+        &mut self,
+        init: &[TermId],
+        inputs: &[TermId],
+        step: RegionId,
+        skip: usize,
+        length: usize,
+    ) -> Option<Vec<f64>> {
+        let mut states: Vec<f64> = init.iter().map(|&u| self.of(u)).collect();
+        let inputs: Vec<f64> = inputs.iter().map(|&u| self.of(u)).collect();
+        let region = self.program.region(step);
+        let mut outputs = vec![0.0f64; region.results().len() - skip - states.len()];
+        for _ in 0..length {
+            for (&param, &x) in region.params().iter().zip(states.iter().chain(&inputs)) {
+                self.magnitudes[param.index()] = x;
+            }
+            self.scope(self.scopes.region(step).order())?;
+            let results: Vec<f64> = region.results()[skip..].iter().map(|&u| self.of(u)).collect();
+            let (next, written) = results.split_at(states.len());
+            for (y, &x) in outputs.iter_mut().zip(written) {
+                *y = y.max(x);
+            }
+            let grown: Vec<f64> = states.iter().zip(next).map(|(s, n)| s.max(*n)).collect();
+            // A fixed point holds for all further steps.
+            if std::mem::replace(&mut states, grown.clone()) == grown {
+                break;
+            }
+        }
+        states.extend(outputs);
+        Some(states)
     }
 
     /// Bounds the nodes of a region whose parameters are indices.

@@ -5,7 +5,7 @@
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, MapAccum, Output, Param, Program, Result, TermId, Type};
+use cotan_ir::{Builder, MapAccum, Output, Param, Program, Result, TermId, Type, While};
 
 /// A family of programs, one for each size.
 #[derive(Clone, Copy)]
@@ -251,6 +251,23 @@ pub const FAMILIES: &[Family] = &[
             let init = [x].into();
             let loop_ =
                 b.map_accum(MapAccum { length: 2, reverse: false, init, inputs: [].into(), step })?;
+            b.result(loop_, 0)
+        })
+    }),
+    family("a chain inside a while inside a build", |b, n| {
+        let a = vector(b)?;
+        let params = [Dtype::F64, Dtype::I64].map(|dtype| Param::Value(Type::scalar(dtype)));
+        b.build(SIZE, |b, i| {
+            let x = b.index(a, &[i])?;
+            // As many steps as the index says.
+            let step = b.lambda(&params, |b, vars| {
+                let running = b.op(Op::Lt, &[vars[1], i])?;
+                let y = b.op(Op::Mul, &[vars[0], x])?;
+                let one = b.scalar(1i64)?;
+                Ok(vec![running, chain_from(b, y, n)?, b.op(Op::Add, &[vars[1], one])?])
+            })?;
+            let init = [x, b.scalar(0i64)?].into();
+            let loop_ = b.while_accum(While { bound: Some(SIZE), init, step })?;
             b.result(loop_, 0)
         })
     }),

@@ -13,6 +13,7 @@
 //! * [`fuzz_targets`]: what the fuzzer and a short test of it run; [`mutate`]: changed bytes.
 
 mod cases;
+mod ending;
 pub mod exact;
 pub mod families;
 pub mod files;

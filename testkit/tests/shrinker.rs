@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cotan_array::{Array, Dtype};
+use cotan_interp::Mode;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Node, Program, Scopes, TermId, Type};
-use cotan_testkit::{Config, Oracle, Rng, check_transform, generate, shrink};
+use cotan_testkit::{
+    Config, InputKind, Oracle, Rng, check_transform, generate, inputs_for, run_program, shrink,
+};
 
 /// Generated programs with a property, shrunk.
 fn smallest(has: impl Fn(&Program) -> bool) -> Vec<Program> {
@@ -53,6 +56,20 @@ fn a_loop_inside_a_loop() {
     let is_loop = |n: &Node| matches!(n, Node::MapAccum(_));
     let small = smallest(|p| nested(p, is_loop, is_loop));
     assert!(median(&small) <= 12);
+}
+
+/// What is left of a `while` certainly ends: the counter and its limit stay.
+#[test]
+fn a_while_under_a_build() {
+    let is_build = |n: &Node| matches!(n, Node::Build1(_));
+    let is_while = |n: &Node| matches!(n, Node::While(_));
+    let small = smallest(|p| nested(p, is_build, is_while));
+    assert!(median(&small) <= 14);
+    for program in small {
+        let inputs = inputs_for(&program, &mut Rng::new(1), InputKind::Generic);
+        let inputs = inputs.unwrap();
+        run_program(&program, &inputs, Mode::Ieee).unwrap();
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub(crate) fn active_in_loop(step: &Step, start: &[bool]) -> (Vec<bool>, Vec<boo
 fn passes_on(program: &Program, t: TermId) -> bool {
     match program.node(t) {
         Node::Op(Op::StopGradient, _) => false,
-        Node::MapAccum(_) | Node::Custom(_) => true,
+        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => true,
         _ => program.dtype(t).is_float(),
     }
 }
@@ -72,7 +72,9 @@ impl Uses {
         let for_each_use = |f: &mut dyn FnMut(TermId, TermId)| {
             for &t in order {
                 match program.node(t) {
-                    Node::MapAccum(_) => scopes.for_each_dependency(program, t, |u| f(u, t)),
+                    Node::MapAccum(_) | Node::While(_) => {
+                        scopes.for_each_dependency(program, t, |u| f(u, t))
+                    }
                     node => node.for_each_operand(|u| f(u, t)),
                 }
             }

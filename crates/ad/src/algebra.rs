@@ -13,6 +13,7 @@ use cotan_ir::{Error, Extreme, Node, Program, RegionId, Result, Scopes, TermId, 
 use crate::custom::CustomFunction;
 use crate::fault::{Point, faulty};
 use crate::step::{Step, extract_step};
+use crate::while_loop::{WhileLoop, extract_while};
 
 /// A lambda of a program whose captures stand for values of an algebra.
 #[derive(Clone, Copy)]
@@ -91,6 +92,8 @@ pub trait Algebra {
     fn arg_sort(&mut self, t: &Self::T) -> Result<Self::T>;
     /// `mapAccum`: the final states, then the outputs.
     fn map_accum(&mut self, m: &Loop<Self::T>) -> Result<Vec<Self::T>>;
+    /// `while`: the final states, then the outputs.
+    fn while_accum(&mut self, w: &WhileLoop<Self::T>) -> Result<Vec<Self::T>>;
 
     /// A function with a derivative of its own.
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Self::T]) -> Result<Vec<Self::T>>;
@@ -133,7 +136,7 @@ pub trait Algebra {
 
 /// The meaning of a program in an algebra: values for its inputs to values of its outputs.
 ///
-/// One forward loop over the nodes; recursive only over the nesting of `map_accum`.
+/// One forward loop over the nodes; recursive only over the nesting of loops.
 pub fn interpret<A: Algebra>(
     program: &Program,
     inputs: &[A::T],
@@ -158,7 +161,7 @@ pub fn interpret<A: Algebra>(
 #[derive(Clone)]
 enum Image<T> {
     One(T),
-    /// The results of a `map_accum`.
+    /// The results of a former with several.
     Several(Vec<T>),
 }
 
@@ -268,6 +271,17 @@ impl<A: Algebra> Interpreter<'_, A> {
                     step: Arc::new(step),
                 };
                 return Ok(Image::Several(self.algebra.map_accum(&arguments)?));
+            }
+            Node::While(w) => {
+                let (condition, step, captures) = extract_while(self.program, self.scopes, w)?;
+                let arguments = WhileLoop {
+                    bound: w.bound,
+                    init: self.images(&w.init)?,
+                    captures: self.images(&captures)?,
+                    condition,
+                    step,
+                };
+                return Ok(Image::Several(self.algebra.while_accum(&arguments)?));
             }
             Node::Custom(c) => {
                 let custom = Arc::new(CustomFunction::extract(self.program, self.scopes, c)?);

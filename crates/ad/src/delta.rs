@@ -13,6 +13,7 @@ use crate::algebra::Algebra;
 use crate::custom::DeltaCustom;
 use crate::fault::Kind;
 use crate::step::Step;
+use crate::while_loop::DeltaWhile;
 
 /// A Delta term of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,6 +61,9 @@ pub enum Delta<A: Algebra + ?Sized> {
     OneHot(Shape, DeltaId, Vec<A::T>),
     /// The derivative of a loop, whose results are read by [`Delta::Result`].
     MapAccum(Box<DeltaLoop<A>>),
+    /// The derivative of a loop as long as a condition holds, whose results are read by
+    /// [`Delta::Result`].
+    While(Box<DeltaWhile<A>>),
     /// The rule of a function with a derivative of its own, whose results are read by
     /// [`Delta::Result`].
     Custom(Box<DeltaCustom<A>>),
@@ -86,7 +90,8 @@ impl<A: Algebra + ?Sized> Delta<A> {
             Delta::Select(..) => Kind::Select,
             Delta::Cond(..) => Kind::Cond,
             Delta::OneHot(..) => Kind::OneHot,
-            Delta::MapAccum(_) | Delta::Custom(_) | Delta::Result(..) => Kind::Result,
+            Delta::MapAccum(_) | Delta::While(_) => Kind::Result,
+            Delta::Custom(_) | Delta::Result(..) => Kind::Result,
         }
     }
 }

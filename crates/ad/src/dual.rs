@@ -15,6 +15,7 @@ use crate::custom::CustomFunction;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Change, Point, Stage, change_at, change_of_partial, faulty};
 use crate::partials::{emit, nonzero_factor, partials};
+use crate::while_loop::WhileLoop;
 
 /// A primal and its derivative; no Delta is the report's `Zero`.
 pub struct DualArray<A: Algebra> {
@@ -289,6 +290,11 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     // D[mapAccum]: see `map_accum.rs`.
     fn map_accum(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
         self.dual_loop(m)
+    }
+
+    // D[while]: see `while_loop.rs`.
+    fn while_accum(&mut self, w: &WhileLoop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
+        self.dual_while(w)
     }
 
     fn custom(

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use cotan_array::Array;
 use cotan_interp::{Interp, Mode, Value};
-use cotan_ir::scalar::Op;
+use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Builder, Copier, Error, ErrorKind, Extreme, Output, Result, TermId, Type};
 
-use crate::algebra::{Algebra, Lambda, Loop, interpret};
+use crate::algebra::{Algebra, Lambda, Loop, batched, interpret};
 use crate::custom::CustomFunction;
+use crate::step::Step;
+use crate::while_loop::WhileLoop;
 
 /// Runs operations as they come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +59,16 @@ impl Eager {
     ) -> Result<Rc<Value>> {
         let results = self.run(values, |b, ts| Ok(vec![body(b, ts)?]))?;
         results.into_iter().next().ok_or_else(|| Error::internal("a run without a result"))
+    }
+
+    /// The outputs of a loop's steps, each along a new outermost axis.
+    fn stacked(&mut self, step: &Step, outputs: Vec<Vec<Rc<Value>>>) -> Result<Vec<Rc<Value>>> {
+        let all = outputs.into_iter().enumerate();
+        all.map(|(n, rows)| match rows.is_empty() {
+            true => self.number(0.0, &batched(0, step.output_type(n))?),
+            false => self.stack(&rows),
+        })
+        .collect()
     }
 
     /// `values` and the components of a table, and the index function over them.
@@ -196,18 +208,39 @@ impl Algebra for Eager {
                 all.push(y);
             }
         }
-        for (n, mut all) in outputs.into_iter().enumerate() {
-            if m.reverse {
-                all.reverse();
-            }
-            if all.is_empty() {
-                let term = m.step.program.outputs()[m.step.states + n].term;
-                let empty = crate::algebra::batched(0, m.step.program.ty(term))?;
-                states.push(self.number(0.0, &empty)?);
-            } else {
-                states.push(self.stack(&all)?);
-            }
+        if m.reverse {
+            outputs.iter_mut().for_each(|all| all.reverse());
         }
+        states.extend(self.stacked(&m.step, outputs)?);
+        Ok(states)
+    }
+
+    fn while_accum(&mut self, w: &WhileLoop<Rc<Value>>) -> Result<Vec<Rc<Value>>> {
+        let mut states = w.init.clone();
+        let mut outputs: Vec<Vec<Rc<Value>>> = vec![Vec::new(); w.step.outputs()];
+        let mut steps = 0;
+        while w.bound.is_none_or(|bound| steps < bound) {
+            let inputs: Vec<Rc<Value>> = states.iter().chain(&w.captures).cloned().collect();
+            let condition = interpret(&w.condition, &inputs, self)?;
+            let holds = condition.first().and_then(|c| c.elements().first());
+            if holds != Some(&Scalar::Bool(true)) {
+                break;
+            }
+            let mut results = interpret(&w.step.program, &inputs, self)?;
+            let ys = results.split_off(states.len());
+            states = results;
+            for (all, y) in outputs.iter_mut().zip(ys) {
+                all.push(y);
+            }
+            steps += 1;
+        }
+        // Zeros where there was no step.
+        for (n, all) in outputs.iter_mut().enumerate() {
+            let ty = w.step.output_type(n);
+            let zero = self.number(0.0, ty)?;
+            all.resize(w.bound.unwrap_or(0), zero);
+        }
+        states.extend(self.stacked(&w.step, outputs)?);
         Ok(states)
     }
 }

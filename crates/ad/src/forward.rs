@@ -7,6 +7,7 @@ use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::map_accum::forward_loop;
+use crate::while_loop::forward_while;
 
 /// The tangent of every term, none where it is zero, from tangents of the inputs.
 pub fn forward_pass<A: Algebra>(
@@ -20,17 +21,19 @@ pub fn forward_pass<A: Algebra>(
         let mut of_loop = Vec::new();
         let value = match deltas.get(d) {
             Delta::MapAccum(m) => {
-                let inputs: Vec<Option<A::T>> =
-                    m.deltas.iter().map(|d| d.and_then(|d| values[d.index()].clone())).collect();
-                if inputs.iter().any(|t| t.is_some()) {
+                if let Some(inputs) = moving(&m.deltas, &values) {
                     of_loop = forward_loop(a, m, &inputs)?;
                 }
                 None
             }
+            Delta::While(w) => {
+                if let Some(inputs) = moving(&w.deltas, &values) {
+                    of_loop = forward_while(a, w, &inputs)?;
+                }
+                None
+            }
             Delta::Custom(c) => {
-                let inputs: Vec<Option<A::T>> =
-                    c.deltas.iter().map(|d| d.and_then(|d| values[d.index()].clone())).collect();
-                if inputs.iter().any(|t| t.is_some()) {
+                if let Some(inputs) = moving(&c.deltas, &values) {
                     of_loop = c.forward(a, &inputs)?;
                 }
                 None
@@ -46,6 +49,13 @@ pub fn forward_pass<A: Algebra>(
         results.push(of_loop);
     }
     Ok(values)
+}
+
+/// The tangents of some terms, if any of them moves.
+fn moving<T: Clone>(deltas: &[Option<DeltaId>], values: &[Option<T>]) -> Option<Vec<Option<T>>> {
+    let tangents: Vec<Option<T>> =
+        deltas.iter().map(|d| d.and_then(|d| values[d.index()].clone())).collect();
+    tangents.iter().any(|t| t.is_some()).then_some(tangents)
 }
 
 /// The meaning of each constructor: that of the former it is named after.
@@ -103,7 +113,7 @@ fn eval<A: Algebra>(
             })
         }
         Delta::OneHot(sh, d, ix) => at(d).map(|x| a.one_hot(sh.dims(), x, ix)).transpose()?,
-        Delta::MapAccum(_) | Delta::Custom(_) | Delta::Result(..) => {
+        Delta::MapAccum(_) | Delta::While(_) | Delta::Custom(_) | Delta::Result(..) => {
             return Err(Error::internal("a term with several results is run as a whole"));
         }
     })

@@ -30,7 +30,8 @@
 //!   of the nesting of loops.
 //! * **Derivatives are cheap to run.** Value and gradient take at most five times the operations of
 //!   the program, on all examples. A loop inside a loop is run again for its states, once for each
-//!   level.
+//!   level. A `while` without a bound is run twice, and in a gradient of more than [`CHECKPOINTS`]
+//!   steps parts of it are run again for each step.
 //! * **What has no derivative has none.** Integers and truth values are data: a gradient has no entry
 //!   for an integer input, and what is computed through one passes nothing on. A gradient that is
 //!   zero everywhere is zeros of the type of its input.
@@ -52,6 +53,7 @@ mod staged;
 mod step;
 mod tangent;
 mod transpose;
+mod while_loop;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use custom::{CustomFunction, DeltaCustom};
@@ -67,3 +69,4 @@ pub use staged::Staged;
 pub use step::Step;
 pub use tangent::{Tangent, TangentArray};
 pub use transpose::reverse_pass;
+pub use while_loop::{CHECKPOINTS, DeltaWhile, WhileLoop};

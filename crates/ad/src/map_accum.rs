@@ -73,22 +73,47 @@ impl<A: Algebra> Dual<'_, A> {
 
 /// A step program being written: its inputs are declared as they come.
 #[derive(Default)]
-struct Writer {
-    staged: Staged,
+pub(crate) struct Writer {
+    pub(crate) staged: Staged,
     count: usize,
 }
 
 impl Writer {
-    fn input(&mut self, ty: &Type) -> Result<TermId> {
+    pub(crate) fn input(&mut self, ty: &Type) -> Result<TermId> {
         self.count += 1;
         self.staged.b.input(format!("v{}", self.count), ty.clone())
     }
 
-    fn inputs<'t>(&mut self, types: impl IntoIterator<Item = &'t Type>) -> Result<Vec<TermId>> {
+    pub(crate) fn inputs<'t>(
+        &mut self,
+        types: impl IntoIterator<Item = &'t Type>,
+    ) -> Result<Vec<TermId>> {
         types.into_iter().map(|ty| self.input(ty)).collect()
     }
 
-    fn finish(self, outputs: Vec<TermId>, states: usize, inputs: usize) -> Result<Arc<Step>> {
+    /// The step at primals, some of which move, by number and tangent.
+    fn moved(
+        &mut self,
+        step: &Step,
+        primals: &[TermId],
+        moved: &[(&[usize], Vec<TermId>)],
+    ) -> Result<Vec<TangentArray<Staged>>> {
+        let mut arguments: Vec<TangentArray<Staged>> =
+            primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
+        for (positions, tangents) in moved {
+            for (&k, &t) in positions.iter().zip(tangents) {
+                arguments[k].tangent = Some(t);
+            }
+        }
+        interpret(&step.program, &arguments, &mut Tangent::new(&mut self.staged))
+    }
+
+    pub(crate) fn finish(
+        self,
+        outputs: Vec<TermId>,
+        states: usize,
+        inputs: usize,
+    ) -> Result<Arc<Step>> {
         let outputs =
             outputs.into_iter().map(|term| Output { name: String::new(), term }).collect();
         Ok(Arc::new(Step { program: self.staged.b.finish(outputs)?, states, inputs }))
@@ -96,12 +121,12 @@ impl Writer {
 }
 
 /// The types of the step's inputs: states, elements, captures.
-fn input_types(step: &Step) -> Vec<Type> {
+pub(crate) fn input_types(step: &Step) -> Vec<Type> {
     step.program.inputs().iter().map(|input| input.ty.clone()).collect()
 }
 
 /// A given array, or zeros.
-fn or_zero<A: Algebra>(a: &mut A, t: Option<A::T>, ty: &Type) -> Result<A::T> {
+pub(crate) fn or_zero<A: Algebra>(a: &mut A, t: Option<A::T>, ty: &Type) -> Result<A::T> {
     match t {
         Some(t) => Ok(t),
         None => a.number(0.0, ty),
@@ -109,7 +134,7 @@ fn or_zero<A: Algebra>(a: &mut A, t: Option<A::T>, ty: &Type) -> Result<A::T> {
 }
 
 /// The positions at which a mark is set.
-fn marked(marks: &[bool]) -> Vec<usize> {
+pub(crate) fn marked(marks: &[bool]) -> Vec<usize> {
     (0..marks.len()).filter(|&k| marks[k]).collect()
 }
 
@@ -143,15 +168,15 @@ pub(crate) fn transpose_loop<A: Algebra>(
     let mut arrays: Vec<A::T> = m.saved.iter().chain(&m.inputs).cloned().collect();
     arrays.extend(seeded.iter().filter_map(|&k| result(k)));
     let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&m.result_types[k])).collect();
-    let program = transposed_step(
-        m,
-        &types,
-        &active_states,
-        &active_elements,
-        &active_captures,
-        &seeded,
-        &seeded_types,
-    )?;
+    let program = transposed_step(&Transposed {
+        step,
+        active_inputs: &m.active_inputs,
+        states: &active_states,
+        elements: &active_elements,
+        captures: &active_captures,
+        seeded: &seeded,
+        seeded_types: &seeded_types,
+    })?;
     let out = a.map_accum(&Loop {
         length: m.length,
         reverse: m.reverse == faulty(Point::LoopDirection),
@@ -174,23 +199,31 @@ pub(crate) fn transpose_loop<A: Algebra>(
     Ok(contributions)
 }
 
+/// A step to be transposed: which of its inputs and outputs take part, by number.
+pub(crate) struct Transposed<'a> {
+    pub(crate) step: &'a Step,
+    /// Which inputs have a derivative.
+    pub(crate) active_inputs: &'a [bool],
+    /// The states with a cotangent.
+    pub(crate) states: &'a [usize],
+    /// The elements whose cotangents are wanted.
+    pub(crate) elements: &'a [usize],
+    /// The captures whose cotangents are wanted.
+    pub(crate) captures: &'a [usize],
+    /// The outputs with a cotangent, and their types.
+    pub(crate) seeded: &'a [usize],
+    pub(crate) seeded_types: &'a [Type],
+}
+
 /// `(s_bar, c_bar; s, x, y_bar; c) -> (s_bar', c_bar'; x_bar)`.
-fn transposed_step<A: Algebra>(
-    m: &DeltaLoop<A>,
-    types: &[Type],
-    active_states: &[usize],
-    active_elements: &[usize],
-    active_captures: &[usize],
-    seeded: &[usize],
-    seeded_types: &[Type],
-) -> Result<Arc<Step>> {
-    let step = &m.step;
-    let (states, inputs) = (step.states, step.inputs);
+pub(crate) fn transposed_step(t: &Transposed<'_>) -> Result<Arc<Step>> {
+    let (states, inputs) = (t.step.states, t.step.inputs);
+    let types = input_types(t.step);
     let mut w = Writer::default();
-    let s_bar = w.inputs(active_states.iter().map(|&k| &types[k]))?;
-    let c_bar = w.inputs(active_captures.iter().map(|&k| &types[k]))?;
+    let s_bar = w.inputs(t.states.iter().map(|&k| &types[k]))?;
+    let c_bar = w.inputs(t.captures.iter().map(|&k| &types[k]))?;
     let mut given = w.inputs(&types[..states + inputs])?;
-    let y_bar = w.inputs(seeded_types)?;
+    let y_bar = w.inputs(t.seeded_types)?;
     given.extend(w.inputs(&types[states + inputs..])?);
 
     let staged = &mut w.staged;
@@ -198,23 +231,23 @@ fn transposed_step<A: Algebra>(
     let duals: Vec<_> = given
         .iter()
         .enumerate()
-        .map(|(k, &t)| if m.active_inputs[k] { dual.input(k, t) } else { dual.lift(t) })
+        .map(|(k, &x)| if t.active_inputs[k] { dual.input(k, x) } else { dual.lift(x) })
         .collect();
-    let results = interpret(&step.program, &duals, &mut dual)?;
+    let results = interpret(&t.step.program, &duals, &mut dual)?;
     let deltas = dual.deltas;
-    let state_seeds = active_states.iter().zip(&s_bar);
+    let state_seeds = t.states.iter().zip(&s_bar);
     let mut seeds = Vec::new();
-    for (&k, &c) in state_seeds.chain(seeded.iter().zip(&y_bar)) {
+    for (&k, &c) in state_seeds.chain(t.seeded.iter().zip(&y_bar)) {
         if let Some(d) = results[k].delta {
             seeds.push((d, c));
         }
     }
     let gradient = reverse_pass(&deltas, &seeds, types.len(), staged)?;
     let mut outputs = Vec::new();
-    for &k in active_states {
+    for &k in t.states {
         outputs.push(or_zero(staged, gradient[k], &types[k])?);
     }
-    for (&k, &before) in active_captures.iter().zip(&c_bar) {
+    for (&k, &before) in t.captures.iter().zip(&c_bar) {
         let last = gradient[k].filter(|_| faulty(Point::LoopKeepsLastCapture));
         let sum = match last {
             Some(last) => Some(last),
@@ -222,11 +255,11 @@ fn transposed_step<A: Algebra>(
         };
         outputs.extend(sum);
     }
-    for &k in active_elements {
+    for &k in t.elements {
         outputs.push(or_zero(staged, gradient[k], &types[k])?);
     }
-    let carried = active_states.len() + active_captures.len();
-    let stepped = states + inputs + seeded.len();
+    let carried = t.states.len() + t.captures.len();
+    let stepped = states + inputs + t.seeded.len();
     w.finish(outputs, carried, stepped)
 }
 
@@ -250,29 +283,7 @@ pub(crate) fn forward_loop<A: Algebra>(
     let outputs: Vec<usize> =
         (states..step.program.outputs().len()).filter(|&k| m.active_outputs[k]).collect();
 
-    // (ds; s, x, dx; c, dc) -> (ds'; dy)
-    let mut w = Writer::default();
-    let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
-    let mut primals = w.inputs(&types[..states + inputs])?;
-    let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
-    primals.extend(w.inputs(&types[states + inputs..])?);
-    let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
-    let mut arguments: Vec<TangentArray<Staged>> =
-        primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
-    let moved = active_states.iter().zip(&ds);
-    let moved = moved.chain(elements.iter().zip(&dx)).chain(captures.iter().zip(&dc));
-    for (&k, &t) in moved {
-        arguments[k].tangent = Some(t);
-    }
-    let staged = &mut w.staged;
-    let results = interpret(&step.program, &arguments, &mut Tangent::new(staged))?;
-    let mut written = Vec::new();
-    for &k in active_states.iter().chain(&outputs) {
-        let ty = step.program.ty(step.program.outputs()[k].term).clone();
-        written.push(or_zero(staged, results[k].tangent, &ty)?);
-    }
-    let program = w.finish(written, active_states.len(), states + inputs + elements.len())?;
-
+    let program = forward_step(step, &active_states, &elements, &captures, &outputs)?;
     let mut init = Vec::new();
     for &k in &active_states {
         init.push(or_zero(a, tangent(k), &types[k])?);
@@ -296,6 +307,67 @@ pub(crate) fn forward_loop<A: Algebra>(
     Ok(results)
 }
 
+/// `(ds; s, x, dx; c, dc) -> (ds'; dy)` for the states, elements, captures and outputs that move, by
+/// number.
+pub(crate) fn forward_step(
+    step: &Step,
+    active_states: &[usize],
+    elements: &[usize],
+    captures: &[usize],
+    outputs: &[usize],
+) -> Result<Arc<Step>> {
+    let (states, inputs) = (step.states, step.inputs);
+    let types = input_types(step);
+    let mut w = Writer::default();
+    let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
+    let mut primals = w.inputs(&types[..states + inputs])?;
+    let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
+    primals.extend(w.inputs(&types[states + inputs..])?);
+    let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
+    let moved = [(active_states, ds), (elements, dx), (captures, dc)];
+    let results = w.moved(step, &primals, &moved)?;
+    let staged = &mut w.staged;
+    let mut written = Vec::new();
+    for &k in active_states.iter().chain(outputs) {
+        let ty = step.program.ty(step.program.outputs()[k].term).clone();
+        written.push(or_zero(staged, results[k].tangent, &ty)?);
+    }
+    w.finish(written, active_states.len(), states + inputs + elements.len())
+}
+
+/// `(s, ds; x, dx; c, dc) -> (s', ds'; y, dy)` for the states, elements, captures and outputs that
+/// move, by number.
+pub(crate) fn tangent_step(
+    step: &Step,
+    active_states: &[usize],
+    elements: &[usize],
+    captures: &[usize],
+    outputs: &[usize],
+) -> Result<Arc<Step>> {
+    let (states, inputs) = (step.states, step.inputs);
+    let types = input_types(step);
+    let mut w = Writer::default();
+    let mut primals = w.inputs(&types[..states])?;
+    let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
+    primals.extend(w.inputs(&types[states..states + inputs])?);
+    let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
+    primals.extend(w.inputs(&types[states + inputs..])?);
+    let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
+    let moved = [(active_states, ds), (elements, dx), (captures, dc)];
+    let made = w.moved(step, &primals, &moved)?;
+    let staged = &mut w.staged;
+    let mut written: Vec<TermId> = made[..states].iter().map(|t| t.primal).collect();
+    for &k in active_states {
+        written.push(or_zero(staged, made[k].tangent, &types[k])?);
+    }
+    written.extend(made[states..].iter().map(|t| t.primal));
+    for &k in outputs {
+        let ty = step.program.ty(step.program.outputs()[k].term).clone();
+        written.push(or_zero(staged, made[k].tangent, &ty)?);
+    }
+    w.finish(written, states + active_states.len(), inputs + elements.len())
+}
+
 impl<A: Algebra> Tangent<'_, A> {
     /// One loop over states and their tangents.
     pub(crate) fn tangent_loop(
@@ -317,35 +389,8 @@ impl<A: Algebra> Tangent<'_, A> {
         let results = step.program.outputs().len();
         let outputs: Vec<usize> = (states..results).filter(|&k| active_outputs[k]).collect();
 
-        // (s, ds; x, dx; c, dc) -> (s', ds'; y, dy)
-        let mut w = Writer::default();
-        let mut primals = w.inputs(&types[..states])?;
-        let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
-        primals.extend(w.inputs(&types[states..states + inputs])?);
-        let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
-        primals.extend(w.inputs(&types[states + inputs..])?);
-        let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
-        let mut duals: Vec<TangentArray<Staged>> =
-            primals.iter().map(|&primal| TangentArray { primal, tangent: None }).collect();
-        let moved = active_states.iter().zip(&ds);
-        let moved = moved.chain(elements.iter().zip(&dx)).chain(captures.iter().zip(&dc));
-        for (&k, &t) in moved {
-            duals[k].tangent = Some(t);
-        }
-        let staged = &mut w.staged;
-        let made = interpret(&step.program, &duals, &mut Tangent::new(staged))?;
-        let mut written: Vec<TermId> = made[..states].iter().map(|t| t.primal).collect();
-        for &k in &active_states {
-            written.push(or_zero(staged, made[k].tangent, &types[k])?);
-        }
-        written.extend(made[states..].iter().map(|t| t.primal));
-        for &k in &outputs {
-            let ty = step.program.ty(step.program.outputs()[k].term).clone();
-            written.push(or_zero(staged, made[k].tangent, &ty)?);
-        }
+        let program = tangent_step(step, &active_states, &elements, &captures, &outputs)?;
         let carried = states + active_states.len();
-        let program = w.finish(written, carried, inputs + elements.len())?;
-
         let mut init: Vec<A::T> = m.init.iter().map(|t| t.primal.clone()).collect();
         for &k in &active_states {
             init.push(or_zero(self.a, arguments[k].tangent.clone(), &types[k])?);

@@ -114,6 +114,7 @@ impl<A: Algebra> Delta<A> {
                 [d, e].into_iter().flatten().copied().for_each(f);
             }
             Delta::MapAccum(m) => m.deltas.iter().flatten().copied().for_each(f),
+            Delta::While(w) => w.deltas.iter().flatten().copied().for_each(f),
             Delta::Custom(c) => c.deltas.iter().flatten().copied().for_each(f),
         }
     }
@@ -169,6 +170,18 @@ impl Writer<'_> {
                     self.arrays(&m.saved),
                     self.arrays(&m.inputs),
                     self.arrays(&m.captures)
+                )
+            }
+            Delta::While(w) => {
+                let deltas: Vec<String> = w.deltas.iter().map(|d| self.maybe(*d)).collect();
+                let bound = w.primal.bound.map_or(String::new(), |bound| format!(" {bound}"));
+                format!(
+                    "While{bound} ({}) steps {} saved ({}) from ({}) captured ({})",
+                    deltas.join(", "),
+                    self.array(w.count),
+                    self.arrays(&w.saved),
+                    self.arrays(&w.primal.init),
+                    self.arrays(&w.primal.captures)
                 )
             }
             Delta::Custom(c) => {

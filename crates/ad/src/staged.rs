@@ -5,13 +5,14 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{
-    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type,
+    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type, While,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
 use crate::custom::CustomFunction;
+use crate::while_loop::WhileLoop;
 
 /// How many nodes of a term to look at for a proof that it is finite.
 const FINITE_VISITS: usize = 16;
@@ -141,6 +142,26 @@ impl Algebra for Staged {
         (0..m.step.program.outputs().len()).map(|n| self.b.result(t, n)).collect()
     }
 
+    fn while_accum(&mut self, w: &WhileLoop<TermId>) -> Result<Vec<TermId>> {
+        let params: Vec<Param> =
+            w.init.iter().map(|&s| Param::Value(self.b.ty(s).clone())).collect();
+        let mut inputs = self.b.open(&params)?;
+        inputs.extend(&w.captures);
+        let made = interpret(&w.condition, &inputs, self).and_then(|mut results| {
+            results.extend(interpret(&w.step.program, &inputs, self)?);
+            Ok(results)
+        });
+        let step = match made {
+            Ok(results) => self.b.close(&results)?,
+            Err(error) => {
+                self.b.abandon();
+                return Err(error);
+            }
+        };
+        let t = self.b.while_accum(While { bound: w.bound, init: w.init.clone().into(), step })?;
+        (0..w.step.program.outputs().len()).map(|n| self.b.result(t, n)).collect()
+    }
+
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[TermId]) -> Result<Vec<TermId>> {
         self.staged_custom(c, args)
     }
@@ -197,7 +218,8 @@ impl Staged {
             Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
                 return false;
             }
-            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => return false,
+            Node::MapAccum(_) | Node::While(_) => return false,
+            Node::Custom(_) | Node::Result(..) => return false,
         };
         operands.into_iter().all(|u| self.finite(u, visits))
     }

@@ -1,6 +1,6 @@
-//! Step functions of `map_accum` as closed programs: what they capture becomes more inputs.
+//! Step functions of loops as closed programs: what they capture becomes more inputs.
 
-use cotan_ir::{Builder, Extracted, MapAccum, Output, Program, Result, Scopes, TermId};
+use cotan_ir::{Builder, Extracted, MapAccum, Output, Program, Result, Scopes, TermId, Type};
 
 use crate::fault::{Point, faulty};
 
@@ -20,6 +20,11 @@ impl Step {
     /// The number of captures, its last inputs.
     pub fn captures(&self) -> usize {
         self.program.inputs().len() - self.states - self.inputs
+    }
+
+    /// The type of an output, by number after the next states.
+    pub fn output_type(&self, n: usize) -> &Type {
+        self.program.ty(self.program.outputs()[self.states + n].term)
     }
 
     /// The number of outputs after the next states.

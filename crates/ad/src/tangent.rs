@@ -10,6 +10,7 @@ use crate::algebra::{Algebra, Lambda, Loop};
 use crate::custom::CustomFunction;
 use crate::fault::{Kind, Point, Stage, change_at, change_of_partial, disturb, faulty};
 use crate::partials::{emit, nonzero_factor, partials};
+use crate::while_loop::WhileLoop;
 
 /// A primal and its tangent; none is zero.
 pub struct TangentArray<A: Algebra> {
@@ -255,6 +256,11 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
 
     fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
         let results = self.tangent_loop(m)?;
+        results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()
+    }
+
+    fn while_accum(&mut self, w: &WhileLoop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
+        let results = self.tangent_while(w)?;
         results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()
     }
 

@@ -15,6 +15,7 @@ use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::map_accum::transpose_loop;
+use crate::while_loop::transpose_while;
 
 /// Cotangents as they come together.
 struct Cotangents<T> {
@@ -103,6 +104,7 @@ pub fn reverse_pass<A: Algebra>(
     for d in deltas.ids().rev() {
         let operands = match deltas.get(d) {
             Delta::MapAccum(m) => Some(&m.deltas),
+            Delta::While(w) => Some(&w.deltas),
             Delta::Custom(c) => Some(&c.deltas),
             _ => None,
         };
@@ -112,6 +114,7 @@ pub fn reverse_pass<A: Algebra>(
                 let contributions = match deltas.get(d) {
                     Delta::Custom(c) => c.transpose(a, &results)?,
                     Delta::MapAccum(m) => transpose_loop(a, m, &results)?,
+                    Delta::While(w) => transpose_while(a, w, &results)?,
                     _ => Vec::new(),
                 };
                 for (operand, c) in operands.iter().zip(contributions) {
@@ -268,7 +271,7 @@ fn eval<A: Algebra>(
             slots[*n] = a.plus(before, Some(c))?;
             Ok(())
         }
-        Delta::MapAccum(_) | Delta::Custom(_) => {
+        Delta::MapAccum(_) | Delta::While(_) | Delta::Custom(_) => {
             Err(Error::internal("a term with several results is transposed as a whole"))
         }
     }

@@ -15,7 +15,8 @@ pub const MAX_RANK: usize = 64;
 /// so that element and byte counts of any element type never overflow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Shape {
-    dims: SmallVec<[usize; 4]>,
+    /// Two sizes in place: programs hold a shape, or room for one, in every node.
+    dims: SmallVec<[usize; 2]>,
 }
 
 impl Shape {
@@ -48,7 +49,7 @@ impl Shape {
 
     /// A shape from sizes known to satisfy the invariant: those of another shape in another
     /// order, or made smaller.
-    pub(crate) fn trusted(dims: SmallVec<[usize; 4]>) -> Shape {
+    pub(crate) fn trusted(dims: SmallVec<[usize; 2]>) -> Shape {
         Shape { dims }
     }
 
@@ -88,7 +89,7 @@ impl Shape {
 
     /// The concatenation of two lists of sizes.
     pub fn join(op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape, ArrayError> {
-        let dims: SmallVec<[usize; 4]> = outer.iter().chain(inner).copied().collect();
+        let dims: SmallVec<[usize; 2]> = outer.iter().chain(inner).copied().collect();
         Shape::new(op, &dims)
     }
 

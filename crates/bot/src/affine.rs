@@ -4,7 +4,7 @@
 //! form exactly. Terms with the same normal form become the same node.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Arena, Node, Result, TermId};
+use cotan_ir::{Arena, Node, Result, TermId, TermMap};
 use smallvec::SmallVec;
 
 use crate::build::is_discrete_scalar;
@@ -18,7 +18,7 @@ const MAX_TERMS: usize = 8;
 /// $c_0 + \sum_n c_n x_n$, the $x_n$ distinct and in order, the $c_n$ not 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Affine {
-    pub(crate) terms: SmallVec<[(TermId, i64); 4]>,
+    pub(crate) terms: SmallVec<[(TermId, i64); 2]>,
     pub(crate) constant: i64,
 }
 
@@ -67,6 +67,33 @@ impl Affine {
     }
 }
 
+/// The affine forms of terms, as far as they were asked for.
+#[derive(Default)]
+pub(crate) struct AffineForms {
+    /// The position of a term's form; nothing for a term that is its own.
+    positions: TermMap<Option<u32>>,
+    forms: Vec<Affine>,
+}
+
+impl AffineForms {
+    fn knows(&self, t: TermId) -> bool {
+        self.positions.contains(t)
+    }
+
+    fn get(&self, t: TermId) -> Option<&Affine> {
+        let position = (*self.positions.get(t)?)?;
+        self.forms.get(position as usize)
+    }
+
+    fn insert(&mut self, t: TermId, form: Option<Affine>) {
+        let position = form.map(|form| {
+            self.forms.push(form);
+            self.forms.len() as u32 - 1
+        });
+        self.positions.insert(t, position);
+    }
+}
+
 /// The scalar integer that a node is, if it is a constant.
 pub(crate) fn constant_value(arena: &Arena, t: TermId) -> Option<i64> {
     match arena.node(t) {
@@ -81,7 +108,7 @@ impl Bot<'_> {
         // Bottom-up with an explicit stack: index terms may be long sums.
         let mut stack = vec![root];
         while let Some(&t) = stack.last() {
-            if self.affine.contains_key(&t) {
+            if self.affine.knows(t) {
                 stack.pop();
                 continue;
             }
@@ -92,7 +119,7 @@ impl Bot<'_> {
                 _ => SmallVec::new(),
             };
             let waiting: SmallVec<[TermId; 2]> =
-                operands.iter().copied().filter(|u| !self.affine.contains_key(u)).collect();
+                operands.iter().copied().filter(|&u| !self.affine.knows(u)).collect();
             if !waiting.is_empty() {
                 stack.extend(waiting);
                 continue;
@@ -105,7 +132,7 @@ impl Bot<'_> {
     }
 
     fn form(&self, t: TermId) -> Affine {
-        self.affine.get(&t).cloned().flatten().unwrap_or_else(|| Affine::atom(t))
+        self.affine.get(t).cloned().unwrap_or_else(|| Affine::atom(t))
     }
 
     fn combine(&self, t: TermId) -> Option<Affine> {

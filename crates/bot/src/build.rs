@@ -5,7 +5,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, Result, TermId, Type};
+use cotan_ir::{Args, Error, Extreme, Node, Result, TermId, TermMap, Type};
 use rustc_hash::FxHashMap;
 
 use crate::index_function::{Positions, positions_of};
@@ -26,16 +26,15 @@ pub(crate) enum Image {
 pub(crate) struct Batch {
     pub(crate) level: u8,
     pub(crate) k: usize,
-    pub(crate) images: FxHashMap<TermId, Image>,
-    /// The images of the results of each `map_accum`.
+    pub(crate) images: TermMap<Image>,
+    /// The images of the results of each former with several.
     pub(crate) results: FxHashMap<TermId, Vec<Image>>,
 }
 
 impl Bot<'_> {
     /// `build1 k (\i -> body)`, where `i` is the variable of `level`.
     pub(crate) fn vectorise(&mut self, level: u8, k: usize, body: TermId) -> Result<TermId> {
-        let mut batch =
-            Batch { level, k, images: FxHashMap::default(), results: FxHashMap::default() };
+        let mut batch = Batch { level, k, images: TermMap::new(), results: FxHashMap::default() };
         self.vectorise_all(&mut batch, &[body])?;
         self.many(&batch, body)
     }
@@ -45,7 +44,7 @@ impl Bot<'_> {
         let mut captures = std::mem::take(&mut self.captures);
         let order = post_order(
             roots,
-            |t| self.b.free(t).innermost() >= batch.level && !batch.images.contains_key(&t),
+            |t| self.b.free(t).innermost() >= batch.level && !batch.images.contains(t),
             |t, found| self.dependencies(batch, &mut captures, t, found),
         );
         self.captures = captures;
@@ -54,7 +53,7 @@ impl Bot<'_> {
             let image = self.vectorise_node(batch, t)?;
             batch.images.insert(t, image);
             if let Image::Many(v) = image
-                && self.shared.contains(&t)
+                && self.shared.contains(t)
             {
                 // build1 k (\i -> let x = v in u)  ~>  let x = build1 k (\i -> v) in ..
                 let expected = self.b.ty(v).clone();
@@ -94,7 +93,7 @@ impl Bot<'_> {
             return Ok(Image::One(t));
         }
         let missing = || Error::internal(format!("{} was not vectorised", self.b.show(t)));
-        batch.images.get(&t).copied().ok_or_else(missing)
+        batch.images.get(t).copied().ok_or_else(missing)
     }
 
     /// `build1 k (\i -> t)`.
@@ -109,7 +108,7 @@ impl Bot<'_> {
         }
     }
 
-    fn many_all(&mut self, batch: &Batch, ts: &[TermId]) -> Result<Vec<TermId>> {
+    fn many_all(&mut self, batch: &Batch, ts: &[TermId]) -> Result<Args> {
         ts.iter().map(|&t| self.many(batch, t)).collect()
     }
 
@@ -121,13 +120,15 @@ impl Bot<'_> {
             return results.copied().ok_or_else(|| Error::internal("a result of nothing"));
         }
         if let Some(same) = self.unaffected(batch, t, &node)? {
-            let count = self.b.result_count(same).unwrap_or(0);
-            let results = (0..count).map(|n| self.b.result(same, n).map(Image::One));
-            batch.results.insert(t, results.collect::<Result<_>>()?);
+            if let Some(count) = self.b.result_count(same) {
+                let results = (0..count).map(|n| self.b.result(same, n).map(Image::One));
+                batch.results.insert(t, results.collect::<Result<_>>()?);
+            }
             return Ok(Image::One(same));
         }
         match &node {
             Node::MapAccum(m) => return self.vectorise_map_accum(batch, t, m).map(Image::One),
+            Node::While(w) => return self.vectorise_while(batch, t, w).map(Image::One),
             Node::Custom(c) => return self.vectorise_custom(batch, t, c).map(Image::One),
             _ => {}
         }
@@ -142,7 +143,7 @@ impl Bot<'_> {
         }
         let mut dependencies = Vec::new();
         all_dependencies(&self.b, &mut self.captures, t, &mut dependencies);
-        let mut images = FxHashMap::default();
+        let mut images = TermMap::new();
         for u in dependencies {
             if self.b.free(u).innermost() >= batch.level && self.is_simple(batch, u, Positions::One)
             {
@@ -354,14 +355,14 @@ impl Bot<'_> {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }
             Node::Build1(_) => Err(Error::internal("a build inside a build is left")),
-            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => {
                 Err(Error::internal("formers with several results have rules of their own"))
             }
         }
     }
 
     /// A vector of conditions repeated along the inner axes of a shape.
-    fn broadcast_inner(&mut self, p: TermId, dims: Vec<usize>) -> Result<TermId> {
+    pub(crate) fn broadcast_inner(&mut self, p: TermId, dims: Vec<usize>) -> Result<TermId> {
         let inner = dims.len().saturating_sub(1);
         if inner == 0 {
             return Ok(p);

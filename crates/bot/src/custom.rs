@@ -47,7 +47,7 @@ impl Bot<'_> {
             }
         };
         for t in order.iter().chain(region.params()) {
-            batch.images.remove(t);
+            batch.images.remove(*t);
             batch.results.remove(t);
         }
         let made = self.b.custom(Custom {

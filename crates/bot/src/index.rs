@@ -3,20 +3,26 @@
 //! A stack of tasks instead of recursion: an index may travel through a chain of any length.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, RegionId, Result, TermId, Type};
-use rustc_hash::FxHashMap;
+use cotan_ir::{Error, Extreme, Node, RegionId, Result, TermId, TermMap, Type};
+use smallvec::SmallVec;
 
 use crate::affine::{Affine, constant_value};
 use crate::index_function::is_light;
 use crate::options::Fault;
 use crate::transform::{Bot, Range, rule};
 
+/// An index, on its way.
+type Ix = SmallVec<[TermId; 4]>;
+
 /// What is still to do, innermost last. Every task leaves one term on the stack of the done.
+///
+/// There are as many as an index has operations to go through, so they are kept small.
 enum Task {
     /// `index t ix`.
-    Push { t: TermId, ix: Vec<TermId>, from: From },
-    /// The terms on top of the stack are those of a rule's right-hand side; put it together.
-    Combine { from: TermId, expected: Type, how: Combine },
+    Push { t: TermId, ix: Ix, from: From },
+    /// The terms on top of the stack are those of the right-hand side of a rule for `from`, read at
+    /// so many indices; put it together.
+    Combine { from: TermId, indices: usize, how: Combine },
 }
 
 /// What led to an index.
@@ -54,13 +60,14 @@ enum Combine {
 
 impl Bot<'_> {
     /// `index t ix`, pushed down as far as it goes.
-    pub(crate) fn push_index(&mut self, t: TermId, ix: Vec<TermId>) -> Result<TermId> {
-        let mut tasks = vec![Task::Push { t, ix, from: From::Source }];
+    pub(crate) fn push_index(&mut self, t: TermId, ix: &[TermId]) -> Result<TermId> {
+        let mut tasks = vec![Task::Push { t, ix: ix.into(), from: From::Source }];
         let mut done: Vec<TermId> = Vec::new();
         while let Some(task) = tasks.pop() {
             let term = match task {
                 Task::Push { t, ix, from } => self.push_step(t, ix, from, &mut tasks)?,
-                Task::Combine { from, expected, how } => {
+                Task::Combine { from, indices, how } => {
+                    let expected = self.type_at(from, indices);
                     Some(self.combine_index(from, expected, how, &mut done)?)
                 }
             };
@@ -83,12 +90,13 @@ impl Bot<'_> {
             Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::Stack(_) => self.is_own(t),
             Node::ArgExtreme(..) | Node::ArgSort(_) => self.is_own(t),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => false,
-            Node::Build1(_) | Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => false,
+            Node::Build1(_) | Node::MapAccum(_) | Node::While(_) => false,
+            Node::Custom(_) | Node::Result(..) => false,
         }
     }
 
     fn is_own(&self, t: TermId) -> bool {
-        !self.shared.contains(&t) && usize::from(self.b.free(t).innermost()) == self.b.depth()
+        !self.shared.contains(t) && usize::from(self.b.free(t).innermost()) == self.b.depth()
     }
 
     /// Whether a term is `gather [] t (\[] -> ix)`.
@@ -96,15 +104,21 @@ impl Bot<'_> {
         matches!(self.b.node(t), Node::Gather(_, r) if self.b.region(*r).params().is_empty())
     }
 
+    /// The type of `index t ix` for so many indices.
+    fn type_at(&self, t: TermId, indices: usize) -> Type {
+        Type::new(self.b.dtype(t), self.b.shape(t).drop_outer(indices))
+    }
+
     /// One rule of the figure, in its order, then ours. Returns the result, or leaves tasks.
     fn push_step(
         &mut self,
         t: TermId,
-        ix: Vec<TermId>,
+        ix: Ix,
         from: From,
         tasks: &mut Vec<Task>,
     ) -> Result<Option<TermId>> {
-        let expected = Type::new(self.b.dtype(t), self.b.shape(t).drop_outer(ix.len()));
+        let expected = self.type_at(t, ix.len());
+        let indices = ix.len();
         // index t []  ~>  t
         //
         // Where the last rule applies too, to what the one before it has made, it goes first: a
@@ -115,23 +129,23 @@ impl Bot<'_> {
         let first = || ix.first().copied().ok_or_else(|| Error::internal("an index is empty"));
         if !self.may_push(t) && from != From::Made {
             let read = self.b.index(t, &ix)?;
-            if from != From::Source && self.shared.contains(&t) {
+            if from != From::Source && self.shared.contains(t) {
                 // index (let x = v in t) ix  ~>  let x = v in index t ix
                 rule!(self, "index/let", t, expected, read)?;
             }
             return Ok(Some(read));
         }
         let node = self.b.node(t).clone();
-        let push = |t: TermId, ix: Vec<TermId>| Task::Push { t, ix, from: From::Rule };
-        let push_made = |t: TermId, ix: Vec<TermId>| Task::Push { t, ix, from: From::Made };
+        let push = |t: TermId, ix: Ix| Task::Push { t, ix, from: From::Rule };
+        let push_made = |t: TermId, ix: Ix| Task::Push { t, ix, from: From::Made };
         match node {
             // index (index t [u1, .., um]) [t1, .., tn]  ~>  index t [u1, .., um, t1, .., tn]
             Node::Index(u, before) => {
                 let all =
                     if self.faulty(Fault::IndexIndexSwapped) && self.swappable(u, &before, &ix) {
-                        [&ix[..], &before].concat()
+                        ix.iter().chain(&before).copied().collect()
                     } else {
-                        [&before, &ix[..]].concat()
+                        before.iter().chain(&ix).copied().collect()
                     };
                 rule!(self, "index/index", t, self.b.ty(t).clone(), t)?;
                 tasks.push(push(u, all));
@@ -139,7 +153,7 @@ impl Bot<'_> {
 
             // index (cond b u v) ix  ~>  cond b (index u ix) (index v ix)
             Node::Cond(p, u, v) => {
-                tasks.push(Task::Combine { from: t, expected, how: Combine::Cond(p) });
+                tasks.push(Task::Combine { from: t, indices, how: Combine::Cond(p) });
                 tasks.push(push(v, ix.clone()));
                 tasks.push(push(u, ix));
             }
@@ -152,7 +166,7 @@ impl Bot<'_> {
                     let dims = self.b.shape(t).dims().to_vec();
                     self.all_in_range(&ix, &dims)?
                 };
-                tasks.push(Task::Combine { from: t, expected, how: Combine::Op { op, mask } });
+                tasks.push(Task::Combine { from: t, indices, how: Combine::Op { op, mask } });
                 for &u in args.iter().rev() {
                     tasks.push(push(u, ix.clone()));
                 }
@@ -161,11 +175,11 @@ impl Bot<'_> {
             // index (sumOuter t) ix  ~>  sumOuter (index (tr [1, .., n, 0] t) ix)
             Node::SumOuter(u) => {
                 let moved = self.move_outer_axis(u, ix.len())?;
-                tasks.push(Task::Combine { from: t, expected, how: Combine::Sum });
+                tasks.push(Task::Combine { from: t, indices, how: Combine::Sum });
                 tasks.push(push(moved, ix));
             }
 
-            Node::Stack(ts) => return self.push_stack(t, &ts, ix, expected, tasks),
+            Node::Stack(ts) => return self.push_stack(t, &ts, ix, tasks),
 
             // index (replicate k t) [u1, .., un]  ~>  mask (u1 in range) (index t [u2, .., un])
             Node::Replicate(k, u) => {
@@ -173,8 +187,8 @@ impl Bot<'_> {
                     true => Range::Inside,
                     false => self.in_range(first()?, k)?,
                 };
-                tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
-                tasks.push(push(u, ix[1..].to_vec()));
+                tasks.push(Task::Combine { from: t, indices, how: Combine::Mask(mask) });
+                tasks.push(push(u, ix[1..].into()));
             }
 
             // index (tr [b0, .., bk] t) ix
@@ -205,14 +219,15 @@ impl Bot<'_> {
                     };
                     let f = self.substitute_first(r, first()?)?;
                     let smaller = self.b.gather(u, f)?;
-                    tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
-                    tasks.push(push_made(smaller, ix[1..].to_vec()));
+                    tasks.push(Task::Combine { from: t, indices, how: Combine::Mask(mask) });
+                    tasks.push(push_made(smaller, ix[1..].into()));
                 }
                 // index (gather [] t (\[] -> ix)) ix'  ~>  index (index t ix) ix'
                 None => {
-                    let at = self.b.region(r).results().to_vec();
+                    let at = self.b.region(r).results();
+                    let all = at.iter().chain(&ix).copied().collect();
                     rule!(self, "index/gather-nil", t, self.b.ty(t).clone(), t)?;
-                    tasks.push(push(u, [at, ix].concat()));
+                    tasks.push(push(u, all));
                 }
             },
 
@@ -245,15 +260,15 @@ impl Bot<'_> {
                     true => self.b.one_hot(&sh.dims()[n..], v, &at[n..])?,
                     false => v,
                 };
-                tasks.push(Task::Combine { from: t, expected, how: Combine::Mask(mask) });
-                tasks.push(push(rest, ix[n..].to_vec()));
+                tasks.push(Task::Combine { from: t, indices, how: Combine::Mask(mask) });
+                tasks.push(push(rest, ix[n..].into()));
             }
 
             // index (argmaxOuter t) ix  ~>  argmaxOuter (index (tr [1, .., n, 0] t) ix)
             Node::ArgExtreme(extreme, u) => {
                 let moved = self.move_outer_axis(u, ix.len())?;
                 let how = Combine::ArgExtreme(extreme);
-                tasks.push(Task::Combine { from: t, expected, how });
+                tasks.push(Task::Combine { from: t, indices, how });
                 tasks.push(push(moved, ix));
             }
 
@@ -268,14 +283,17 @@ impl Bot<'_> {
                 };
                 let moved = self.move_outer_axis(u, ix.len() - 1)?;
                 let how = Combine::ArgSort { at: first()?, mask };
-                tasks.push(Task::Combine { from: t, expected, how });
-                tasks.push(push(moved, ix[1..].to_vec()));
+                tasks.push(Task::Combine { from: t, indices, how });
+                tasks.push(push(moved, ix[1..].into()));
             }
 
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
-            Node::Build1(_) | Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+            Node::Build1(_) | Node::MapAccum(_) | Node::While(_) => {
+                return self.b.index(t, &ix).map(Some);
+            }
+            Node::Custom(_) | Node::Result(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
         }
@@ -286,8 +304,7 @@ impl Bot<'_> {
         &mut self,
         t: TermId,
         ts: &[TermId],
-        ix: Vec<TermId>,
-        expected: Type,
+        ix: Ix,
         tasks: &mut Vec<Task>,
     ) -> Result<Option<TermId>> {
         let Some((&first, rest)) = ix.split_first() else {
@@ -300,9 +317,9 @@ impl Bot<'_> {
                 true => (c + 1) % ts.len(),
                 false => c,
             };
-            let element = Type::new(self.b.dtype(t), self.b.shape(t).drop_outer(1));
+            let element = self.type_at(t, 1);
             let picked = rule!(self, "index/stack-static", t, element, ts[c])?;
-            tasks.push(Task::Push { t: picked, ix: rest.to_vec(), from: From::Rule });
+            tasks.push(Task::Push { t: picked, ix: rest.into(), from: From::Rule });
             return Ok(None);
         }
         // index [t1, .., tk] [u1, .., un]
@@ -311,9 +328,9 @@ impl Bot<'_> {
             return self.b.index(t, &ix).map(Some);
         }
         let how = Combine::Stack { count: ts.len(), at: first };
-        tasks.push(Task::Combine { from: t, expected, how });
+        tasks.push(Task::Combine { from: t, indices: ix.len(), how });
         for &u in ts.iter().rev() {
-            tasks.push(Task::Push { t: u, ix: rest.to_vec(), from: From::Rule });
+            tasks.push(Task::Push { t: u, ix: rest.into(), from: From::Rule });
         }
         Ok(None)
     }
@@ -327,7 +344,7 @@ impl Bot<'_> {
         done: &mut Vec<TermId>,
     ) -> Result<TermId> {
         let mut take = |n: usize| match done.len().checked_sub(n) {
-            Some(start) => Ok(done.split_off(start)),
+            Some(start) => Ok(done.drain(start..).collect::<Ix>()),
             None => Err(Error::internal("a rule lost a part")),
         };
         match how {
@@ -468,7 +485,7 @@ impl Bot<'_> {
         let wrong = self.faulty(Fault::IndexGatherLastVariable) && sizes[0] == sizes[last];
         let target = if wrong { last } else { 0 };
         let vars = self.b.open(&Bot::index_params(&sizes[1..]))?;
-        let mut images = FxHashMap::default();
+        let mut images = TermMap::new();
         let mut rest = vars.iter();
         for (n, &p) in region.params().iter().enumerate() {
             let image = if n == target { Some(&u) } else { rest.next() };

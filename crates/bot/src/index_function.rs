@@ -1,8 +1,7 @@
 //! Index functions under a build: the build's index becomes one more variable.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Arena, Error, Node, Param, RegionId, Result, TermId};
-use rustc_hash::FxHashMap;
+use cotan_ir::{Arena, Args, Error, Node, Param, RegionId, Result, TermId, TermMap};
 use smallvec::SmallVec;
 
 use crate::build::{Batch, Image, is_discrete_scalar};
@@ -92,7 +91,7 @@ impl Bot<'_> {
         results: &[TermId],
         positions: Positions,
     ) -> Result<Vec<TermId>> {
-        let mut images: FxHashMap<TermId, TermId> = FxHashMap::default();
+        let mut images: TermMap<TermId> = TermMap::new();
         for (&p, &var) in params.iter().zip(&vars[1..]) {
             images.insert(p, var);
         }
@@ -107,7 +106,7 @@ impl Bot<'_> {
         let order = post_order(
             results,
             |t| {
-                if self.b.free(t).innermost() < batch.level || images.contains_key(&t) {
+                if self.b.free(t).innermost() < batch.level || images.contains(t) {
                     return false;
                 }
                 let read = outer(self, t) && !self.is_simple(batch, t, positions);
@@ -122,7 +121,7 @@ impl Bot<'_> {
         for t in reads {
             let image = match self.lookup(batch, t)? {
                 Image::One(u) => u,
-                Image::Many(v) => self.push_index(v, vec![lane])?,
+                Image::Many(v) => self.push_index(v, &[lane])?,
             };
             images.insert(t, image);
         }
@@ -136,7 +135,7 @@ impl Bot<'_> {
         }
         results
             .iter()
-            .map(|&t| match images.get(&t) {
+            .map(|&t| match images.get(t) {
                 Some(&image) => Ok(image),
                 None if self.b.free(t).innermost() < batch.level => Ok(t),
                 None => Err(Error::internal("an index without an image")),
@@ -145,9 +144,10 @@ impl Bot<'_> {
     }
 
     /// Whether a term of the build is cheap enough to be computed again wherever it is used: a
-    /// small tree of integer operations on the build's index and on scalars from outside.
+    /// small tree of integer operations on the build's index and on scalars from outside. All parts
+    /// of a simple term are simple: an index function that computes it reads none of them.
     pub(crate) fn is_simple(&self, batch: &Batch, t: TermId, positions: Positions) -> bool {
-        let repeated = positions == Positions::Several || self.shared.contains(&t);
+        let repeated = positions == Positions::Several || self.shared.contains(t);
         let allowed = match (self.options.inline_indices, repeated) {
             (false, _) => 0,
             (true, true) => MAX_REPEATED_OPERATIONS,
@@ -171,39 +171,49 @@ impl Bot<'_> {
                 }
                 _ => return false,
             }
-            if operations > allowed {
+            if operations > allowed || (self.shared.contains(t) && self.is_long(batch, t)) {
                 return false;
             }
         }
         true
     }
 
+    /// Whether a tree of operations is too large to be computed more than once a lane.
+    fn is_long(&self, batch: &Batch, t: TermId) -> bool {
+        let mut operations = 0;
+        let mut stack = vec![t];
+        while let Some(t) = stack.pop() {
+            if self.b.free(t).innermost() >= batch.level
+                && let Node::Op(_, args) = self.b.node(t)
+            {
+                operations += 1;
+                stack.extend(args.iter());
+            }
+            if operations > MAX_REPEATED_OPERATIONS {
+                return true;
+            }
+        }
+        false
+    }
+
     /// A copy of a node of this builder with images in place of operands; those without an image
     /// stay. Regions are copied to the present depth.
-    pub(crate) fn copy_node(
-        &mut self,
-        t: TermId,
-        images: &mut FxHashMap<TermId, TermId>,
-    ) -> Result<TermId> {
+    pub(crate) fn copy_node(&mut self, t: TermId, images: &mut TermMap<TermId>) -> Result<TermId> {
         let node = self.b.node(t).clone();
         if let Node::Index(u, ix) = &node {
-            let image = |t: &TermId| images.get(t).copied().unwrap_or(*t);
-            let (u, ix) = (image(u), ix.iter().map(image).collect());
-            return self.push_index(u, ix);
+            let image = |t: &TermId| images.get(*t).copied().unwrap_or(*t);
+            let (u, ix): (TermId, Args) = (image(u), ix.iter().map(image).collect());
+            return self.push_index(u, &ix);
         }
         let region = match node.region() {
             Some(r) => Some(self.copy_region(r, images)?),
             None => None,
         };
-        self.b.remake(&node, region, |u| Ok(images.get(&u).copied().unwrap_or(u)))
+        self.b.remake(&node, region, |u| Ok(images.get(u).copied().unwrap_or(u)))
     }
 
     /// A copy of a region at the present depth. Recursive over the nesting of regions only.
-    fn copy_region(
-        &mut self,
-        r: RegionId,
-        images: &mut FxHashMap<TermId, TermId>,
-    ) -> Result<RegionId> {
+    fn copy_region(&mut self, r: RegionId, images: &mut TermMap<TermId>) -> Result<RegionId> {
         let region = self.b.region(r).clone();
         let mut params = Vec::with_capacity(region.params().len());
         for &p in region.params() {
@@ -229,12 +239,12 @@ impl Bot<'_> {
     pub(crate) fn copy_results(
         &mut self,
         region: &cotan_ir::Region,
-        images: &mut FxHashMap<TermId, TermId>,
+        images: &mut TermMap<TermId>,
     ) -> Result<Vec<TermId>> {
         let (b, captures) = (&self.b, &mut self.captures);
         let order = post_order(
             region.results(),
-            |t| b.free(t).innermost() >= region.level() && !images.contains_key(&t),
+            |t| b.free(t).innermost() >= region.level() && !images.contains(t),
             |t, found| all_dependencies(b, captures, t, found),
         );
         for &t in &order {
@@ -242,10 +252,10 @@ impl Bot<'_> {
             images.insert(t, image);
         }
         let results =
-            region.results().iter().map(|t| images.get(t).copied().unwrap_or(*t)).collect();
+            region.results().iter().map(|t| images.get(*t).copied().unwrap_or(*t)).collect();
         // Another copy may give the variables other images.
         for t in order.iter().chain(region.params()) {
-            images.remove(t);
+            images.remove(*t);
         }
         Ok(results)
     }

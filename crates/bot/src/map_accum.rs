@@ -4,12 +4,11 @@
 //! outputs have a lane for each `i`. States that are the same for every lane stay single: whatever
 //! does not depend on `i` is computed once.
 
-use cotan_ir::{Error, MapAccum, Node, Param, Result, TermId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use cotan_ir::{Error, MapAccum, Node, Param, Result, TermId, TermSet};
 
 use crate::build::{Batch, Image};
 use crate::options::Fault;
-use crate::order::{all_dependencies, post_order};
+use crate::order::{Lists, all_dependencies, post_order};
 use crate::transform::{Bot, rule};
 
 impl Bot<'_> {
@@ -23,7 +22,9 @@ impl Bot<'_> {
         let step = self.b.region(m.step).clone();
         let order = self.step_order(&step);
         let states = m.init.len();
-        let varying = self.varying_params(batch, m, &step, &order)?;
+        let outer: Vec<TermId> = m.init.iter().chain(m.inputs.iter()).copied().collect();
+        let next_states = step.results().iter().take(states).copied().zip(0..);
+        let varying = self.varying_params(batch, &outer, &step, &order, next_states)?;
 
         // The arrays the loop starts from and steps through.
         let mut init = Vec::with_capacity(states);
@@ -31,14 +32,13 @@ impl Bot<'_> {
         let mut params = Vec::with_capacity(step.params().len());
         for (n, &p) in step.params().iter().enumerate() {
             let ty = self.b.ty(p).clone();
-            let outer = if n < states { m.init[n] } else { m.inputs[n - states] };
             let (array, ty) = if varying[n] {
-                let array = self.many(batch, outer)?;
+                let array = self.many(batch, outer[n])?;
                 // An input of the batch is [k, length, ..]; the loop runs over its second axis.
                 let array = if n < states { array } else { self.b.transpose(&[1, 0], array)? };
                 (array, self.batched(batch.k, &ty)?)
             } else {
-                match self.lookup(batch, outer)? {
+                match self.lookup(batch, outer[n])? {
                     Image::One(array) => (array, ty),
                     Image::Many(_) => return Err(Error::internal("a varying state taken as one")),
                 }
@@ -67,7 +67,7 @@ impl Bot<'_> {
         };
         let region = self.b.close(&results)?;
         for t in order.iter().chain(step.params()) {
-            batch.images.remove(t);
+            batch.images.remove(*t);
             batch.results.remove(t);
         }
 
@@ -93,7 +93,8 @@ impl Bot<'_> {
         rule!(self, "build/mapAccum", t, self.b.ty(loop_).clone(), loop_)
     }
 
-    fn step_order(&mut self, step: &cotan_ir::Region) -> Vec<TermId> {
+    /// The nodes of a loop's step, dependencies first.
+    pub(crate) fn step_order(&mut self, step: &cotan_ir::Region) -> Vec<TermId> {
         let (b, captures) = (&self.b, &mut self.captures);
         post_order(
             step.results(),
@@ -103,16 +104,17 @@ impl Bot<'_> {
         )
     }
 
-    /// Which parameters of the step differ between lanes: those that start different, and those
-    /// that come to depend on them or on the build's index.
-    fn varying_params(
+    /// Which parameters of a loop's step differ between lanes: those that start different, and those
+    /// that come to depend on them or on the build's index. `outer` is what they start as; each of
+    /// `flows` is a term and the number of a parameter that differs from then on if the term does.
+    pub(crate) fn varying_params(
         &mut self,
         batch: &Batch,
-        m: &MapAccum,
+        outer: &[TermId],
         step: &cotan_ir::Region,
         order: &[TermId],
+        flows: impl IntoIterator<Item = (TermId, usize)>,
     ) -> Result<Vec<bool>> {
-        let outer = m.init.iter().chain(m.inputs.iter());
         let mut varying = Vec::with_capacity(step.params().len());
         for &t in outer {
             varying.push(matches!(self.lookup(batch, t)?, Image::Many(_)));
@@ -120,26 +122,26 @@ impl Bot<'_> {
         if !self.options.keep_invariants {
             return Ok(vec![true; step.params().len()]);
         }
-        if self.faulty(Fault::BuildMapAccumInvariantState) {
+        if self.faulty(Fault::BuildLoopInvariantState) {
             return Ok(varying);
         }
         // What varies spreads from a term to its users, and from a state to its next value.
-        let mut users: FxHashMap<TermId, Vec<TermId>> = FxHashMap::default();
+        let mut users: Lists<TermId> = Lists::default();
         let mut spreading: Vec<TermId> = Vec::new();
         let mut found = Vec::new();
         for &t in order {
             all_dependencies(&self.b, &mut self.captures, t, &mut found);
             for u in found.drain(..) {
                 if self.b.free(u).innermost() >= step.level() {
-                    users.entry(u).or_default().push(t);
+                    users.push(u, t);
                 } else if matches!(self.lookup(batch, u)?, Image::Many(_)) {
                     spreading.push(t);
                 }
             }
         }
-        let mut next_of: FxHashMap<TermId, Vec<usize>> = FxHashMap::default();
-        for (n, &t) in step.results().iter().take(m.init.len()).enumerate() {
-            next_of.entry(t).or_default().push(n);
+        let mut next_of: Lists<usize> = Lists::default();
+        for (t, n) in flows {
+            next_of.push(t, n);
             let outside = self.b.free(t).innermost() < step.level();
             if outside && matches!(self.lookup(batch, t)?, Image::Many(_)) {
                 varying[n] = true;
@@ -147,13 +149,13 @@ impl Bot<'_> {
         }
         let params = step.params();
         spreading.extend(params.iter().zip(&varying).filter(|(_, v)| **v).map(|(&p, _)| p));
-        let mut reached: FxHashSet<TermId> = FxHashSet::default();
+        let mut reached = TermSet::new();
         while let Some(t) = spreading.pop() {
             if !reached.insert(t) {
                 continue;
             }
-            spreading.extend(users.get(&t).into_iter().flatten());
-            for &n in next_of.get(&t).into_iter().flatten() {
+            spreading.extend(users.of(t));
+            for n in next_of.of(t) {
                 varying[n] = true;
                 spreading.push(params[n]);
             }

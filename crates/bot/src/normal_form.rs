@@ -2,7 +2,7 @@
 //!
 //! After the transform (1) `build1` does not occur, and (2) every `index` reads a variable, a
 //! constant, a stack at one index, or a scatter, at one index at least. A *variable* is an input, a
-//! parameter, a result of `map_accum`, or a computation that is used more than once or belongs to
+//! parameter, a result of a loop, or a computation that is used more than once or belongs to
 //! an outer scope: what the report would bind with `let`. Replication, transposition, reshaping,
 //! `iota`, `oneHot` and gathers with light index functions are never variables: an index goes
 //! through them at no cost.
@@ -10,7 +10,7 @@
 use std::fmt;
 
 use crate::index_function::is_light;
-use cotan_ir::{Node, Program, Scopes, TermId, use_counts};
+use cotan_ir::{Node, Program, TermId, use_counts};
 
 /// Where a program is not in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +30,10 @@ impl std::error::Error for Violation {}
 
 /// Whether the program is in normal form; the first violation if not.
 pub fn normal_form(program: &Program) -> Result<(), Violation> {
-    let scopes = Scopes::new(program);
     let counts = use_counts(program);
-    let in_regions = program.regions().flat_map(|r| scopes.region(r).order().iter());
-    for &t in scopes.top().order().iter().chain(in_regions) {
-        if !is_normal(program, &counts, t) {
+    for t in program.terms() {
+        // What nothing uses is not part of the program.
+        if counts[t.index()] > 0 && !is_normal(program, &counts, t) {
             return Err(Violation { term: t, text: program.show(t).to_string() });
         }
     }
@@ -58,7 +57,7 @@ fn is_normal(program: &Program, counts: &[u32], t: TermId) -> bool {
         Node::Gather(_, r) => bound && !is_light(program, *r),
         Node::Index(..) | Node::Replicate(..) | Node::Transpose(..) => false,
         Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) => false,
-        Node::MapAccum(_) | Node::Custom(_) => false,
+        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => false,
     }
 }
 

@@ -2,22 +2,21 @@
 
 use std::rc::Rc;
 
-use cotan_ir::{Arena, RegionId, TermId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use cotan_ir::{Arena, RegionId, TermId, TermMap, TermSet};
 
 /// What regions capture, remembered.
 #[derive(Default)]
-pub(crate) struct Captures(FxHashMap<RegionId, Rc<[TermId]>>);
+pub(crate) struct Captures(Vec<Option<Rc<[TermId]>>>);
 
 impl Captures {
     /// The nodes outside a region that it uses.
     pub(crate) fn of(&mut self, arena: &Arena, r: RegionId) -> Rc<[TermId]> {
-        if let Some(found) = self.0.get(&r) {
+        if let Some(Some(found)) = self.0.get(r.index()) {
             return found.clone();
         }
         // Inner regions come before outer ones and are walked with them, so no recursion.
         let level = arena.region(r).level();
-        let mut seen = FxHashSet::default();
+        let mut seen = TermSet::new();
         let mut captures = Vec::new();
         let mut stack: Vec<TermId> = arena.region(r).results().to_vec();
         while let Some(t) = stack.pop() {
@@ -36,8 +35,41 @@ impl Captures {
         }
         captures.sort_unstable();
         let captures: Rc<[TermId]> = captures.into();
-        self.0.insert(r, captures.clone());
+        if self.0.len() <= r.index() {
+            self.0.resize(r.index() + 1, None);
+        }
+        self.0[r.index()] = Some(captures.clone());
         captures
+    }
+}
+
+/// A list for each term: all in one vector, each value with the position of the one before it.
+pub(crate) struct Lists<T> {
+    last: TermMap<usize>,
+    values: Vec<(T, Option<usize>)>,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Lists<T> {
+        Lists { last: TermMap::new(), values: Vec::new() }
+    }
+}
+
+impl<T: Copy> Lists<T> {
+    /// Adds a value to the list of a term.
+    pub(crate) fn push(&mut self, t: TermId, value: T) {
+        let before = self.last.insert(t, self.values.len());
+        self.values.push((value, before));
+    }
+
+    /// The list of a term, the last value first.
+    pub(crate) fn of(&self, t: TermId) -> impl Iterator<Item = T> {
+        let mut position = self.last.get(t).copied();
+        std::iter::from_fn(move || {
+            let &(value, before) = self.values.get(position?)?;
+            position = before;
+            Some(value)
+        })
     }
 }
 
@@ -52,7 +84,7 @@ pub(crate) fn post_order(
         Enter(TermId),
         Leave(TermId),
     }
-    let mut seen = FxHashSet::default();
+    let mut seen = TermSet::new();
     let mut order = Vec::new();
     let mut found = Vec::new();
     let mut stack: Vec<Visit> = roots.iter().rev().map(|&t| Visit::Enter(t)).collect();

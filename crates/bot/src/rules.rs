@@ -155,6 +155,10 @@ pub const RULES: &[Rule] = &[
         "build k (i => argsort_outer(t))  ~>  transpose(argsort_outer(transpose(build t, [1, 0])), [1, 0])", "", Ours),
     rule(Build, "build/mapAccum", "",
         "build k (i => map_accum(s, xs, f))  ~>  map_accum over build s and transposed build xs, its step vectorised", "", Ours),
+    rule(Build, "build/while", "",
+        "build k (i => while_accum(s, s => (b, s', y)))  ~>  while_accum(build s, s => (any(build b), where(build b, build s', s), where(build b, build y, 0)))", "i free in b or what b comes to depend on", Ours),
+    rule(Build, "build/while-invariant", "",
+        "build k (i => while_accum(s, s => (b, s', y)))  ~>  while_accum(build s, s => (b, build s', build y))", "b the same for every i", Ours),
     rule(Build, "build/custom", "",
         "build k (i => with_vjp(ts, f))  ~>  with_vjp(build ts, f vectorised)", "", Ours),
 

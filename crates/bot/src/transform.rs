@@ -3,12 +3,11 @@
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
 use cotan_ir::{
-    Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, Type,
-    use_counts,
+    Args, Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, TermSet,
+    Type, use_counts,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::affine::Affine;
+use crate::affine::AffineForms;
 use crate::fire::Report;
 use crate::options::{Fault, Options};
 use crate::order::Captures;
@@ -38,12 +37,13 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         scopes: &scopes,
         counts: use_counts(program),
         images: vec![None; program.len()],
-        shared: FxHashSet::default(),
+        shared: TermSet::new(),
         captures: Captures::default(),
-        affine: FxHashMap::default(),
+        affine: AffineForms::default(),
         options,
         report,
     };
+    bot.b.reserve(program.len());
     bot.inputs()?;
     bot.scope(scopes.top().order())?;
     let mut outputs = Vec::with_capacity(program.outputs().len());
@@ -63,10 +63,10 @@ pub(crate) struct Bot<'a> {
     /// What stands for each node of the source.
     images: Vec<Option<TermId>>,
     /// Terms of the result that more than one place uses: the report's variables.
-    pub(crate) shared: FxHashSet<TermId>,
+    pub(crate) shared: TermSet,
     pub(crate) captures: Captures,
     /// Affine forms of index terms.
-    pub(crate) affine: FxHashMap<TermId, Option<Affine>>,
+    pub(crate) affine: AffineForms,
     pub(crate) options: &'a Options,
     pub(crate) report: &'a mut Report,
 }
@@ -126,7 +126,7 @@ impl Bot<'_> {
         self.images[t.index()].ok_or_else(missing)
     }
 
-    pub(crate) fn images(&self, ts: &[TermId]) -> Result<Vec<TermId>> {
+    pub(crate) fn images(&self, ts: &[TermId]) -> Result<Args> {
         ts.iter().map(|&t| self.image(t)).collect()
     }
 
@@ -153,7 +153,7 @@ impl Bot<'_> {
             Node::Build1(r) => self.build(*r),
             Node::Index(u, ix) => {
                 let (u, ix) = (self.image(*u)?, self.images(ix)?);
-                self.push_index(u, ix)
+                self.push_index(u, &ix)
             }
             Node::Op(Op::Select, args) => match self.drop_guard(args[0], args[1], args[2])? {
                 Some(image) => Ok(image),
@@ -181,6 +181,10 @@ impl Bot<'_> {
                 let region = self.region(m.step, false)?;
                 self.remake(node, Some(region))
             }
+            Node::While(w) => {
+                let region = self.region(w.step, false)?;
+                self.remake(node, Some(region))
+            }
             Node::Custom(c) => {
                 let region = self.region(c.region, false)?;
                 self.remake(node, Some(region))
@@ -198,7 +202,7 @@ impl Bot<'_> {
     /// The image of a region that stays a region. Recursive over the nesting of regions only.
     fn region(&mut self, r: RegionId, index_function: bool) -> Result<RegionId> {
         let results = self.open_body(r)?;
-        let results = if index_function { self.normalise_all(&results)? } else { results };
+        let results = if index_function { self.normalise_all(&results)?.into() } else { results };
         self.forget_body(r);
         self.b.close(&results)
     }
@@ -217,7 +221,7 @@ impl Bot<'_> {
     }
 
     /// Opens the image of a region and transforms its nodes; the images of its results.
-    fn open_body(&mut self, r: RegionId) -> Result<Vec<TermId>> {
+    fn open_body(&mut self, r: RegionId) -> Result<Args> {
         let region = self.source.region(r);
         let mut params = Vec::with_capacity(region.params().len());
         for &p in region.params() {

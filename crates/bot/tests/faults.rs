@@ -8,7 +8,7 @@ use cotan_bot::Fault;
 use cotan_testkit::{Oracle, Rng, generate, scaled};
 
 /// The most programs a fault may survive.
-const BOUND: usize = 6000;
+const BOUND: usize = 10_000;
 
 /// How many programs it takes to find a fault.
 fn programs_until_found(fault: Fault) -> Option<usize> {

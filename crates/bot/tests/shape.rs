@@ -37,6 +37,29 @@ fn count(program: &Program, what: impl Fn(&Node) -> bool) -> usize {
 
 // ---- index functions --------------------------------------------------------------------------
 
+/// A condition of five operations inside a small index, whose other use is dropped on the way: as a
+/// shared term it is not written into index functions, so it must be there to be read.
+#[test]
+fn shared_parts_of_small_indices_are_computed_before() {
+    let result = transformed(|b, [a, _, _]| {
+        b.build(N, |b, i| {
+            let (one, three, five) = (b.scalar(1i64)?, b.scalar(3i64)?, b.scalar(5i64)?);
+            let rest = b.op(Op::Rem, &[i, five])?;
+            let above = b.op(Op::Le, &[one, rest])?;
+            let below = b.op(Op::Lt, &[rest, three])?;
+            let middle = b.op(Op::And, &[above, below])?;
+            let zero = b.scalar(0i64)?;
+            let at = b.op(Op::Select, &[middle, one, zero])?;
+            let read = b.index(a, &[at])?;
+            let (low, high) = (b.scalar(1.0)?, b.scalar(2.0)?);
+            let other = b.op(Op::Select, &[middle, high, low])?;
+            let both = b.stack(&[read, other])?;
+            b.index(both, &[zero])
+        })
+    });
+    assert_eq!(count(&result, |node| matches!(node, Node::Gather(..))), 1, "{result}");
+}
+
 /// The reads of `a` at an index, one of which is written as `make` says.
 fn read_at(make: fn(&mut Builder, TermId) -> Result<TermId>) -> Program {
     transformed(|b, [a, _, _]| {

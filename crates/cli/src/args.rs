@@ -113,7 +113,7 @@ Examples:
 
     /// Show a program at every stage on its way
     #[command(after_help = "\
-What is printed for one stage is a program again: save it, edit it, run it.
+What is printed for one stage is a program again, but for delta: save it, edit it, run it.
 
 Examples:
   cotan explain --example self_convolution

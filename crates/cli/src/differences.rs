@@ -56,6 +56,8 @@ pub struct Entry {
     pub scalar: Option<f64>,
     /// By extrapolated central differences.
     pub differences: f64,
+    /// How far the rounding of large values may have moved these differences.
+    pub noise: f64,
 }
 
 /// A function to be differentiated in several ways at a point.
@@ -81,6 +83,7 @@ impl Point<'_> {
         let gradient = self.gradient()?;
         let scalars = self.scalar_gradient();
         let jvp = derive(self.program, Derivative::Jvp, None).map_err(Failure::internal)?;
+        let magnitude = self.magnitude()?;
         let total: usize = gradient.iter().map(|g| g.elements().len()).sum();
         let stride = total.div_ceil(MAX_ENTRIES).max(1);
         let mut entries = Vec::new();
@@ -96,13 +99,15 @@ impl Point<'_> {
                     continue;
                 }
                 let reverse = gradient.get(float).and_then(|g| g.elements().get(n));
+                let (differences, noise) = self.extrapolated(k, n, magnitude)?;
                 entries.push(Entry {
                     place: place(&input.name, &input.ty, n),
                     dtype: input.ty.dtype,
                     reverse: reverse.map_or(f64::NAN, real),
                     forward: self.directional(&jvp, float, n)?,
                     scalar: by_scalars.and_then(|s| s.get(n)).map(real),
-                    differences: self.extrapolated(k, n)?,
+                    differences,
+                    noise,
                 });
             }
             float += 1;
@@ -149,8 +154,9 @@ impl Point<'_> {
     }
 
     /// Central differences at two widths, and the limit that they point to: Richardson's
-    /// extrapolation $(4 D_{h/2} - D_h) / 3$.
-    fn extrapolated(&self, input: usize, entry: usize) -> Outcome<f64> {
+    /// extrapolation $(4 D_{h/2} - D_h) / 3$. And what rounding may do to it: a difference of sums of
+    /// this magnitude is off by some units in their last place, divided by the width.
+    fn extrapolated(&self, input: usize, entry: usize, magnitude: f64) -> Outcome<(f64, f64)> {
         let Some(at) = self.inputs.get(input).and_then(|v| v.elements().get(entry)).map(real)
         else {
             return Err(Failure::internal("an entry that is not there"));
@@ -159,7 +165,15 @@ impl Point<'_> {
         let h = at.abs().max(1.0) * if single { 0.0625 } else { 1e-3 };
         let (wide, narrow) =
             (self.central(input, entry, at, h)?, self.central(input, entry, at, h / 2.0)?);
-        Ok((4.0 * narrow - wide) / 3.0)
+        let last_place = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        Ok(((4.0 * narrow - wide) / 3.0, 8.0 * last_place * magnitude / h))
+    }
+
+    /// The sum of the sizes of what the weighted sum adds up.
+    fn magnitude(&self) -> Outcome<f64> {
+        let outputs = self.run(self.program, &self.inputs)?;
+        let floats = outputs.iter().filter(|value| value.ty().dtype.is_float());
+        Ok(products(floats, &self.cotangents).map(f64::abs).sum())
     }
 
     fn central(&self, input: usize, entry: usize, at: f64, h: f64) -> Outcome<f64> {
@@ -197,9 +211,16 @@ impl Point<'_> {
 }
 
 /// The sum of products of all elements.
-fn weighted<'v>(values: impl Iterator<Item = &'v Value>, weights: &[Value]) -> f64 {
+fn weighted<'v>(values: impl Iterator<Item = &'v Value>, weights: &'v [Value]) -> f64 {
+    products(values, weights).sum()
+}
+
+fn products<'v>(
+    values: impl Iterator<Item = &'v Value>,
+    weights: &'v [Value],
+) -> impl Iterator<Item = f64> {
     let pairs = values.zip(weights).flat_map(|(v, w)| v.elements().iter().zip(w.elements()));
-    pairs.map(|(x, w)| real(x) * real(w)).sum()
+    pairs.map(|(x, w)| real(x) * real(w))
 }
 
 fn real(x: &Scalar) -> f64 {

@@ -97,7 +97,7 @@ fn title(group: Group) -> &'static str {
         Group::Reducing => "Sums and other reductions",
         Group::Sorting => "Sorting and searching",
         Group::Linear => "Products of vectors and matrices",
-        Group::Loops => "Loops over the outermost axis",
+        Group::Loops => "Loops",
         Group::Derivatives => "Derivatives of functions",
         Group::Elementwise => "Conversions and small formulas",
         Group::Core => "The core language, as programs print it",

@@ -92,7 +92,8 @@ impl<T: Element> Arr<T> {
             Ok(dims) => dims,
             Err(_) => {
                 let axes = if R == 1 { "axis is" } else { "axes are" };
-                stage::fail(Error::type_error("dims", format!("{R} {axes} needed, of {ty}")));
+                let message = format!("{R} {axes} needed, {ty} has {}", ty.shape.rank());
+                stage::fail(Error::type_error("dims", message));
                 [1; R]
             }
         }
@@ -111,7 +112,8 @@ impl<T: Element> Arr<T> {
         match ty.shape.dims().first() {
             Some(&k) => k,
             None => {
-                stage::fail(Error::type_error("len", format!("{ty} has no axes")));
+                let error = Error::type_error("len", format!("{ty} has no axes"));
+                stage::fail(error.with_hint("the number of elements is its `size`"));
                 1
             }
         }
@@ -124,6 +126,7 @@ impl<T: Element> Arr<T> {
 
     /// The elements converted to another type: floats to integers towards 0, saturating, NaN to 0;
     /// numbers to bool as `x != 0`. The derivative passes between the float types.
+    #[doc(alias = "astype")]
     #[track_caller]
     pub fn cast<U: Element>(self) -> Arr<U> {
         if T::DTYPE == U::DTYPE {
@@ -167,6 +170,12 @@ pub fn iota(k: usize) -> Arr<i64> {
 
 /// What may stand where an array of `T` is expected: an array, a number, a [`Tensor`]; for `i64`
 /// also the sizes and indices of Rust.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand where an array of `{T}` is expected",
+    label = "not an array or number of `{T}`",
+    note = "element types do not mix: convert an array by `.cast::<{T}>()`, and write numbers as \
+            those of the element type, `2.0` for floats and `2` for integers"
+)]
 pub trait Operand<T: Element> {
     /// The array.
     fn operand(self) -> Arr<T>;

@@ -127,12 +127,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         F: Function<M, Args = A, Out = R>,
     {
         let inputs = named_leaves(&args, F::SEVERAL);
-        let (out, source) = stage::stage(&inputs, |raws_in| {
-            let arguments = A::unflatten(&args, &mut Leaves::staged(raws_in.iter().copied()))?;
-            let result = f.apply(arguments)?;
-            let tree = result.tree();
-            let names = tree.leaves("").into_iter().map(|(path, _)| path);
-            Ok((tree.clone(), names.zip(raws(&result)).collect()))
+        let (out, source) = stage::stage(&inputs, &mut |given| {
+            let result =
+                f.apply(A::unflatten(&args, &mut Leaves::staged(given.iter().copied()))?)?;
+            Ok((result.tree(), raws(&result)))
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
         let cost = Cost::of(&program);
@@ -140,17 +138,20 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     }
 
     /// The results at arguments.
+    #[track_caller]
     pub fn call(&self, args: impl Feed<A>) -> Result<R::Concrete> {
         self.call_with(&RunOptions::default(), args)
     }
 
     /// The results at arguments, with a deadline, a cancel token or a limit on memory.
+    #[track_caller]
     pub fn call_with(&self, options: &RunOptions, args: impl Feed<A>) -> Result<R::Concrete> {
-        self.call_fed(options, args.feed())
+        let location = std::panic::Location::caller();
+        self.call_fed(options, args.feed()).map_err(|error| error.at(location))
     }
 
     pub(crate) fn call_fed(&self, options: &RunOptions, fed: Fed) -> Result<R::Concrete> {
-        self.check(&fed.tree)?;
+        self.check("call", &fed.tree)?;
         if let Some(limit) = options.max_bytes
             && self.cost.peak_bytes > limit
         {
@@ -159,12 +160,12 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        let arrays = self.run(options, &fed.arrays)?;
+        let arrays = run_program(&self.program, options, &fed.arrays)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
     }
 
     /// Checks that arguments are those it was compiled for.
-    fn check(&self, given: &Tree) -> Result<()> {
+    fn check(&self, op: &'static str, given: &Tree) -> Result<()> {
         let root = if self.several { "the arguments" } else { "the argument" };
         let Some((path, wanted, found)) = self.args.difference(given, "") else { return Ok(()) };
         let place = match path.trim_start_matches('.') {
@@ -173,25 +174,16 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             path => format!("`{path}` of the argument"),
         };
         let message = format!("{place}: compiled for {wanted}, called with {found}");
-        let hint = "compile it again for these shapes, or use `jit`, which does so when needed";
-        Err(Error::type_error("call", message).with_hint(hint))
-    }
-
-    fn run(&self, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
-        let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-        let how = cotan_interp::Options {
-            deadline: options.deadline,
-            cancel: options.cancel.clone(),
-            ..cotan_interp::Options::default()
-        };
-        let run = Interp::new(&self.program).with_options(how).run(&values)?;
-        run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
+        let hint = "compile it again for what it is called with, or use `jit`, which does so when \
+                    needed";
+        Err(Error::type_error(op, message).with_hint(hint))
     }
 
     /// The function inside another one that is being staged or run eagerly.
     #[track_caller]
     pub fn apply(&self, args: A) -> Result<R> {
-        self.check(&args.tree())?;
+        let location = std::panic::Location::caller();
+        self.check("apply", &args.tree()).map_err(|error| error.at(location))?;
         let made = stage::emit_all("apply", &raws(&args), |b, ts| b.inline(&self.source, ts));
         let made = made.ok_or_else(Error::recorded)?;
         R::unflatten(&self.out, &mut Leaves::staged(made))
@@ -231,6 +223,22 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             cost: self.cost(),
         }
     }
+}
+
+/// The outputs of a program at inputs.
+pub(crate) fn run_program(
+    program: &Program,
+    options: &RunOptions,
+    inputs: &[Array],
+) -> Result<Vec<Array>> {
+    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+    let how = cotan_interp::Options {
+        deadline: options.deadline,
+        cancel: options.cancel.clone(),
+        ..cotan_interp::Options::default()
+    };
+    let run = Interp::new(program).with_options(how).run(&values)?;
+    run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
 }
 
 /// The stages of a compiled function. Displays as text.

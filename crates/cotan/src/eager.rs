@@ -63,7 +63,7 @@ fn run_eagerly<F, M>(f: &F, fed: &Fed, wrt: &[usize]) -> Result<Run<F::Args, F::
 where
     F: Function<M>,
 {
-    let (out, finished) = stage::eager(&fed.arrays, wrt, |given| {
+    let (out, finished) = stage::eager(&fed.arrays, wrt, &mut |given| {
         let args = F::Args::unflatten(&fed.tree, &mut Leaves::staged(given.iter().copied()))?;
         let result = f.apply(args)?;
         Ok((result.tree(), raws(&result)))
@@ -105,6 +105,7 @@ where
 
 /// The value and the gradient, by the first argument, of a function to a float scalar.
 #[track_caller]
+#[allow(clippy::type_complexity, reason = "a pair of the value and the structure of the argument")]
 pub fn value_and_grad<F, M, T>(
     f: F,
     args: impl Feed<F::Args>,
@@ -187,6 +188,7 @@ where
 
 /// The results, and the product of the Jacobian by the first argument with a tangent.
 #[track_caller]
+#[allow(clippy::type_complexity, reason = "a pair of the structure of the result")]
 pub fn jvp<F, M>(
     f: F,
     args: impl Feed<F::Args>,

@@ -15,6 +15,10 @@ pub trait Number: Element {
 }
 
 /// The element types that can be differentiated: `f64` and `f32`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a float: only `f64` and `f32` have derivatives",
+    label = "`f64` or `f32` is needed, not `{Self}`"
+)]
 pub trait Float: Number {}
 
 impl Number for f64 {

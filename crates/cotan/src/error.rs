@@ -52,6 +52,9 @@ struct Inner {
     location: Option<&'static Location<'static>>,
 }
 
+/// The message of [`Error::recorded`].
+const RECORDED: &str = "an earlier error";
+
 impl Error {
     /// An error of an operation.
     pub fn new(kind: ErrorKind, op: impl Into<String>, message: impl Into<String>) -> Error {
@@ -71,7 +74,12 @@ impl Error {
 
     /// Stands for the error that the stage has recorded.
     pub(crate) fn recorded() -> Error {
-        Error::internal("an earlier error")
+        Error::internal(RECORDED)
+    }
+
+    /// Whether it stands for the error that the stage has recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.0.kind == ErrorKind::Internal && self.0.message == RECORDED
     }
 
     /// The same with advice, unless it has some.
@@ -83,6 +91,12 @@ impl Error {
     /// The same with a place, unless it has one.
     pub(crate) fn at(mut self, location: &'static Location<'static>) -> Error {
         self.0.location.get_or_insert(location);
+        self
+    }
+
+    /// The same as an error of another operation: the one that the caller knows.
+    pub(crate) fn renamed(mut self, op: impl Into<String>) -> Error {
+        self.0.op = op.into();
         self
     }
 

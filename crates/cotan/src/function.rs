@@ -9,6 +9,13 @@ use crate::structure::{Arrays, Tree};
 /// structure, or to a `Result` of one; or what [`grad`](crate::grad) and its relatives make of such.
 ///
 /// `M` tells the ways of being a function apart and is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of arrays",
+    label = "not a function of structures of arrays to one",
+    note = "functions take one to eight arguments and give a result, each of which is an `Arr`, or \
+            a tuple, a `Vec`, an array or a struct (with `#[derive(Arrays)]`) of such; the result \
+            may also be a `Result` of one"
+)]
 pub trait Function<M> {
     /// The arguments: the argument of a function of one, a tuple of several.
     type Args: Arrays;

@@ -1,5 +1,7 @@
 //! Reading elements and parts of arrays.
 
+use cotan_ir::Type;
+
 use crate::arr::{Arr, Operand};
 use crate::element::Element;
 use crate::stage::{Raw, emit};
@@ -77,8 +79,18 @@ impl<T: Element> Arr<T> {
         let operands: Vec<Raw> =
             std::iter::once(self.raw).chain(components.iter().map(|i| i.raw)).collect();
         Arr::from_raw(emit("at", &operands, |b, ts| match ts {
+            [t, ix @ ..] if ix.len() > b.shape(*t).rank() => Err(too_many(ix.len(), b.ty(*t))),
             [t, ix @ ..] => b.index(*t, ix),
             [] => Err(cotan_ir::Error::internal("nothing to read")),
         }))
     }
+}
+
+fn too_many(count: usize, ty: &Type) -> cotan_ir::Error {
+    let rank = ty.shape.rank();
+    let indices = if count == 1 { "index" } else { "indices" };
+    let axes = if rank == 1 { "axis" } else { "axes" };
+    let message = format!("{count} {indices} for {ty}, which has {rank} {axes}");
+    cotan_ir::Error::type_error("at", message)
+        .with_hint("give one index for each axis; with fewer, it is the part there")
 }

@@ -28,7 +28,7 @@ const DEFAULT_CAPACITY: usize = 16;
 /// ```
 pub struct Jit<F: Function<M>, M> {
     pub(crate) f: F,
-    cache: Mutex<Cache<Arc<Compiled<F::Args, F::Out>>>>,
+    cache: Mutex<Programs<F::Args, F::Out>>,
     marker: PhantomData<fn(M)>,
 }
 
@@ -47,6 +47,9 @@ pub struct CacheInfo {
     /// How many programs it keeps.
     pub capacity: usize,
 }
+
+/// The programs of a function.
+type Programs<A, R> = Cache<Arc<Compiled<A, R>>>;
 
 /// Programs by the arguments they are for, the last used first.
 struct Cache<C> {
@@ -101,7 +104,7 @@ impl<F: Function<M>, M> Jit<F, M> {
         self.f
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Cache<Arc<Compiled<F::Args, F::Out>>>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Programs<F::Args, F::Out>> {
         // Nothing in the cache is ever half done.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,7 +140,7 @@ impl<F: Function<M>, M> Jit<F, M> {
         let location = std::panic::Location::caller();
         let fed = args.feed();
         let compiled = self.compiled(fed.tree.clone()).map_err(|error| error.at(location))?;
-        compiled.call_fed(&RunOptions::default(), fed)
+        compiled.call_fed(&RunOptions::default(), fed).map_err(|error| error.at(location))
     }
 
     /// The function at arguments inside another function that is staged or run eagerly.

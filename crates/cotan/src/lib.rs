@@ -32,11 +32,22 @@
 //! | | |
 //! |---|---|
 //! | [`Arr`], [`build`](build()), [`select`] | arrays inside functions, element by element or as a whole |
+//! | [`concat`](concat()), [`stack`], [`s!`](s!), [`scatter_add`], [`eye`], .. | arranging, slicing and indexing; most of it is methods of [`Arr`] |
 //! | [`Tensor`] | arrays with elements, outside |
 //! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
 //! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |
+//! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
+//! | [`cond`], [`fold`], [`scan`], [`while_loop`], [`vmap`] | control flow inside programs, and functions of functions |
 //! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
+//! | [`save_npz`], [`load_npz`] | structures in files |
+//!
+//! # Features
+//!
+//! | | |
+//! |---|---|
+//! | `ndarray` | [`Tensor`] from and to the arrays of the `ndarray` crate |
+//! | `safetensors` | structures in safetensors files: `save_safetensors`, `load_safetensors` |
 //!
 //! # Guarantees
 //!
@@ -56,6 +67,7 @@
 mod arr;
 mod build;
 mod compile;
+mod data;
 mod derive;
 pub mod eager;
 mod element;
@@ -63,9 +75,11 @@ mod error;
 mod function;
 mod index;
 mod jit;
+mod library;
 mod math;
 mod ops;
-mod reduce;
+pub mod optim;
+pub mod random;
 mod sizes;
 mod stage;
 pub mod structure;
@@ -74,7 +88,11 @@ mod tensor;
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
 pub use build::{Extent, build};
 pub use compile::{Compiled, Cost, Explanation, RunOptions, compile, compile_like};
+pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
+pub use data::{load_npz, save_npz};
+#[cfg(feature = "safetensors")]
+pub use data::{load_safetensors, save_safetensors};
 pub use derive::{
     Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
     value_and_grad, value_and_grad_aux, vjp,
@@ -84,16 +102,49 @@ pub use error::{Error, ErrorKind, Result};
 pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
+pub use library::nn;
+pub use library::{
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
+    custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
+    scan, scan_right, stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed,
+    while_loop,
+};
+pub use library::{
+    PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
+    tri,
+};
 pub use ops::{Truth, select};
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
 pub use tensor::Tensor;
 
+/// The README, whose example is tested as those of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 /// Everything for everyday use: `use cotan::prelude::*;`.
 pub mod prelude {
+    pub use crate::nn;
     pub use crate::{
         AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
-        jit, jvp, ones, select, value_and_grad, value_and_grad_aux, vjp, zeros,
+        jit, jvp, load_npz, ones, save_npz, select, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
+    pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
+    pub use crate::{
+        associative_scan, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
+        linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, switch,
+        tensordot, vmap, while_at_most, while_checkpointed, while_loop,
+    };
+}
+
+/// The examples of the documents run.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/from-horde-ad.md")]
+    struct FromHordeAd;
+
+    #[doc = include_str!("../../../docs/from-jax.md")]
+    struct FromJax;
 }

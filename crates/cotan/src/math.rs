@@ -103,6 +103,7 @@ impl<T: Number> Arr<T> {
     }
 
     /// `x` where it lies between `lo` and `hi`, else the nearer of these.
+    #[doc(alias = "clip")]
     #[track_caller]
     pub fn clamp(self, lo: impl Operand<T>, hi: impl Operand<T>) -> Arr<T> {
         self.maximum(lo).minimum(hi)

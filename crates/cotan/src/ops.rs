@@ -8,12 +8,18 @@ use cotan_ir::scalar::Op;
 
 use crate::arr::{Arr, Operand};
 use crate::element::{Element, Number};
-use crate::stage::{Raw, emit};
+use crate::stage::{self, Raw, emit};
 
 /// An elementwise operation on arrays whose shapes fit.
 #[track_caller]
 pub(crate) fn elementwise(op: Op, operands: &[Raw]) -> Raw {
-    emit(op.name(), operands, |b, ts| {
+    elementwise_as(op.name(), op, operands)
+}
+
+/// An elementwise operation that has another name here.
+#[track_caller]
+fn elementwise_as(name: &'static str, op: Op, operands: &[Raw]) -> Raw {
+    emit(name, operands, |b, ts| {
         let mut common: Vec<usize> = Vec::new();
         for (n, &t) in ts.iter().enumerate() {
             let Some(dims) = broadcast_dims(&common, b.shape(t).dims()) else {
@@ -26,7 +32,7 @@ pub(crate) fn elementwise(op: Op, operands: &[Raw]) -> Raw {
                 let message = format!("shapes that do not fit: {other} and {}", b.ty(t));
                 let hint =
                     "shapes fit when, from the last axis back, sizes are equal, 1 or missing";
-                return Err(cotan_ir::Error::type_error(op.name(), message).with_hint(hint));
+                return Err(cotan_ir::Error::type_error(name, message).with_hint(hint));
             };
             common = dims;
         }
@@ -105,7 +111,8 @@ impl<T: Number> Sum for Arr<T> {
     /// The sum of arrays, element by element; of none, 0.
     fn sum<I: Iterator<Item = Arr<T>>>(mut arrays: I) -> Arr<T> {
         match arrays.next() {
-            Some(first) => arrays.fold(first, |sum, a| sum + a),
+            // Iterators do not tell who called them.
+            Some(first) => arrays.fold(first, |sum, a| stage::unplaced("sum", || sum + a)),
             None => T::default().operand(),
         }
     }
@@ -115,7 +122,7 @@ impl<T: Number> Product for Arr<T> {
     /// The product of arrays, element by element; of none, 1.
     fn product<I: Iterator<Item = Arr<T>>>(mut arrays: I) -> Arr<T> {
         match arrays.next() {
-            Some(first) => arrays.fold(first, |product, a| product * a),
+            Some(first) => arrays.fold(first, |all, a| stage::unplaced("product", || all * a)),
             None => T::ONE.operand(),
         }
     }
@@ -155,11 +162,13 @@ comparisons! {
 /// assert_eq!(dx.to_vec(), [0.0, 1.0, 0.5]);
 /// # Ok::<(), cotan::Error>(())
 /// ```
+#[doc(alias = "where")]
 #[track_caller]
 pub fn select<T: Element>(
     mask: impl Operand<bool>,
     a: impl Operand<T>,
     b: impl Operand<T>,
 ) -> Arr<T> {
-    Arr::from_raw(elementwise(Op::Select, &[mask.operand().raw, a.operand().raw, b.operand().raw]))
+    let operands = [mask.operand().raw, a.operand().raw, b.operand().raw];
+    Arr::from_raw(elementwise_as("select", Op::Select, &operands))
 }

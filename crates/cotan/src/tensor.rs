@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
 
-use cotan_array::{Array, Shape, npy};
+use cotan_array::{Array, ArrayError, Shape, npy};
 
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,19 +32,19 @@ impl<T: Element> Tensor<T> {
     /// A tensor of the given shape from its elements in row-major order. Copies nothing.
     pub fn new(sizes: impl Sizes, elements: Vec<T>) -> Result<Tensor<T>> {
         let shape = Shape::new("tensor", &sizes.sizes())?;
-        Ok(Tensor::wrap(Array::from_vec(shape, elements)?))
+        Array::from_vec(shape, elements).map(Tensor::wrap).map_err(refused)
     }
 
     /// The tensor whose element at index `ix` is `f(ix)`.
     pub fn from_fn(sizes: impl Sizes, f: impl FnMut(&[usize]) -> T) -> Result<Tensor<T>> {
         let shape = Shape::new("tensor", &sizes.sizes())?;
-        Ok(Tensor::wrap(Array::from_fn(shape, f)?))
+        Array::from_fn(shape, f).map(Tensor::wrap).map_err(refused)
     }
 
     /// `x` at every position.
     pub fn full(sizes: impl Sizes, x: T) -> Result<Tensor<T>> {
         let shape = Shape::new("tensor", &sizes.sizes())?;
-        Ok(Tensor::wrap(Array::full(shape, x)?))
+        Array::full(shape, x).map(Tensor::wrap).map_err(refused)
     }
 
     /// Zeros; `false` for bool.
@@ -123,19 +123,24 @@ impl<T: Element> Tensor<T> {
 
     /// Reads a `.npy` file.
     pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor<T>> {
-        let path = path.as_ref();
-        Tensor::from_array(npy::read_file(path).map_err(|e| file_error("read", path, e))?)
+        let array = npy::read_file(path).map_err(|error| file_error("read_npy", error))?;
+        Tensor::from_array(array).map_err(|error| error.renamed("read_npy"))
     }
 
     /// Writes a `.npy` file, whole or not at all.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        npy::write_file(path, &self.array).map_err(|e| file_error("write", path, e))
+        npy::write_file(path, &self.array).map_err(|error| file_error("write_npy", error))
     }
 }
 
-pub(crate) fn file_error(op: &str, path: &Path, error: impl fmt::Display) -> Error {
-    Error::new(ErrorKind::Data, op, format!("{}: {error}", path.display()))
+/// An error that names its file.
+pub(crate) fn file_error(op: &str, error: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::Data, op, error.to_string())
+}
+
+/// An error of arrays as one of tensors.
+fn refused(error: ArrayError) -> Error {
+    Error::from(error).renamed("tensor")
 }
 
 impl<T: Element> PartialEq for Tensor<T> {

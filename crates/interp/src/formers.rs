@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use cotan_array::Shape;
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Custom, Extreme, Literal, MapAccum, Node, RegionId, TermId, Type};
+use cotan_ir::{Custom, Extreme, Literal, MapAccum, Node, RegionId, TermId, Type, While};
 
 use crate::error::Result;
 use crate::machine::{Machine, Slot};
@@ -47,6 +47,7 @@ impl Machine<'_> {
             Node::ArgExtreme(extreme, t) => one(self.arg_extreme(ty, *extreme, *t)?),
             Node::ArgSort(t) => one(self.arg_sort(ty, *t)?),
             Node::MapAccum(m) => Slot::Several(self.map_accum(t, m)?),
+            Node::While(w) => Slot::Several(self.while_accum(t, w)?),
             Node::Custom(c) => Slot::Several(self.custom(c)?),
             Node::Result(t, n) => Slot::One(self.result(*t, *n as usize)?),
         })
@@ -73,11 +74,7 @@ impl Machine<'_> {
         if !b.poisoned {
             return Ok(chosen);
         }
-        let ty = &chosen.ty;
-        Ok(Rc::new(self.make(ty, |_, entries| {
-            entries.extend(chosen.entries.iter().map(|x| x.tainted_by(true)));
-            Ok(())
-        })?))
+        self.tainted(&chosen)
     }
 
     /// `(op t ..)[is] = op(t[is], ..)`
@@ -294,16 +291,7 @@ impl Machine<'_> {
             m.init.iter().map(|&s| self.value(s)).collect::<Result<_>>()?;
         let inputs: Vec<Rc<Tensor>> =
             m.inputs.iter().map(|&x| self.value(x)).collect::<Result<_>>()?;
-        let types = self.program.result_types(t).unwrap_or_default();
-        let mut outputs = Vec::new();
-        for ty in types.iter().skip(states.len()) {
-            // Overwritten by the steps; not counted twice.
-            let zero = self.zero(ty.dtype);
-            outputs.push(self.make(ty, |_, entries| {
-                entries.resize(ty.shape.numel(), zero);
-                Ok(())
-            })?);
-        }
+        let mut outputs = self.room_for_outputs(t, states.len())?;
         for step in 0..m.length {
             let k = if m.reverse { m.length - 1 - step } else { step };
             let mut args = states;
@@ -311,14 +299,38 @@ impl Machine<'_> {
                 args.push(Rc::new(self.row(x, k)?));
             }
             states = self.call(m.step, args)?;
-            for (output, y) in outputs.iter_mut().zip(states.split_off(m.init.len())) {
-                let size = y.entries.len();
-                self.reads(size as u64)?;
-                self.writes(size as u64)?;
-                output.entries[k * size..][..size].copy_from_slice(&y.entries);
-            }
+            let ys = states.split_off(m.init.len());
+            self.write_rows(k, ys, &mut outputs)?;
         }
         states.extend(outputs.into_iter().map(Rc::new));
+        Ok(states)
+    }
+
+    /// `k = 0; while k < bound and b(s): (s, y[k]) = step(s), k = k + 1`; results are the final `s`,
+    /// then the `y`, zeros from the last `k` on. The step is not run for states whose condition
+    /// fails.
+    fn while_accum(&mut self, t: TermId, w: &While) -> Result<Vec<Rc<Tensor>>> {
+        let mut states: Vec<Rc<Tensor>> =
+            w.init.iter().map(|&s| self.value(s)).collect::<Result<_>>()?;
+        let mut outputs = self.room_for_outputs(t, states.len())?;
+        let mut poisoned = false;
+        let mut k = 0;
+        while w.bound.is_none_or(|bound| k < bound) {
+            let turn = self.call_while(w.step, states.clone())?;
+            // Every element would be another if the loop ended elsewhere.
+            poisoned |= turn.poisoned;
+            let Some(mut results) = turn.results else { break };
+            let ys = results.split_off(states.len());
+            states = results;
+            self.write_rows(k, ys, &mut outputs)?;
+            k += 1;
+        }
+        states.extend(outputs.into_iter().map(Rc::new));
+        if poisoned {
+            for s in &mut states {
+                *s = self.tainted(s)?;
+            }
+        }
         Ok(states)
     }
 
@@ -329,6 +341,40 @@ impl Machine<'_> {
     }
 
     // ---- what several formers share -----------------------------------------------------------
+
+    /// The array as one that depends on an out-of-range read.
+    fn tainted(&mut self, t: &Tensor) -> Result<Rc<Tensor>> {
+        Ok(Rc::new(self.make(&t.ty, |_, entries| {
+            entries.extend(t.entries.iter().map(|x| x.tainted_by(true)));
+            Ok(())
+        })?))
+    }
+
+    /// Zeros for the outputs of a loop, its results after the states.
+    fn room_for_outputs(&mut self, t: TermId, states: usize) -> Result<Vec<Tensor>> {
+        let types = self.program.result_types(t).unwrap_or_default();
+        let mut outputs = Vec::new();
+        for ty in types.iter().skip(states) {
+            // Overwritten by the steps; not counted twice.
+            let zero = self.zero(ty.dtype);
+            outputs.push(self.make(ty, |_, entries| {
+                entries.resize(ty.shape.numel(), zero);
+                Ok(())
+            })?);
+        }
+        Ok(outputs)
+    }
+
+    /// The outputs of step `k` at their place.
+    fn write_rows(&mut self, k: usize, ys: Vec<Rc<Tensor>>, outputs: &mut [Tensor]) -> Result<()> {
+        for (output, y) in outputs.iter_mut().zip(ys) {
+            let size = y.entries.len();
+            self.reads(size as u64)?;
+            self.writes(size as u64)?;
+            output.entries[k * size..][..size].copy_from_slice(&y.entries);
+        }
+        Ok(())
+    }
 
     /// Where an index into an array of a type points.
     fn target(&mut self, access: Access, ix: &[Rc<Tensor>], ty: &Type) -> Result<Target> {

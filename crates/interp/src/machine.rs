@@ -39,6 +39,14 @@ enum Task {
     Compute(TermId),
 }
 
+/// One turn of a loop.
+pub(crate) struct Turn {
+    /// Whether its condition depends on an out-of-range read.
+    pub(crate) poisoned: bool,
+    /// Next states and outputs; `None` if the condition fails.
+    pub(crate) results: Option<Vec<Rc<Tensor>>>,
+}
+
 /// The state of a run.
 pub(crate) struct Machine<'a> {
     pub(crate) program: &'a Program,
@@ -144,6 +152,33 @@ impl<'a> Machine<'a> {
         }
         self.at = at;
         results
+    }
+
+    /// Runs a lambda for its first result, a condition, and for the others if that holds.
+    pub(crate) fn call_while(&mut self, r: RegionId, args: Vec<Rc<Tensor>>) -> Result<Turn> {
+        self.counts.steps += 1;
+        self.spend(1)?;
+        let at = self.at;
+        let region = self.program.region(r);
+        let Some((&condition, others)) = region.results().split_first() else {
+            return Err(self.internal("a loop without a condition"));
+        };
+        for (&x, value) in region.params().iter().zip(args) {
+            self.values[x.index()] = Some(Slot::One(value));
+        }
+        let mut computed = self.demand(&[condition])?;
+        let mut results = None;
+        if self.truth(condition)? {
+            computed.extend(self.demand(others)?);
+            results = Some(others.iter().map(|&t| self.value(t)).collect::<Result<_>>()?);
+        }
+        let poisoned = self.value(condition)?.item().poisoned;
+        // Other lambdas of this depth share these nodes: nothing may stay.
+        for t in computed.iter().chain(region.params()) {
+            self.values[t.index()] = None;
+        }
+        self.at = at;
+        Ok(Turn { poisoned, results })
     }
 
     /// Runs a lambda of index variables at one position.

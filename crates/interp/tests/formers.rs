@@ -7,7 +7,7 @@ use common::*;
 use cotan_array::Dtype;
 use cotan_interp::{Interp, Value};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Extreme, MapAccum, Param, Result, TermId};
+use cotan_ir::{Builder, Extreme, MapAccum, Param, Result, TermId, While};
 
 const SIZES: [usize; 4] = [0, 1, 2, 3];
 
@@ -376,4 +376,41 @@ fn map_accum_steps_through() {
             }
         }
     }
+}
+
+#[test]
+fn while_runs_as_long_as_its_condition_holds_and_no_longer_than_its_bound() {
+    for steps in 0..5i64 {
+        for bound in [None, Some(0), Some(2), Some(3), Some(9)] {
+            let got = outputs_of(bound, steps);
+            let made = bound.map_or(steps as usize, |bound| bound.min(steps as usize));
+            let power = |n: usize| 2f64.powi(n as i32) + 1.0;
+            assert_same(&got[0], &Value::scalar(power(made)));
+            assert_same(&got[1], &Value::scalar(made as i64));
+            if let Some(bound) = bound {
+                let rows = tabulate(&[bound], |ix| if ix[0] < made { power(ix[0]) } else { 0.0 });
+                assert_same(&got[2], &rows);
+            }
+        }
+    }
+}
+
+/// `while n < steps: (x, n) = (2 x - 1, n + 1)` from 2, with each `x` as output if there is a bound.
+fn outputs_of(bound: Option<usize>, steps: i64) -> Vec<Value> {
+    run(&[Value::scalar(2.0), Value::scalar(steps)], |b, xs| {
+        let (zero, one) = (b.scalar(0i64)?, b.scalar(1.0)?);
+        let params = [xs[0], zero].map(|t| Param::Value(b.ty(t).clone()));
+        let step = b.lambda(&params, |b, v| {
+            let running = b.op(Op::Lt, &[v[1], xs[1]])?;
+            let double = b.op(Op::Add, &[v[0], v[0]])?;
+            let by_one = b.op(Op::ToI64, &[one])?;
+            let mut results = vec![running, b.op(Op::Sub, &[double, one])?];
+            results.push(b.op(Op::Add, &[v[1], by_one])?);
+            results.extend(bound.map(|_| v[0]));
+            Ok(results)
+        })?;
+        let w = b.while_accum(While { bound, init: [xs[0], zero].into(), step })?;
+        (0..b.result_count(w).unwrap_or(0)).map(|n| b.result(w, n)).collect()
+    })
+    .outputs
 }

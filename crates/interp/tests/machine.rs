@@ -12,7 +12,7 @@ use cotan_interp::{Counts, Failure, Interp, Mode, Options, Value};
 use cotan_ir::scalar::{Fp, Op, Scalar};
 use cotan_ir::{
     Builder, CancelToken, Extreme, FileId, MAX_NESTING, MapAccum, Param, Program, Result, Span,
-    TermId,
+    TermId, While,
 };
 
 // ---- order ------------------------------------------------------------------------------------
@@ -321,6 +321,51 @@ fn a_deadline_ends_a_run() {
     let deadline = Some(Instant::now());
     let error = failure(&p, Options { deadline, ..Options::default() }, &[Value::scalar(1.0)]);
     assert_eq!(*error.failure(), Failure::Deadline);
+}
+
+/// `while b(x): x = x + x` from the input, for a condition on states.
+fn endless(condition: impl FnOnce(&mut Builder, TermId) -> Result<TermId>) -> Program {
+    program(&[ty(Dtype::F64, &[])], |b, xs| {
+        let step = b.lambda(&[Param::Value(ty(Dtype::F64, &[]))], |b, v| {
+            let running = condition(b, v[0])?;
+            Ok(vec![running, b.op(Op::Add, &[v[0], v[0]])?])
+        })?;
+        let w = b.while_accum(While { bound: None, init: [xs[0]].into(), step })?;
+        Ok(vec![b.result(w, 0)?])
+    })
+}
+
+#[test]
+fn a_loop_that_does_not_end_is_stopped() {
+    let p = endless(|b, _| b.scalar(true));
+    let inputs = [Value::scalar(1.0)];
+    let error = failure(&p, Options { max_work: 10_000, ..Options::default() }, &inputs);
+    assert!(matches!(error.failure(), Failure::Work { .. }), "{error}");
+    let deadline = Some(Instant::now() + Duration::from_millis(20));
+    let error = failure(&p, Options { deadline, ..Options::default() }, &inputs);
+    assert_eq!(*error.failure(), Failure::Deadline);
+    let cancel = CancelToken::new();
+    cancel.cancel();
+    let error = failure(&p, Options { cancel, ..Options::default() }, &inputs);
+    assert_eq!(*error.failure(), Failure::Cancelled);
+}
+
+/// A step is not run for states whose condition fails.
+#[test]
+fn the_step_after_the_last_is_not_run() {
+    let p = endless(|b, x| {
+        let limit = b.scalar(100.0)?;
+        b.op(Op::Lt, &[x, limit])
+    });
+    for (x, doubled, value) in [(1.0, 7, 128.0), (100.0, 0, 100.0)] {
+        let run = Interp::new(&p).run(&[Value::scalar(x)]).unwrap();
+        assert_same(&run.outputs[0], &Value::scalar(value));
+        assert_eq!(run.counts.scalar_ops, doubled + doubled + 1);
+        assert_eq!(run.counts.steps, doubled + 1);
+    }
+    // No comparison with NaN holds.
+    let run = Interp::new(&p).run(&[Value::scalar(f64::NAN)]).unwrap();
+    assert_eq!(run.counts.steps, 1);
 }
 
 // ---- inputs -----------------------------------------------------------------------------------

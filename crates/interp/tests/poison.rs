@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use cotan_interp::{Access, Run, Value};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Extreme, FileId, Result, Span, TermId};
+use cotan_ir::{Builder, Extreme, FileId, Param, Result, Span, TermId, While};
 
 /// Runs a body that gets an array of 4, and the same with its last two elements read out of range.
 fn run_half(body: impl FnOnce(&mut Builder, TermId, TermId) -> Result<Vec<TermId>>) -> Run {
@@ -99,6 +99,28 @@ fn a_poisoned_condition_spreads() {
         Ok(vec![b.op(Op::Select, &[positive, whole, whole])?, b.cond(last, whole, zeros)?])
     });
     assert_eq!(poison(&run), [(0, vec![2], 2), (1, vec![0], 4)]);
+}
+
+/// So is all that a loop gives whose end depends on something poisoned.
+#[test]
+fn a_poisoned_end_of_a_loop_spreads() {
+    for from in [0i64, 1] {
+        let run = run_half(|b, whole, half| {
+            let (zero, last) = (b.scalar(0.0)?, b.scalar(3i64)?);
+            let (from, one) = (b.scalar(from)?, b.scalar(1i64)?);
+            let step = b.lambda(&[Param::Value(b.ty(from).clone())], |b, v| {
+                // Sound elements hold, the first poisoned one ends the loop.
+                let x = b.index(half, &[v[0]])?;
+                let running = b.op(Op::Gt, &[x, zero])?;
+                Ok(vec![running, b.op(Op::Add, &[v[0], one])?])
+            })?;
+            let ends = b.while_accum(While { bound: None, init: [from].into(), step })?;
+            let bounded = b.while_accum(While { bound: Some(1), init: [from].into(), step })?;
+            let at = b.index(whole, &[last])?;
+            Ok(vec![at, b.result(ends, 0)?, b.result(bounded, 0)?])
+        });
+        assert_eq!(poison(&run), [(1, vec![], 1)]);
+    }
 }
 
 /// What is read with a poisoned index, or scattered with one, is poisoned.

@@ -121,7 +121,7 @@ pub(crate) fn of_node(arena: &Arena, node: &Node, dtype: Dtype) -> Interval {
             Interval::new(0, i64::try_from(*k).unwrap_or(i64::MAX) - 1)
         }
         Node::Input(_) | Node::Var { param: Param::Value(_), .. } | Node::Result(..) => top,
-        Node::MapAccum(_) | Node::Custom(_) => top,
+        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => top,
         Node::Cond(p, t, e) => match b(*p).singleton() {
             Some(1) => b(*t),
             Some(0) => b(*e),

@@ -3,6 +3,8 @@
 //! Each constructor checks the report's typing rule (Fig. core-typing) and the limits, and returns
 //! the existing node when there is an equal one. None of them simplifies.
 
+mod make;
+
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -10,17 +12,12 @@ use cotan_array::{Array, Dtype, Element, Shape};
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::bounds;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CancelToken, Limits};
 use crate::span::{SourceMap, Span};
 use crate::term::{
-    Arena, Input, Levels, MAX_NESTING, Meta, Node, Output, Param, Program, Region, RegionId,
-    TermId, Type,
+    Arena, Input, Levels, MAX_NESTING, Node, Output, Param, Program, Region, RegionId, TermId, Type,
 };
-
-/// How often the deadline and the token are looked at, in nodes.
-const POLL: usize = 1024;
 
 /// Makes programs.
 ///
@@ -39,7 +36,7 @@ const POLL: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     arena: Arena,
-    node_table: HashTable<TermId>,
+    node_table: HashTable<make::Entry>,
     region_table: HashTable<RegionId>,
     type_table: FxHashMap<Type, u32>,
     input_names: FxHashSet<String>,
@@ -133,7 +130,13 @@ impl Builder {
     /// `c`, a literal array.
     pub fn constant(&mut self, array: &Array) -> Result<TermId> {
         let literal = crate::Literal::new(array).map_err(|e| self.at(e.into()))?;
-        self.make(Node::Const(literal), Type::of(array))
+        self.literal(literal)
+    }
+
+    /// `c`, a literal of another program.
+    pub(crate) fn literal(&mut self, literal: crate::Literal) -> Result<TermId> {
+        let ty = Type::of(&literal);
+        self.make(Node::Const(literal), ty)
     }
 
     /// A literal scalar.
@@ -159,7 +162,7 @@ impl Builder {
         for &t in args {
             self.operand(op.name(), t)?;
             dtypes.push(self.dtype(t));
-            if self.shape(t) != self.shape(args[0]) {
+            if self.type_id(t) != self.type_id(args[0]) && self.shape(t) != self.shape(args[0]) {
                 let message = format!(
                     "arguments of different shapes, {} and {}",
                     self.ty(args[0]),
@@ -175,8 +178,12 @@ impl Builder {
             let hint = format!("it takes {}", op.signature());
             return Err(self.at(Error::type_error(op.name(), message).with_hint(hint)));
         };
-        let ty = Type::new(dtype, self.shape(args[0]).clone());
-        self.make(Node::Op(op, args.into()), ty)
+        let node = Node::Op(op, args.into());
+        // Most often the type is that of an argument; `where` has its own in the last two.
+        match args.iter().rev().find(|&&t| self.dtype(t) == dtype) {
+            Some(&t) => self.make_typed(node, self.type_id(t)),
+            None => self.make(node, Type::new(dtype, self.shape(args[0]).clone())),
+        }
     }
 
     /// `cond b u v`.
@@ -185,11 +192,11 @@ impl Builder {
             self.operand("cond", t)?;
         }
         self.expect_scalar("cond", "the condition", b, Dtype::Bool)?;
-        if self.ty(u) != self.ty(v) {
+        if self.type_id(u) != self.type_id(v) {
             let message = format!("branches of different types, {} and {}", self.ty(u), self.ty(v));
             return Err(self.at(Error::type_error("cond", message)));
         }
-        self.make(Node::Cond(b, u, v), self.ty(u).clone())
+        self.make_typed(Node::Cond(b, u, v), self.type_id(u))
     }
 
     // ---- indexing -----------------------------------------------------------------------------
@@ -278,7 +285,7 @@ impl Builder {
         };
         for (n, &t) in ts.iter().enumerate() {
             self.operand("stack", t)?;
-            if self.ty(t) != self.ty(first) {
+            if self.type_id(t) != self.type_id(first) {
                 let message = format!(
                     "elements of different types: the first is {}, number {} is {}",
                     self.ty(first),
@@ -377,7 +384,7 @@ impl Builder {
         for (n, &s) in m.init.iter().enumerate() {
             self.operand(op, s)?;
             for (what, t) in [("parameter", step.params[n]), ("next value", step.results[n])] {
-                if self.ty(t) != self.ty(s) {
+                if self.type_id(t) != self.type_id(s) {
                     let message = format!(
                         "state {n} starts as {}, but its {what} in the step is {}",
                         self.ty(s),
@@ -529,7 +536,7 @@ impl Builder {
         }
     }
 
-    fn join(&self, op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape> {
+    pub(crate) fn join(&self, op: &'static str, outer: &[usize], inner: &[usize]) -> Result<Shape> {
         Shape::join(op, outer, inner).map_err(|e| self.at(e.into()))
     }
 
@@ -590,91 +597,5 @@ impl Builder {
             self.expect_scalar(op, "an index", i, Dtype::I64)?;
         }
         Ok(sizes)
-    }
-
-    // ---- making nodes -------------------------------------------------------------------------
-
-    /// The node, new or found.
-    pub(crate) fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
-        let hash = FxBuildHasher.hash_one(&node);
-        let nodes = &self.arena.nodes;
-        if let Some(&t) = self.node_table.find(hash, |t| nodes[t.index()] == node) {
-            return Ok(t);
-        }
-        self.poll(&node)?;
-        self.check_size(&node, &ty)?;
-        let free = self.free_of(&node);
-        if let Some(r) = node.region()
-            && self.region(r).level <= free.innermost()
-        {
-            // The region's own variables would be confused with those its operands use.
-            return Err(Error::internal("a region must be made where it is used"));
-        }
-        let meta = Meta {
-            free,
-            bounds: bounds::of_node(&self.arena, &node, ty.dtype),
-            ty: self.intern(ty),
-            span: self.span,
-        };
-        let t = TermId(self.arena.nodes.len() as u32);
-        self.arena.nodes.push(node);
-        self.arena.meta.push(meta);
-        let nodes = &self.arena.nodes;
-        self.node_table.insert_unique(hash, t, |t| FxBuildHasher.hash_one(&nodes[t.index()]));
-        Ok(t)
-    }
-
-    fn intern(&mut self, ty: Type) -> u32 {
-        let next = self.arena.types.len() as u32;
-        if let Some(&k) = self.type_table.get(&ty) {
-            return k;
-        }
-        self.type_table.insert(ty.clone(), next);
-        self.arena.types.push(ty);
-        next
-    }
-
-    fn free_of(&self, node: &Node) -> Levels {
-        if let Node::Var { level, .. } = node {
-            return Levels::just(*level);
-        }
-        let mut free = Levels::NONE;
-        node.for_each_operand(|t| free = free.union(self.free(t)));
-        if let Some(r) = node.region() {
-            let region = self.region(r);
-            let inside =
-                region.results.iter().fold(Levels::NONE, |free, &t| free.union(self.free(t)));
-            free = free.union(inside.without(region.level));
-        }
-        free
-    }
-
-    fn poll(&self, node: &Node) -> Result<()> {
-        let made = self.arena.nodes.len();
-        if made >= self.limits.max_nodes.min(u32::MAX as usize - 1) {
-            let message = format!("the program has more than {} nodes", self.limits.max_nodes);
-            return Err(self.at(Error::new(ErrorKind::Limit, node.name(), message)));
-        }
-        if made.is_multiple_of(POLL) {
-            if self.cancel.is_cancelled() {
-                return Err(Error::new(ErrorKind::Cancelled, node.name(), "cancelled"));
-            }
-            if self.limits.deadline.is_some_and(|d| std::time::Instant::now() >= d) {
-                return Err(Error::new(ErrorKind::Deadline, node.name(), "out of time"));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_size(&self, node: &Node, ty: &Type) -> Result<()> {
-        let (elements, bytes) = (ty.shape.numel() as u64, ty.shape.bytes(ty.dtype));
-        if elements <= self.limits.max_elements && bytes <= self.limits.max_bytes {
-            return Ok(());
-        }
-        let message = format!(
-            "an array {ty} has {elements} elements in {bytes} bytes; the limits are {} and {}",
-            self.limits.max_elements, self.limits.max_bytes
-        );
-        Err(self.at(Error::new(ErrorKind::Limit, node.name(), message)))
     }
 }

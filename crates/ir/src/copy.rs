@@ -1,11 +1,12 @@
 //! Copying terms from one program into a builder, and programs up to renaming.
 
-use rustc_hash::FxHashMap;
-
 use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::limits::{CancelToken, Limits};
-use crate::term::{Arena, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId};
+use crate::term::{
+    Arena, Args, Custom, MapAccum, Node, Output, Param, Program, RegionId, TermId, While,
+};
+use crate::term_map::TermMap;
 use crate::walk::{Scope, Scopes};
 
 /// Copies terms of a source program into a builder, renaming variables to their new nesting.
@@ -15,13 +16,13 @@ use crate::walk::{Scope, Scopes};
 pub struct Copier<'a> {
     source: &'a Arena,
     scopes: &'a Scopes,
-    images: FxHashMap<TermId, TermId>,
+    images: TermMap<TermId>,
 }
 
 impl<'a> Copier<'a> {
     /// A copier that has copied nothing yet.
     pub fn new(source: &'a Arena, scopes: &'a Scopes) -> Copier<'a> {
-        Copier { source, scopes, images: FxHashMap::default() }
+        Copier { source, scopes, images: TermMap::new() }
     }
 
     /// Declares the inputs of the source in the builder, in order.
@@ -48,14 +49,14 @@ impl<'a> Copier<'a> {
     /// What stands for `t`.
     pub fn image(&self, t: TermId) -> Result<TermId> {
         self.images
-            .get(&t)
+            .get(t)
             .copied()
             .ok_or_else(|| Error::internal(format!("node {} was not copied", t.index())))
     }
 
     /// Whether something stands for `t`.
     pub fn has(&self, t: TermId) -> bool {
-        self.images.contains_key(&t)
+        self.images.contains(t)
     }
 
     /// Copies every node of a scope that has no image yet.
@@ -100,7 +101,7 @@ impl<'a> Copier<'a> {
             let results = region.results().iter().map(|&t| self.image(t)).collect();
             // Another region may use the same nodes with other variables.
             for &t in scopes.region(r).order().iter().chain(region.params()) {
-                self.images.remove(&t);
+                self.images.remove(t);
             }
             results
         })
@@ -115,10 +116,10 @@ impl Builder {
         region: Option<RegionId>,
         image: impl Fn(TermId) -> Result<TermId>,
     ) -> Result<TermId> {
-        let images = |ts: &[TermId]| ts.iter().map(|&t| image(t)).collect::<Result<Vec<TermId>>>();
+        let images = |ts: &[TermId]| ts.iter().map(|&t| image(t)).collect::<Result<Args>>();
         let region = || region.ok_or_else(|| Error::internal("a binder without a region"));
         match node {
-            Node::Const(c) => self.constant(c),
+            Node::Const(c) => self.literal(c.clone()),
             Node::Input(_) | Node::Var { .. } => {
                 Err(Error::internal("an input or variable has no image"))
             }
@@ -143,13 +144,18 @@ impl Builder {
             Node::MapAccum(m) => self.map_accum(MapAccum {
                 length: m.length,
                 reverse: m.reverse,
-                init: images(&m.init)?.into(),
-                inputs: images(&m.inputs)?.into(),
+                init: images(&m.init)?.into_boxed_slice(),
+                inputs: images(&m.inputs)?.into_boxed_slice(),
+                step: region()?,
+            }),
+            Node::While(w) => self.while_accum(While {
+                bound: w.bound,
+                init: images(&w.init)?.into_boxed_slice(),
                 step: region()?,
             }),
             Node::Custom(c) => self.custom(Custom {
                 kind: c.kind,
-                args: images(&c.args)?.into(),
+                args: images(&c.args)?.into_boxed_slice(),
                 outputs: c.outputs,
                 region: region()?,
             }),
@@ -170,6 +176,7 @@ impl Program {
             deadline: None,
         };
         let mut b = Builder::with_limits(unlimited, CancelToken::new());
+        b.reserve(self.len());
         let mut copier = Copier::new(self, &scopes);
         copier.inputs(&mut b)?;
         copier.scope(&mut b, scopes.top())?;

@@ -34,7 +34,9 @@ pub mod scalar;
 mod show;
 pub mod span;
 mod term;
+mod term_map;
 mod walk;
+mod while_loop;
 
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;
@@ -49,6 +51,7 @@ pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
     Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
-    Param, Program, Region, RegionId, TermId, Terms, Type,
+    Param, Program, Region, RegionId, TermId, Terms, Type, While,
 };
+pub use term_map::{TermMap, TermSet};
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

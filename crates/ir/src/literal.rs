@@ -2,18 +2,21 @@
 
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::sync::Arc;
 
-use cotan_array::{Array, ArrayError, Dtype, Shape};
+use cotan_array::{Array, ArrayError, Dtype, Element, Shape};
 
 /// A literal array. Two are equal when type and bits are; NaNs are made one on construction.
+///
+/// Behind a pointer, as it would be the largest part of a node by far.
 #[derive(Clone, Debug)]
-pub struct Literal(Array);
+pub struct Literal(Arc<Array>);
 
 impl Literal {
     /// A literal of an array's elements.
     pub(crate) fn new(array: &Array) -> Result<Literal, ArrayError> {
         let shape = array.shape().clone();
-        Ok(Literal(match array.dtype() {
+        Ok(Literal(Arc::new(match array.dtype() {
             Dtype::F64 => {
                 let one_nan = |x: f64| if x.is_nan() { f64::NAN } else { x };
                 Array::from_vec(shape, array.to_vec()?.into_iter().map(one_nan).collect())?
@@ -23,24 +26,20 @@ impl Literal {
                 Array::from_vec(shape, array.to_vec()?.into_iter().map(one_nan).collect())?
             }
             Dtype::I64 | Dtype::Bool => array.contiguous()?,
-        }))
+        })))
     }
 
-    /// The elements as bits, in row-major order.
-    fn bits(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+    /// Whether each element has the bits of that of another literal of the same type.
+    fn same_bits(&self, other: &Literal) -> bool {
+        fn all<T: Element, B: Eq>(a: &Array, b: &Array, bits: impl Fn(T) -> B) -> bool {
+            let (a, b) = (a.as_slice::<T>().unwrap_or(&[]), b.as_slice::<T>().unwrap_or(&[]));
+            a.len() == b.len() && a.iter().zip(b).all(|(&x, &y)| bits(x) == bits(y))
+        }
         match self.0.dtype() {
-            Dtype::F64 => {
-                Box::new(self.0.as_slice::<f64>().unwrap_or(&[]).iter().map(|x| x.to_bits()))
-            }
-            Dtype::F32 => Box::new(
-                self.0.as_slice::<f32>().unwrap_or(&[]).iter().map(|x| u64::from(x.to_bits())),
-            ),
-            Dtype::I64 => {
-                Box::new(self.0.as_slice::<i64>().unwrap_or(&[]).iter().map(|&x| x as u64))
-            }
-            Dtype::Bool => {
-                Box::new(self.0.as_slice::<bool>().unwrap_or(&[]).iter().map(|&x| u64::from(x)))
-            }
+            Dtype::F64 => all(&self.0, &other.0, f64::to_bits),
+            Dtype::F32 => all(&self.0, &other.0, f32::to_bits),
+            Dtype::I64 => all(&self.0, &other.0, |x: i64| x),
+            Dtype::Bool => all(&self.0, &other.0, |x: bool| x),
         }
     }
 
@@ -58,7 +57,7 @@ impl Deref for Literal {
 
 impl PartialEq for Literal {
     fn eq(&self, other: &Literal) -> bool {
-        self.key() == other.key() && self.bits().eq(other.bits())
+        Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key() && self.same_bits(other)
     }
 }
 
@@ -66,7 +65,15 @@ impl Eq for Literal {}
 
 impl Hash for Literal {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        fn all<T: Element, H: Hasher>(array: &Array, state: &mut H, bits: impl Fn(T) -> u64) {
+            array.as_slice::<T>().unwrap_or(&[]).iter().for_each(|&x| state.write_u64(bits(x)));
+        }
         self.key().hash(state);
-        self.bits().for_each(|x| x.hash(state));
+        match self.0.dtype() {
+            Dtype::F64 => all(&self.0, state, f64::to_bits),
+            Dtype::F32 => all(&self.0, state, |x: f32| u64::from(x.to_bits())),
+            Dtype::I64 => all(&self.0, state, |x: i64| x as u64),
+            Dtype::Bool => all(&self.0, state, |x: bool| u64::from(x)),
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 use cotan_array::{Array, Dtype};
 
 use crate::scalar::{Notation, Op, precedence};
-use crate::term::{MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type};
+use crate::term::{MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type, While};
 use crate::walk::{Scope, Scopes, use_counts};
 
 /// The tallest expression written without a `let`.
@@ -29,6 +29,17 @@ impl fmt::Display for Program {
 
 /// An expression and how tightly it binds.
 type Text = (String, u8);
+
+/// How the parameters of a lambda are written.
+#[derive(Clone, Copy)]
+enum Params {
+    /// One after the other.
+    Plain,
+    /// As one tuple.
+    Tuple,
+    /// As two tuples, the first of so many.
+    TwoParts(usize),
+}
 
 struct Printer<'a> {
     program: &'a Program,
@@ -166,7 +177,7 @@ impl<'a> Printer<'a> {
             Node::Reshape(sh, u) => call(format!("reshape({sh}, {})", self.argument(*u, indent))),
             Node::Build1(r) => {
                 let k = self.program.index_sizes(*r).first().copied().unwrap_or(0);
-                let function = self.lambda(*r, None, indent, |printer, region| {
+                let function = self.lambda(*r, Params::Plain, indent, |printer, region| {
                     region
                         .results()
                         .first()
@@ -180,6 +191,7 @@ impl<'a> Printer<'a> {
                 call(format!("one_hot({sh}, {value}, [{}])", self.list(ix, indent)))
             }
             Node::MapAccum(m) => call(self.map_accum(m, indent)),
+            Node::While(w) => call(self.while_accum(w, indent)),
             Node::Custom(c) => {
                 let args = tuple(&self.arguments(&c.args, indent));
                 // The types of what the rule takes, by example.
@@ -195,6 +207,8 @@ impl<'a> Printer<'a> {
                 let path = match self.program.node(*u) {
                     Node::MapAccum(m) if k < m.init.len() => format!("0.{k}"),
                     Node::MapAccum(m) => format!("1.{}", k - m.init.len()),
+                    Node::While(w) if k < w.init.len() => format!("0.{k}"),
+                    Node::While(w) => format!("1.{}", k - w.init.len()),
                     _ => k.to_string(),
                 };
                 call(format!("{}.{path}", self.operand(*u, ATOM, indent)))
@@ -231,7 +245,7 @@ impl<'a> Printer<'a> {
     }
 
     fn index_function(&mut self, r: RegionId, indent: usize) -> String {
-        self.lambda(r, None, indent, |printer, region| {
+        self.lambda(r, Params::Plain, indent, |printer, region| {
             format!("[{}]", printer.list(region.results(), indent + 1))
         })
     }
@@ -244,21 +258,33 @@ impl<'a> Printer<'a> {
         format!("map_accum({init}, {inputs}, {step}, length = {}{reverse})", m.length)
     }
 
+    fn while_accum(&mut self, w: &While, indent: usize) -> String {
+        let init = tuple(&self.arguments(&w.init, indent));
+        let step = self.lambda(w.step, Params::Tuple, indent, |printer, region| {
+            let (condition, results) = region.results().split_at(1);
+            let (next, outputs) = results.split_at(w.init.len());
+            let condition = printer.list(condition, indent + 1);
+            let next = tuple(&printer.arguments(next, indent + 1));
+            format!("({condition}, {next}, {})", tuple(&printer.arguments(outputs, indent + 1)))
+        });
+        let bound = w.bound.map_or(String::new(), |bound| format!(", at_most = {bound}"));
+        format!("while_accum({init}, {step}{bound})")
+    }
+
     /// `((p, ..), (q, ..)) => ((t, ..), (u, ..))`, parameters and results each in two parts.
     fn two_part(&mut self, r: RegionId, params: usize, results: usize, indent: usize) -> String {
-        self.lambda(r, Some(params), indent, |printer, region| {
+        self.lambda(r, Params::TwoParts(params), indent, |printer, region| {
             let (first, second) = region.results().split_at(results);
             let first = tuple(&printer.arguments(first, indent + 1));
             format!("({first}, {})", tuple(&printer.arguments(second, indent + 1)))
         })
     }
 
-    /// `params => result`, with the `let`s of the region between; the parameters of a step are
-    /// its states and the rest.
+    /// `params => result`, with the `let`s of the region between.
     fn lambda(
         &mut self,
         r: RegionId,
-        states: Option<usize>,
+        form: Params,
         indent: usize,
         result: impl FnOnce(&mut Self, &Region) -> String,
     ) -> String {
@@ -282,7 +308,7 @@ impl<'a> Printer<'a> {
             };
             self.names[p.index()] = Some(name);
         }
-        let params = self.params(states, region);
+        let params = self.params(form, region);
         let scope = self.scopes.regions.remove(&r).unwrap_or_default();
         let (body, block) = self.body(&scope, indent + 1, |printer| result(printer, region));
         // The same nodes may stand again in a sibling region, under other names.
@@ -297,20 +323,21 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The parameters as a pattern: those of a step are states and inputs.
-    fn params(&self, states: Option<usize>, region: &Region) -> String {
+    /// The parameters as patterns.
+    fn params(&self, form: Params, region: &Region) -> String {
         let names: Vec<&str> = region
             .params()
             .iter()
             .map(|p| self.names[p.index()].as_deref().unwrap_or("_"))
             .collect();
-        match states {
-            Some(n) => {
+        match form {
+            Params::TwoParts(n) => {
                 let (states, inputs) = names.split_at(n.min(names.len()));
                 format!("({}, {})", tuple(states), tuple(inputs))
             }
-            None if names.len() == 1 => names[0].to_string(),
-            None => format!("({})", names.join(", ")),
+            Params::Tuple => format!("({})", tuple(&names)),
+            Params::Plain if names.len() == 1 => names[0].to_string(),
+            Params::Plain => format!("({})", names.join(", ")),
         }
     }
 

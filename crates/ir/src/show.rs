@@ -114,6 +114,7 @@ impl fmt::Display for Show<'_> {
             Node::MapAccum(m) => {
                 write!(f, "map_accum(({}), ({}), ..)", self.list(&m.init), self.list(&m.inputs))
             }
+            Node::While(w) => write!(f, "while_accum(({}), ..)", self.list(&w.init)),
             Node::Custom(c) => write!(f, "{}(({}), ..)", node.name(), self.list(&c.args)),
             Node::Result(t, k) => write!(f, "{}.{k}", self.at(*t)),
         }

@@ -170,6 +170,9 @@ pub enum Node {
     ArgSort(TermId),
     /// A loop with state; see [`MapAccum`]. Its results are read by [`Node::Result`].
     MapAccum(Box<MapAccum>),
+    /// A loop as long as a condition holds; see [`While`]. Its results are read by
+    /// [`Node::Result`].
+    While(Box<While>),
     /// A function with a derivative of its own; see [`Custom`]. Its results are read by
     /// [`Node::Result`].
     Custom(Box<Custom>),
@@ -203,6 +206,23 @@ pub struct MapAccum {
     /// The arrays stepped through, each with outermost size `length`.
     pub inputs: Terms,
     /// The step.
+    pub step: RegionId,
+}
+
+/// `while (\s -> (b, s', y)) s0`: as long as the scalar `b` of the states holds, the next states are
+/// `s'`. Its results are the final states, then the outputs `y` of every step along a new outermost
+/// axis of size `bound`, zeros where there was no step.
+///
+/// The region's parameters are the states; its results are the condition, the next states, then the
+/// outputs. Condition and step stand in one region, so they share what both compute. It may refer
+/// to any outer term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct While {
+    /// The most steps: the loop ends after these even if the condition still holds. Outputs need it.
+    pub bound: Option<usize>,
+    /// The initial states, at least one.
+    pub init: Terms,
+    /// Condition and step.
     pub step: RegionId,
 }
 
@@ -283,6 +303,7 @@ impl Node {
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => f(*t),
             Node::Stack(ts) => ts.iter().copied().for_each(f),
             Node::MapAccum(m) => m.init.iter().chain(m.inputs.iter()).copied().for_each(f),
+            Node::While(w) => w.init.iter().copied().for_each(f),
             Node::Custom(c) => c.args.iter().copied().for_each(f),
         }
     }
@@ -292,6 +313,7 @@ impl Node {
         match self {
             Node::Gather(_, r) | Node::Scatter(_, _, r) | Node::Build1(r) => Some(*r),
             Node::MapAccum(m) => Some(m.step),
+            Node::While(w) => Some(w.step),
             Node::Custom(c) => Some(c.region),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => None,
             Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => None,
@@ -303,7 +325,7 @@ impl Node {
 
     /// Whether it has several results, read by [`Node::Result`], and is no array itself.
     pub fn has_results(&self) -> bool {
-        matches!(self, Node::MapAccum(_) | Node::Custom(_))
+        matches!(self, Node::MapAccum(_) | Node::While(_) | Node::Custom(_))
     }
 
     /// The former's name, for messages.
@@ -329,6 +351,7 @@ impl Node {
             Node::ArgExtreme(Extreme::Min, _) => "argmin_outer",
             Node::ArgSort(_) => "argsort_outer",
             Node::MapAccum(_) => "map_accum",
+            Node::While(_) => "while_accum",
             Node::Custom(c) => match c.kind {
                 CustomKind::Vjp => "with_vjp",
                 CustomKind::Jvp => "with_jvp",
@@ -362,7 +385,8 @@ pub(crate) struct Meta {
     /// Index into the types; `u32::MAX` for formers with several results.
     pub(crate) ty: u32,
     pub(crate) free: Levels,
-    pub(crate) bounds: Interval,
+    /// Index into the intervals; past their end for [`Interval::ALL`].
+    pub(crate) bounds: u32,
     pub(crate) span: Span,
 }
 
@@ -372,6 +396,7 @@ pub struct Arena {
     pub(crate) nodes: Vec<Node>,
     pub(crate) meta: Vec<Meta>,
     pub(crate) types: Vec<Type>,
+    pub(crate) intervals: Vec<Interval>,
     pub(crate) regions: Vec<Region>,
     pub(crate) inputs: Vec<Input>,
 }
@@ -420,7 +445,8 @@ impl Arena {
 
     /// An interval that holds every element of a node of type `i64` or `bool` (0 and 1).
     pub fn bounds(&self, t: TermId) -> Interval {
-        self.meta[t.index()].bounds
+        let known = self.intervals.get(self.meta[t.index()].bounds as usize);
+        known.copied().unwrap_or(Interval::ALL)
     }
 
     /// The place of a node in the source.
@@ -461,6 +487,7 @@ impl Arena {
     pub fn result_count(&self, t: TermId) -> Option<usize> {
         match self.node(t) {
             Node::MapAccum(m) => Some(self.region(m.step).results.len()),
+            Node::While(w) => Some(self.region(w.step).results.len().saturating_sub(1)),
             Node::Custom(c) => Some(c.outputs),
             _ => None,
         }
@@ -471,18 +498,19 @@ impl Arena {
         if n >= self.result_count(t)? {
             return None;
         }
-        let result = |r: RegionId| self.region(r).results.get(n).map(|&t| self.ty(t));
-        let m = match self.node(t) {
-            Node::MapAccum(m) => m,
-            Node::Custom(c) => return result(c.region).cloned(),
+        let result = |r: RegionId, n: usize| self.region(r).results.get(n).map(|&t| self.ty(t));
+        let (ty, states, steps) = match self.node(t) {
+            Node::MapAccum(m) => (result(m.step, n)?, m.init.len(), m.length),
+            // The condition comes first.
+            Node::While(w) => (result(w.step, n + 1)?, w.init.len(), w.bound.unwrap_or(0)),
+            Node::Custom(c) => return result(c.region, n).cloned(),
             _ => return None,
         };
-        let ty = result(m.step)?;
-        if n < m.init.len() {
+        if n < states {
             return Some(ty.clone());
         }
         // The builder has checked that this shape exists.
-        let shape = ty.shape.cons("map_accum", m.length).unwrap_or_default();
+        let shape = ty.shape.cons(self.node(t).name(), steps).unwrap_or_default();
         Some(Type::new(ty.dtype, shape))
     }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::term::{Arena, Node, Output, Program, RegionId, TermId};
+use crate::term_map::TermSet;
 
 /// The nodes that belong to one scope: the program itself, or one region.
 ///
@@ -48,8 +49,13 @@ impl Scopes {
     /// The scopes of what `outputs` needs from an arena.
     pub fn of(arena: &Arena, outputs: &[Output]) -> Scopes {
         let live = live_nodes(arena, outputs.iter().map(|o| o.term));
-        let live_terms = arena.terms().filter(|t| live[t.index()]);
-        let regions = live_terms.filter_map(|t| arena.node(t).region()).collect();
+        let mut used = vec![false; arena.region_count()];
+        for t in arena.terms().filter(|t| live[t.index()]) {
+            if let Some(r) = arena.node(t).region() {
+                used[r.index()] = true;
+            }
+        }
+        let regions = arena.regions().filter(|r| used[r.index()]);
         let mut walker = Walker::new(arena);
         let mut scopes = Scopes { top: Scope::default(), regions: walker.regions(regions) };
         scopes.top = walker.scope(0, outputs.iter().map(|o| o.term), &scopes.regions);
@@ -61,7 +67,7 @@ impl Scopes {
     pub fn of_region(arena: &Arena, r: RegionId) -> Scopes {
         let level = arena.region(r).level;
         let mut regions = BTreeSet::from([r]);
-        let mut seen: FxHashSet<TermId> = FxHashSet::default();
+        let mut seen = TermSet::new();
         let mut stack: Vec<TermId> = arena.region(r).results.to_vec();
         while let Some(t) = stack.pop() {
             if arena.free(t).innermost() < level || !seen.insert(t) {
@@ -154,7 +160,10 @@ impl<'a> Walker<'a> {
     }
 
     /// The scopes of regions. Inner ones come before outer ones, so their captures are known.
-    fn regions(&mut self, regions: BTreeSet<RegionId>) -> FxHashMap<RegionId, Scope> {
+    fn regions(
+        &mut self,
+        regions: impl IntoIterator<Item = RegionId>,
+    ) -> FxHashMap<RegionId, Scope> {
         let mut scopes = FxHashMap::default();
         for r in regions {
             let region = self.arena.region(r);

@@ -3,7 +3,8 @@
 use cotan_ir::{Custom, Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::FxHashSet;
 
-/// Work and traffic of one run, if every array is made and every branch taken.
+/// Work and traffic of one run, if every array is made and every branch taken. A `while` counts as
+/// often as its bound says, and once if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Cost {
     /// Scalar operations: one per element of an elementwise operation, per element summed or
@@ -78,6 +79,11 @@ impl Counter<'_> {
                 let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
                 return made.plus(self.region(m.step, m.length));
             }
+            Node::While(w) => {
+                let types = self.program.result_types(t).unwrap_or_default();
+                let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
+                return made.plus(self.region(w.step, w.bound.unwrap_or(1)));
+            }
             Node::Custom(c) => {
                 let types = self.program.result_types(t).unwrap_or_default();
                 let made = Cost { operations: 0, bytes: types.iter().map(bytes).sum() };
@@ -130,5 +136,25 @@ mod tests {
         let cost = Cost::of(&b.finish_one(sum).unwrap());
         // Elements and sines, the array, the sum.
         assert_eq!(cost, Cost { operations: 6, bytes: 8 * (3 + 3 + 3 + 1) });
+    }
+
+    #[test]
+    fn a_while_counts_as_often_as_its_bound() {
+        let cost = |bound: Option<usize>| {
+            let mut b = Builder::new();
+            let x = b.input("x", Type::scalar(Dtype::F64)).unwrap();
+            let params = [cotan_ir::Param::Value(Type::scalar(Dtype::F64))];
+            let step = b.lambda(&params, |b, s| {
+                let running = b.op(Op::Lt, &[s[0], x])?;
+                Ok(vec![running, b.op(Op::Sin, &[s[0]])?])
+            });
+            let w = cotan_ir::While { bound, init: [x].into(), step: step.unwrap() };
+            let w = b.while_accum(w).unwrap();
+            let last = b.result(w, 0).unwrap();
+            Cost::of(&b.finish_one(last).unwrap())
+        };
+        // The condition, the sine, and the state that is left.
+        assert_eq!(cost(None), Cost { operations: 2, bytes: 1 + 8 + 8 });
+        assert_eq!(cost(Some(5)), Cost { operations: 10, bytes: 5 * (1 + 8) + 8 });
     }
 }

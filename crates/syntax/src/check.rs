@@ -2,16 +2,17 @@
 //!
 //! A definition with size parameters is tried at a few samples of sizes, and is at fault only if it
 //! fails at all of them. One that needs static arguments is tried at static samples. One that takes
-//! functions is checked where it is called.
+//! functions is checked where it is called. Recursion that no argument ends is found in all of them.
 
 use cotan_array::Dtype;
 use cotan_ir::Limits;
 use cotan_ir::scalar::Scalar;
 
 use crate::ast::{Item, Name};
-use crate::diagnostic::{Code, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::elab::Elab;
 use crate::elab::types::{Signature, Spec};
+use crate::endless::endless;
 use crate::instantiate::{ArgSpec, Instance, Request, instantiate};
 use crate::load::{DefId, Modules};
 
@@ -31,10 +32,13 @@ const STATIC: [i64; 3] = [2, 1, 0];
 pub fn check(modules: &Modules, limits: &Limits) -> Diagnostics {
     let mut all = Diagnostics::new();
     for (file, content) in modules.files.iter().enumerate() {
+        let endless = endless(&content.module);
         for (item, declaration) in content.module.items.iter().enumerate() {
             let id = DefId { file, item };
             match declaration {
-                Item::Def(_) => all.append(check_def(modules, id, limits)),
+                Item::Def(_) => {
+                    all.append(check_def(modules, id, endless.contains(&item), limits));
+                }
                 Item::Type(def) if def.sizes.is_empty() => {
                     let mut elab = Elab::new(modules, *limits);
                     let _reported = elab.spec(file, def.ty);
@@ -49,11 +53,17 @@ pub fn check(modules: &Modules, limits: &Limits) -> Diagnostics {
     all
 }
 
-fn check_def(modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
+fn check_def(modules: &Modules, id: DefId, endless: bool, limits: &Limits) -> Diagnostics {
     let mut elab = Elab::new(modules, *limits);
     let Ok(signature) = elab.signature(id) else { return elab.finish().1 };
     if signature.params.iter().any(|(_, spec)| spec.has_function()) {
-        return Diagnostics::new();
+        let mut found = Diagnostics::new();
+        if let (true, Some(def)) = (endless, modules.def(id)) {
+            let message = format!("the calls of `{}` never end", def.name.name);
+            let hint = "recursion must end by an `if` on a static value";
+            found.push(Diagnostic::new(Code::RecursionTooDeep, def.name.span, message).hint(hint));
+        }
+        return found;
     }
     let mut first: Option<Diagnostics> = None;
     for trial in trials(&signature) {
@@ -64,7 +74,7 @@ fn check_def(modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
         first.get_or_insert(found);
     }
     let first = first.unwrap_or_default();
-    if !signature.params.iter().any(|(_, spec)| static_type(spec).is_some()) {
+    if endless || !signature.params.iter().any(|(_, spec)| static_type(spec).is_some()) {
         return first;
     }
     // Which static values it is meant for is not ours to guess: then it is checked where it is called.

@@ -33,6 +33,7 @@ mod check;
 mod code;
 pub mod diagnostic;
 mod elab;
+mod endless;
 mod equal;
 pub mod fmt;
 mod instantiate;

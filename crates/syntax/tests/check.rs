@@ -35,6 +35,25 @@ fn faults_are_found_without_a_caller() {
 }
 
 #[test]
+fn endless_recursion_is_found_without_a_caller() {
+    for text in [
+        "def f(x: f64): f64 = f(x + 1.0)",
+        "def f(n: i64): f64 = f(n + 1)",
+        "def f(n: i64, x: f64): f64 = if n > 0 then f(n - 1, x) else 2.0 * f(n + 1, x)",
+        "def f(g: f64 -> f64, x: f64): f64 = f(g, g(x))",
+        "def f(a: [n]f64): f64 = f(concat(a, [1.0]))",
+    ] {
+        assert_eq!(codes(text), ["E0216"], "{text}");
+    }
+    let both = "def f(n: i64): f64 = g(n) def g(n: i64): f64 = f(n)";
+    assert_eq!(codes(both), ["E0216", "E0216"]);
+    // These end for some arguments, if not for those that are tried.
+    assert_eq!(codes("def f(n: i64): f64 = if n == 9 then 1.0 else f(n - 1)"), [] as [String; 0]);
+    let twice = "def f(g: f64 -> f64, n: i64): f64 = if n == 0 then 1.0 else g(f(g, n - 1))";
+    assert_eq!(codes(twice), [] as [String; 0]);
+}
+
+#[test]
 fn the_sizes_used_are_told() {
     let modules =
         load_text("test.ct", "def f(a: [n]f64, b: [m]f64): [n * m + 1]f64 = a").expect("it loads");

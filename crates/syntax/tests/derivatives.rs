@@ -121,6 +121,7 @@ fn static_arguments_stay_static() {
         ("map(x => grad(power, wrt = 0)(x, 2), [1.0, 2.0])", "[2.0, 4.0]"),
         ("grad((f, x) => f(x), wrt = 1)(cube, 2.0)", "12.0"),
         ("let k = 3 in grad(x => power(x, k))(2.0)", "12.0"),
+        ("let (y, df) = linearize(x => power(x, 3), 2.0) in (y, df(1.0))", "(8.0, 12.0)"),
     ]);
 }
 
@@ -188,6 +189,8 @@ fn what_has_no_derivative_is_refused() {
         ("jacobian(x => (x, 1i64))(1.0)", "E0219"),
         ("vjp(x => x > 0.0)(1.0, 1.0)", "E0219"),
         ("hessian(x => x)([1.0])", "E0219"),
+        ("jvp((x, n) => x * f64(n))(2.0, 3i64, 1.0, 1.0)", "E0219"),
+        ("let (y, df) = linearize(power, 2.0, 3i64) in y + df(1.0, 1)", "E0219"),
         ("grad(cube, wrt = 1)(1.0)", "E0207"),
         ("grad(cube, wrt = -1)(1.0)", "E0207"),
         ("grad(cube, wrt = ())(1.0)", "E0207"),
@@ -221,6 +224,8 @@ fn messages_show_types_and_remedies() {
         "vjp(half_square)([1.0, 2.0], [1.0])",
         "jvp(half_square)([1.0, 2.0], [1.0])",
         "jvp(cube)(1.0)",
+        "let (y, df) = linearize((x, n) => x * f64(n), 2.0, 3i64) in y + df(1.0, 1.0)",
+        "let (y, df) = linearize(cube, 2.0) in y + df(1.0, 1.0)",
         "build 2 (i => grad(half_square)(i))",
     ]
     .map(|expr| value(TEXT, expr))

@@ -64,6 +64,11 @@ fn types() {
             ("stack([1], [1.0])", "E0201"),
             ("fold(0, [1.0], (s, x) => x)", "E0201"),
             ("map_accum(0, [1], (s, x) => s)", "E0201"),
+            ("while_loop(s => s, s => s, 0)", "E0201"),
+            ("while_loop(s => [true], s => s, 0)", "E0201"),
+            ("while_loop(s => true, s => 1.0 * f64(s), 0)", "E0201"),
+            ("while_loop(s => true, s => s, ())", "E0201"),
+            ("while_accum(0, s => (true, s))", "E0201"),
             ("take([1], [1.0])", "E0201"),
             ("zeros([2], 3)", "E0201"),
             ("iota(2) + [1.0, 2.0]", "E0202"),
@@ -140,6 +145,8 @@ fn shapes_and_sizes() {
             ("dot2([1.0], c = [1.0])", "E0207"),
             ("map(x => x)", "E0207"),
             ("fold(0, (), (s, x) => s)", "E0207"),
+            ("while_loop(s => true, s => s, 0, checkpoint = 3)", "E0207"),
+            ("while_accum(0, s => (s < 3, s + 1, s))", "E0207"),
             ("gather([2], [1, 2], (i, j) => [i])", "E0207"),
             ("scatter([2], [true], i => [i])", "E0201"),
         ],
@@ -173,6 +180,14 @@ fn both_places_are_shown() {
     );
     insta::assert_snapshot!("argument", shown("def f(x: f64): f64 = x", "f([1.0, 2.0])"));
     insta::assert_snapshot!("state", shown("", "fold(0, [1.0, 2.0], (s, x) => x)"));
+    insta::assert_snapshot!(
+        "while_state",
+        shown("", "while_loop((i, x) => i < 3, (i, x) => (i + 1, [x]), (0, 1.0))")
+    );
+    insta::assert_snapshot!(
+        "outputs_without_a_limit",
+        shown("", "while_accum(0, s => (s < 3, s + 1, s))")
+    );
     insta::assert_snapshot!(
         "inside_a_call",
         shown(

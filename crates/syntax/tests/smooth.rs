@@ -46,6 +46,26 @@ const CASES: &[(&str, &str, &str)] = &[
     ("fold", "x: [n]f64, y: f64", "fold(y, x, (s, c) => sin(s) * c + y)"),
     ("scan", "x: [n]f64, y: f64", "scan(y, x, (s, c) => sin(s) * c, reverse = true)"),
     ("map_accum", "x: [n]f64", "map_accum(1.0, x, (s, c) => (s * c, s + c)).1"),
+    (
+        "while_loop",
+        "x: [n]f64, y: f64",
+        "while_loop((i, s) => i < n, (i, s) => (i + 1, sin(s) * x[i] + y), (0, y)).1",
+    ),
+    (
+        "while_loop",
+        "x: [n]f64",
+        "while_loop(s => sum(s * s) > 0.3, s => 0.9 * s * x / (1.0 + x), x)",
+    ),
+    (
+        "while_loop",
+        "x: f64, y: f64",
+        "while_loop((i, s) => i < 7, (i, s) => (i + 1, sin(s) * x + y), (0, y), at_most = 9, checkpoint = 2).1",
+    ),
+    (
+        "while_accum",
+        "x: [n]f64, y: f64",
+        "while_accum((0, y), ((i, s)) => (i < n, (i + 1, sin(s) * x[i]), s * y), at_most = 4).1",
+    ),
     ("grad", "x: [n]f64", "grad(y => sum(y * y * y) * x[0])(x)"),
     ("value_and_grad", "x: [n]f64", "let (v, g) = value_and_grad(y => sum(y * y * y))(x) in v * g"),
     ("vjp", "x: [n]f64", "vjp(y => sin(y))(x, x).1"),

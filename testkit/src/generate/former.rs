@@ -25,13 +25,14 @@ pub enum Former {
     ArgExtreme,
     ArgSort,
     MapAccum,
+    While,
     Custom,
     Result,
 }
 
 impl Former {
     /// All formers, in the order of [`Node`].
-    pub const ALL: [Former; 21] = [
+    pub const ALL: [Former; 22] = [
         Former::Const,
         Former::Input,
         Former::Var,
@@ -51,6 +52,7 @@ impl Former {
         Former::ArgExtreme,
         Former::ArgSort,
         Former::MapAccum,
+        Former::While,
         Former::Custom,
         Former::Result,
     ];
@@ -77,6 +79,7 @@ impl Former {
             Node::ArgExtreme(..) => Former::ArgExtreme,
             Node::ArgSort(_) => Former::ArgSort,
             Node::MapAccum(_) => Former::MapAccum,
+            Node::While(_) => Former::While,
             Node::Custom(_) => Former::Custom,
             Node::Result(..) => Former::Result,
         }

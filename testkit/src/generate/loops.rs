@@ -1,8 +1,8 @@
 //! Formers with lambdas: gather, scatter and loops.
 
-use cotan_array::Array;
+use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Custom, CustomKind, MapAccum, Param, Result, TermId, Type};
+use cotan_ir::{Custom, CustomKind, MapAccum, Param, Result, TermId, Type, While};
 
 use super::{Generator, array_type};
 
@@ -95,6 +95,72 @@ impl Generator<'_> {
         let node = MapAccum { length, reverse, init: init.into(), inputs: inputs.into(), step };
         let t = self.b.map_accum(node)?;
         for n in 0..results.len() {
+            if n != wanted && self.rng.chance(50) {
+                let other = self.b.result(t, n)?;
+                self.pool.add(&self.b, other);
+            }
+        }
+        self.b.result(t, wanted)
+    }
+
+    /// A `while` one of whose results has a type: a final state, or an output. It certainly ends: a
+    /// state counts the steps. It may end before, by data or by its bound.
+    pub(super) fn while_accum(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let outermost = ty.shape.dims().first().copied().filter(|&k| self.may_open(k));
+        let as_output = outermost.filter(|_| self.rng.chance(50));
+        let limit = self.loop_length();
+        let bound = match as_output {
+            Some(k) => Some(k),
+            None => self.rng.chance(40).then(|| self.loop_length()),
+        };
+        let (mut states, mut outputs) = (Vec::new(), Vec::new());
+        for _ in 0..self.rng.below(3) {
+            states.push(self.any_type(1)?);
+        }
+        if let Some(k) = bound {
+            for _ in 0..self.rng.below(2) {
+                outputs.extend(self.step_type(k)?);
+            }
+        }
+        let wanted = if as_output.is_some() {
+            let at = self.rng.below(outputs.len() + 1);
+            outputs.insert(at, Type::new(ty.dtype, ty.shape.drop_outer(1)));
+            Some(at)
+        } else {
+            states.insert(0, ty.clone());
+            None
+        };
+        let mut parts = self.split(size / 2, states.len()).into_iter();
+        let mut init = Vec::new();
+        for ty in &states {
+            init.push(self.term(ty, parts.next().unwrap_or(0))?);
+        }
+        // The counter comes last.
+        init.push(self.b.scalar(0i64)?);
+        let results: Vec<&Type> = states.iter().chain(&outputs).collect();
+        let mut parts = self.split(size / 2 + results.len(), results.len()).into_iter();
+        let count = states.len();
+        let body = |g: &mut Self, vars: &[TermId]| {
+            let counter = vars[count];
+            let (limit, one) = (g.b.scalar(limit as i64)?, g.b.scalar(1i64)?);
+            let mut condition = g.b.op(Op::Lt, &[counter, limit])?;
+            if g.rng.chance(40) {
+                let early = g.term(&Type::scalar(Dtype::Bool), 3)?;
+                condition = g.b.op(Op::And, &[condition, early])?;
+            }
+            let mut terms = vec![condition];
+            for ty in &results {
+                let (idle, part) = (g.rng.chance(30), parts.next().unwrap_or(0));
+                terms.push(if idle { g.term(ty, part)? } else { g.fresh(ty, part)? });
+            }
+            terms.insert(1 + count, g.b.op(Op::Add, &[counter, one])?);
+            Ok(terms)
+        };
+        let params: Vec<Param> = init.iter().map(|&s| Param::Value(self.b.ty(s).clone())).collect();
+        let step = self.lambda(&params, bound.unwrap_or(limit).min(limit), body)?;
+        let t = self.b.while_accum(While { bound, init: init.into(), step })?;
+        let wanted = wanted.map_or(0, |at| count + 1 + at);
+        for n in 0..self.b.result_count(t).unwrap_or(0) {
             if n != wanted && self.rng.chance(50) {
                 let other = self.b.result(t, n)?;
                 self.pool.add(&self.b, other);

@@ -28,13 +28,16 @@ const WEIGHTS: [(Former, usize); 17] = [
 ];
 /// The weight of `map_accum`, chosen together with the result that is read from it.
 const MAP_ACCUM: usize = 4;
+/// The weight of `while`, likewise.
+const WHILE: usize = 3;
 /// The weight of a function with a derivative of its own, likewise.
 const CUSTOM: usize = 3;
 
 impl Generator<'_> {
     /// A former for a type, or `None` when only a leaf fits.
     pub(super) fn choose_former(&mut self, ty: &Type) -> Option<Former> {
-        let several = [(Former::MapAccum, MAP_ACCUM), (Former::Custom, CUSTOM)];
+        let several =
+            [(Former::MapAccum, MAP_ACCUM), (Former::While, WHILE), (Former::Custom, CUSTOM)];
         let all = || WEIGHTS.into_iter().chain(several);
         let weight = |former: Former, weight| match former {
             _ if !self.fits(former, ty) => 0,
@@ -73,7 +76,7 @@ impl Generator<'_> {
                 Former::OneHot => numeric,
                 Former::ArgExtreme => integer && room,
                 Former::ArgSort => integer && outermost.is_some(),
-                Former::MapAccum | Former::Custom => self.may_open(1),
+                Former::MapAccum | Former::While | Former::Custom => self.may_open(1),
             }
     }
 
@@ -172,6 +175,7 @@ impl Generator<'_> {
                 self.b.arg_sort(t)
             }
             Former::MapAccum => self.map_accum(ty, size),
+            Former::While => self.while_accum(ty, size),
             Former::Custom => self.custom(ty, size),
         }
     }

@@ -76,6 +76,14 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
                 edits.extend(bodies(program, m.step, m.init.len()));
                 continue;
             }
+            Node::While(w) => {
+                let count = program.result_count(t).unwrap_or(0);
+                let unread = (0..count).filter(|&n| !read.contains(&(t, n)));
+                edits.extend(unread.map(|n| Edit::DropResult(t, n)));
+                // The condition and states keep their types; outputs may have any.
+                edits.extend(bodies(program, w.step, 1 + w.init.len()));
+                continue;
+            }
             Node::Custom(_) => continue,
             Node::Build1(r) => {
                 edits.push(Edit::FirstIndex(t));
@@ -182,6 +190,7 @@ fn sizes(program: &Program) -> Vec<usize> {
         match program.node(t) {
             Node::Var { param: Param::Index(k), .. } => drop(sizes.insert(*k)),
             Node::MapAccum(m) => drop(sizes.insert(m.length)),
+            Node::While(w) => sizes.extend(w.bound),
             _ => {}
         }
     }

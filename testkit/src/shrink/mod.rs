@@ -67,6 +67,7 @@ fn measure(program: &Program) -> (usize, usize, usize) {
     let detail = program.terms().map(|t| match program.node(t) {
         Node::Const(literal) if edit::is_zero(literal) => 0,
         Node::Const(literal) => 1 + literal.numel(),
+        Node::While(w) => 2 + w.bound.unwrap_or(0),
         Node::MapAccum(m) => 1 + m.length + usize::from(m.reverse),
         _ => 1,
     });

@@ -3,10 +3,11 @@
 use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_ir::{
     Builder, Custom, Error, Literal, MapAccum, Node, Output, Param, Program, RegionId, Result,
-    Scopes, TermId, Type, live_nodes,
+    Scopes, TermId, Type, While, live_nodes,
 };
 
 use super::edit::{Edit, parts};
+use crate::ending::most_steps;
 
 /// The program after an edit, without dead nodes; an error when the edit does not fit.
 pub(super) fn rebuild(source: &Program, edit: &Edit) -> Result<Program> {
@@ -183,6 +184,7 @@ impl Rebuilder<'_> {
             Node::ArgExtreme(extreme, u) => self.b.arg_extreme(*extreme, self.image(*u)?),
             Node::ArgSort(u) => self.b.arg_sort(self.image(*u)?),
             Node::MapAccum(m) => self.map_accum(t, m),
+            Node::While(w) => self.while_accum(t, w),
             Node::Custom(c) => {
                 let (args, region) = (self.all(&c.args)?, self.region(c.region)?);
                 let (kind, outputs) = (c.kind, c.outputs);
@@ -221,6 +223,26 @@ impl Rebuilder<'_> {
         let reverse = m.reverse && *self.edit != Edit::Forwards(t);
         let (init, inputs) = (init.into(), inputs.into());
         self.b.map_accum(MapAccum { length: self.size(m.length), reverse, init, inputs, step })
+    }
+
+    /// A loop that may not end is refused: it would fail every test.
+    fn while_accum(&mut self, t: TermId, w: &While) -> Result<TermId> {
+        let mut init = self.all(&w.init)?;
+        let (mut fixed, mut dropped) = (None, None);
+        if let Edit::DropResult(u, n) = self.edit
+            && *u == t
+        {
+            // The condition comes first.
+            dropped = Some(n + 1);
+            fixed = (*n < init.len()).then(|| (*n, init.remove(*n)));
+        }
+        let step = self.step(w.step, fixed, dropped)?;
+        let bound = w.bound.map(|bound| self.size(bound));
+        let made = While { bound, init: init.into(), step };
+        match most_steps(&self.b, &made) {
+            Some(_) => self.b.while_accum(made),
+            None => Err(Error::type_error("while_accum", "the loop may not end")),
+        }
     }
 
     /// A region with the same parameters and results.

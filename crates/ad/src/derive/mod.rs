@@ -96,6 +96,8 @@ pub(crate) fn dual_inputs<A: Algebra>(
 }
 
 pub(crate) fn declare_inputs(program: &Program, b: &mut Builder) -> Result<Vec<TermId>> {
+    // The values of the program will be there, and more.
+    b.reserve(program.len());
     program.inputs().iter().map(|input| b.input(input.name.clone(), input.ty.clone())).collect()
 }
 

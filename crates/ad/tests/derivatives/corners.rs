@@ -2,7 +2,7 @@
 //! and out-of-range indices, choices of inputs, and what is refused.
 
 use cotan_ad::fault::{Fault, Point as FaultPoint};
-use cotan_ad::{grad, hessian, hvp, jacrev, jvp, value_and_grad, vjp};
+use cotan_ad::{grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp};
 use cotan_array::Dtype;
 use cotan_interp::{Mode, Value};
 use cotan_ir::{Builder, Program, Type};
@@ -10,6 +10,7 @@ use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
 use crate::support::*;
+use crate::while_loops;
 
 const GUARDED_LOG: &str = "def f(x: f64) = where(x > 0.0, log(x), 0.0)";
 
@@ -32,6 +33,7 @@ pub fn finds(fault: Fault) -> Option<bool> {
     match fault {
         Fault::Point(WeakZero) => Some(fault.while_in(guarded_log_at_zero)[0] != 0.0),
         Fault::Point(WeakZeroFactor) => Some(fault.while_in(guarded_log_twice) != 0.0),
+        Fault::Point(WhileReplaysNothing) => Some(fault.while_in(while_loops::replays_wrong)),
         Fault::Point(PermutationNotInverted | StopGradientPasses) => Some(in_corners()),
         Fault::Point(ReadsAtFirstPlace | ReadsLoseLast) => Some(in_corners()),
         Fault::Point(_) | Fault::At(..) | Fault::Partial(..) => None,
@@ -128,6 +130,57 @@ fn stop_gradient_and_integers_pass_nothing() {
     let names: Vec<String> =
         grad(&program, None).unwrap().outputs().iter().map(|o| o.name.clone()).collect();
     assert_eq!(names, ["grad.x"]);
+}
+
+/// Integers and truth values have no tangents and no cotangents in any of the derivatives, on either
+/// side, but stay inputs and outputs of what has values.
+#[test]
+fn integers_and_truth_values_are_data_everywhere() {
+    let text = "def f(n: i64, x: f64, p: bool, w: [2]f32) =
+      {y = if p then x * x * to_f64(n) + to_f64(sum(w)) else x, more = n + 1, odd = n % 2 == 1}";
+    let program = function(text, &[]);
+    let interface = |made: cotan_ir::Result<Program>| -> [Vec<String>; 2] {
+        let made = checked(made).unwrap();
+        let inputs = made.inputs().iter().map(|i| i.name.clone());
+        [inputs.collect(), made.outputs().iter().map(|o| o.name.clone()).collect()]
+    };
+    let primal = ["n", "x", "p", "w"];
+    let with = |more: &[&'static str]| [&primal[..], more].concat();
+    let values = ["y", "more", "odd"];
+    let found = interface(vjp(&program, None));
+    assert_eq!(found[0], with(&["ct.y"]));
+    assert_eq!(found[1], [&values[..], &["grad.x", "grad.w"]].concat());
+    assert_eq!(interface(grad(&program, None))[1], ["grad.x", "grad.w"]);
+    let found = interface(jvp(&program, None));
+    assert_eq!(found[0], with(&["d.x", "d.w"]));
+    assert_eq!(found[1], [&values[..], &["d.y"]].concat());
+    let found = interface(hvp(&program, None));
+    assert_eq!(found[0], with(&["d.x", "d.w"]));
+    assert_eq!(found[1].len(), 2);
+    let found = linearize(&program, None).unwrap();
+    assert_eq!(interface(Ok(found.primal.clone()))[0], primal);
+    let linear = interface(Ok(found.linear.clone()));
+    let tangents: Vec<&String> = linear[0].iter().filter(|name| name.starts_with("d.")).collect();
+    assert_eq!(tangents, ["d.x", "d.w"]);
+    assert_eq!(linear[1], ["d.y"]);
+    for jacobian in [jacrev, jacfwd, jacobian] {
+        let [inputs, outputs] = interface(jacobian(&program, None));
+        assert_eq!((inputs, outputs.len()), (primal.map(String::from).to_vec(), 2));
+    }
+    assert_eq!(interface(hessian(&program, None))[1].len(), 4);
+
+    let ints = [Value::scalar(3i64), Value::scalar(2.0), Value::scalar(true)];
+    let w = Value::of(&[2], vec![1.0f32, 2.0]).unwrap();
+    let tangents = [Value::scalar(1.0), Value::of(&[2], vec![10.0f32, 100.0]).unwrap()];
+    let at: Vec<Value> = ints.into_iter().chain([w]).chain(tangents).collect();
+    let values = run(&checked(jvp(&program, None)).unwrap(), &at, Mode::Ieee).unwrap();
+    assert_eq!(elements(&values[1]), elements(&Value::scalar(4i64)));
+    assert_eq!(elements(&values[2]), elements(&Value::scalar(true)));
+    assert_eq!(floats(&values[3]), [12.0 + 110.0]);
+    for derivative in [vjp, jvp, jacrev, jacfwd, jacobian, hvp, hessian] {
+        let message = derivative(&program, Some(&[0])).expect_err("an integer").to_string();
+        assert!(message.contains("cannot differentiate by `n`, which is i64"), "{message}");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn config(fault: Fault) -> Config {
             only(config, &[Former::Stack])
         }
         Fault::At(_, kind, _) => match kind {
-            Kind::Result => only(config, &[Former::MapAccum]),
+            Kind::Result => only(config, &[Former::MapAccum, Former::While]),
             Kind::Cond => only(config, &[Former::Cond, Former::Stack]),
             Kind::Transpose => only(config, &[Former::Transpose, Former::Replicate]),
             Kind::Scatter => only(config, &[Former::Scatter, Former::SumOuter]),
@@ -47,6 +47,13 @@ fn config(fault: Fault) -> Config {
             | Point::LoopForwardLosesElements
             | Point::LoopTangentLosesCaptures
             | Point::ActivityForgetsStates => only(config, &[Former::MapAccum, Former::SumOuter]),
+            Point::WhileStartsLate
+            | Point::WhileIgnoresOutputs
+            | Point::WhileIgnoresFinalStates
+            | Point::WhileLosesCaptures
+            | Point::WhileSavesNextStates
+            | Point::WhileForwardStartsLate
+            | Point::WhileTangentLosesCaptures => only(config, &[Former::While, Former::SumOuter]),
             Point::CondSwapped | Point::TangentCondSwapped | Point::ForwardBranchesSwapped => {
                 only(config, &[Former::Cond, Former::Stack])
             }

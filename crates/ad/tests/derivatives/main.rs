@@ -18,6 +18,8 @@ mod faults;
 mod float;
 mod growth;
 mod oracles;
+mod published_arrays;
 mod second_order;
 mod support;
 mod ways;
+mod while_loops;

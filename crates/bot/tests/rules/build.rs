@@ -2,9 +2,9 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Param, Result, TermId};
+use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Param, Result, TermId, While};
 
-use crate::support::{Check, build_rows, check, cons};
+use crate::support::{Check, build_rows, check, cons, zeros};
 
 pub fn checks() -> Vec<Check> {
     vec![
@@ -397,6 +397,49 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "build/while",
+            |s| {
+                let (k, bound, sh) = (s.size(), s.size(), s.shape_of_rank(0, 1));
+                let state = s.array(&cons(k, &sh))?;
+                Ok((k, bound, s.choice(2), state))
+            },
+            |b, &(k, bound, which, state)| {
+                b.build(k, |b, i| {
+                    let x = b.index(state, &[i])?;
+                    let looped = squares(b, x, i, Some(bound))?;
+                    b.result(looped, 2 * which)
+                })
+            },
+            |b, &(k, bound, which, state)| {
+                let state = build_rows(b, k, state)?;
+                let looped = squares_of_lanes(b, k, state, bound)?;
+                let result = b.result(looped, 2 * which)?;
+                if which == 0 { Ok(result) } else { b.transpose(&[1, 0], result) }
+            },
+        ),
+        check(
+            "build/while-invariant",
+            |s| {
+                let (k, bound, sh) = (s.size(), s.size(), s.shape_of_rank(0, 1));
+                let state = s.array(&cons(k, &sh))?;
+                Ok((k, bound, s.choice(4) as i64, s.choice(2), state))
+            },
+            |b, &(k, bound, steps, which, state)| {
+                let steps = b.scalar(steps)?;
+                b.build(k, |b, i| {
+                    let x = b.index(state, &[i])?;
+                    let looped = squares(b, x, steps, Some(bound))?;
+                    b.result(looped, 2 * which)
+                })
+            },
+            |b, &(k, bound, steps, which, state)| {
+                let (state, steps) = (build_rows(b, k, state)?, b.scalar(steps)?);
+                let looped = squares(b, state, steps, Some(bound))?;
+                let result = b.result(looped, 2 * which)?;
+                if which == 0 { Ok(result) } else { b.transpose(&[1, 0], result) }
+            },
+        ),
+        check(
             "build/custom",
             |s| {
                 let (k, sh) = (s.size(), s.shape_of_rank(0, 1));
@@ -456,4 +499,46 @@ fn scan(
         Ok(vec![next, b.op(Op::Sub, &[vars[0], vars[1]])?])
     })?;
     b.map_accum(MapAccum { length, reverse, init: [state].into(), inputs: [inputs].into(), step })
+}
+
+/// `while n < steps: (x, n) = (x * x + x, n + 1)`, with each `x` as output.
+fn squares(b: &mut Builder, x: TermId, steps: TermId, bound: Option<usize>) -> Result<TermId> {
+    let (zero, one) = (b.scalar(0i64)?, b.scalar(1i64)?);
+    let params = [x, zero].map(|t| Param::Value(b.ty(t).clone()));
+    let step = b.lambda(&params, |b, vars| {
+        let running = b.op(Op::Lt, &[vars[1], steps])?;
+        let square = b.op(Op::Mul, &[vars[0], vars[0]])?;
+        let next = b.op(Op::Add, &[square, vars[0]])?;
+        Ok(vec![running, next, b.op(Op::Add, &[vars[1], one])?, vars[0]])
+    })?;
+    b.while_accum(While { bound, init: [x, zero].into(), step })
+}
+
+/// The same for lanes side by side, lane `i` of which makes `i` steps.
+fn squares_of_lanes(b: &mut Builder, k: usize, x: TermId, bound: usize) -> Result<TermId> {
+    let (zero, one, lanes) = (b.scalar(0i64)?, b.scalar(1i64)?, b.iota(k)?);
+    let (zeros_k, ones) = (b.replicate(k, zero)?, b.replicate(k, one)?);
+    let params = [x, zeros_k].map(|t| Param::Value(b.ty(t).clone()));
+    let step = b.lambda(&params, |b, vars| {
+        let running = b.op(Op::Lt, &[vars[1], lanes])?;
+        let numbers = b.op(Op::ToI64, &[running])?;
+        let count = b.sum_outer(numbers)?;
+        let any = b.op(Op::Gt, &[count, zero])?;
+        let dims = b.shape(x).dims()[1..].to_vec();
+        let mut mask = running;
+        for &d in dims.iter().rev() {
+            mask = b.replicate(d, mask)?;
+        }
+        let perm: Vec<usize> = std::iter::once(dims.len()).chain(0..dims.len()).collect();
+        let mask = b.transpose(&perm, mask)?;
+        let square = b.op(Op::Mul, &[vars[0], vars[0]])?;
+        let next = b.op(Op::Add, &[square, vars[0]])?;
+        let next = b.op(Op::Select, &[mask, next, vars[0]])?;
+        let counted = b.op(Op::Add, &[vars[1], ones])?;
+        let counted = b.op(Op::Select, &[running, counted, vars[1]])?;
+        let ty = b.ty(x).clone();
+        let nothing = zeros(b, &ty)?;
+        Ok(vec![any, next, counted, b.op(Op::Select, &[mask, vars[0], nothing])?])
+    })?;
+    b.while_accum(While { bound: Some(bound), init: [x, zeros_k].into(), step })
 }

@@ -69,5 +69,5 @@ fn its_two_commands_are_there() {
     let text = std::fs::read_to_string(file).unwrap();
     let commands: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo ")).collect();
     let run = "cargo run --release -p cotan-cli -- run --example matmul";
-    assert_eq!(commands, [run, "cargo test --workspace"]);
+    assert_eq!(commands, [run, "cargo test --workspace --all-features"]);
 }

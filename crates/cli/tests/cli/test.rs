@@ -52,3 +52,18 @@ fn disagreement_is_shown_with_its_place() {
         assert!(ran.err.contains(part), "{ran:?}");
     }
 }
+
+/// Differences of large values say little about small changes of them.
+#[test]
+fn rounding_of_large_values_is_no_disagreement() {
+    let text = "\
+def large(x: f64) = 1e12 + x * x
+def huge(x: [3]f64) = 1e300 + sum(x)
+def wrong(x: f64) = 1e3 + custom_vjp(x => x * x, (x, ct) => 2.0001 * x * ct, x)
+";
+    let ran = Session::new().with("f.ct", text).cotan("test f.ct");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("large: ok: ") && lines[0].ends_with("(within rounding)"));
+    assert!(lines[1].starts_with("huge: ok: ") && lines[1].ends_with("(within rounding)"));
+    assert!(lines[2].starts_with("wrong: FAILED: "), "{ran:?}");
+}

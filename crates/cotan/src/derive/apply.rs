@@ -33,57 +33,99 @@ where
     W: Choice<F, M>,
 {
     let tree = args.tree();
-    let leaves = raws(&args);
     let (point, chosen) = W::of(&tree);
-    let params = differentiable(name, &tree, &chosen)?;
-
-    let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
-    // The function at variables in the place of the chosen leaves.
-    let body = |vars: &[Raw]| -> Result<(Tree, Vec<Raw>)> {
-        let mut inner = leaves.clone();
-        for (&k, &var) in chosen.iter().zip(vars) {
-            if let Some(leaf) = inner.get_mut(k) {
-                *leaf = var;
-            }
-        }
-        let args = F::Args::unflatten(&tree, &mut Leaves::staged(inner))?;
+    let request = Request {
+        name,
+        derivative,
+        args: &tree,
+        leaves: &raws(&args),
+        chosen: &chosen,
+        directions,
+    };
+    let (out, leaves) = request.apply(&point, &mut |leaves| {
+        let args = F::Args::unflatten(&tree, &mut Leaves::staged(leaves.iter().copied()))?;
         let out = stage::user_code(|| f.apply(args))?;
         Ok((out.tree(), raws(&out)))
-    };
-    let (out, program, captures) = if stage::traces_here() {
-        let traced = stage::trace(&at, body)?;
-        (traced.result, traced.program, traced.captures)
-    } else {
-        staged_region(name, &params, body)?
-    };
-    expect_float_results(name, derivative, &out)?;
-    expect_directions(name, derivative, directions, &point, &out)?;
+    })?;
+    Ok(Applied { point, out, leaves: leaves.into_iter(), types: PhantomData })
+}
 
-    let operands: Vec<Raw> = at.iter().chain(&captures).chain(directions).copied().collect();
-    let wrt: Vec<usize> = (0..at.len()).collect();
-    let made = stage::emit_all(name, &operands, |b, ts| {
-        b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
-    });
-    let leaves = made.ok_or_else(Error::recorded)?.into_iter();
-    Ok(Applied { point, out, leaves, types: PhantomData })
+/// Which derivative, and where.
+struct Request<'a> {
+    name: &'static str,
+    derivative: Derivative,
+    args: &'a Tree,
+    /// The arrays of the arguments.
+    leaves: &'a [Raw],
+    /// Those to differentiate by.
+    chosen: &'a [usize],
+    /// The cotangents or tangents.
+    directions: &'a [Raw],
+}
+
+impl Request<'_> {
+    /// The tree of the function's result, and the arrays of the derivative.
+    fn apply(&self, point: &Tree, f: stage::Body<'_>) -> Result<(Tree, Vec<Raw>)> {
+        let Request { name, derivative, leaves, chosen, directions, .. } = *self;
+        let params = differentiable(name, self.args, chosen)?;
+        let at: Vec<Raw> = chosen.iter().filter_map(|&k| leaves.get(k).copied()).collect();
+        // The function at variables in the place of the chosen leaves.
+        let (out, program, captures) = program_at(name, &at, &params, &mut |vars| {
+            let mut inner = leaves.to_vec();
+            for (&k, &var) in chosen.iter().zip(vars) {
+                if let Some(leaf) = inner.get_mut(k) {
+                    *leaf = var;
+                }
+            }
+            f(&inner)
+        })?;
+        expect_float_results(name, derivative, &out)?;
+        expect_directions(name, derivative, directions, point, &out)?;
+
+        let operands: Vec<Raw> = at.iter().chain(&captures).chain(directions).copied().collect();
+        let wrt: Vec<usize> = (0..at.len()).collect();
+        let made = stage::unplaced(name, || {
+            stage::emit_all(name, &operands, |b, ts| {
+                b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
+            })
+        });
+        Ok((out, made.ok_or_else(Error::recorded)?))
+    }
+}
+
+/// A function at arguments as a program of its variables and captures: of what it does there if it
+/// runs eagerly.
+pub(crate) fn program_at(
+    name: &'static str,
+    at: &[Raw],
+    params: &[Param],
+    body: stage::Body<'_>,
+) -> Result<(Tree, Program, Vec<Raw>)> {
+    if !stage::traces_here() {
+        return staged_region(name, params, body);
+    }
+    let traced = stage::trace(at, body)?;
+    Ok((traced.result, traced.program, traced.captures))
 }
 
 /// A function as a program of its variables and captures, by a region of its own.
 fn staged_region(
     name: &'static str,
     params: &[Param],
-    body: impl FnOnce(&[Raw]) -> Result<(Tree, Vec<Raw>)>,
+    body: stage::Body<'_>,
 ) -> Result<(Tree, Program, Vec<Raw>)> {
     let mut result: Option<Result<Tree>> = None;
-    let region = stage::lambda(name, params, |vars| match body(vars) {
-        Ok((tree, raws)) => {
-            result = Some(Ok(tree));
-            raws
-        }
-        Err(error) => {
-            result = Some(Err(error));
-            Vec::new()
-        }
+    let region = stage::unplaced(name, || {
+        stage::lambda(name, params, |vars| match body(vars) {
+            Ok((tree, raws)) => {
+                result = Some(Ok(tree));
+                raws
+            }
+            Err(error) => {
+                result = Some(Err(error));
+                Vec::new()
+            }
+        })
     });
     let out = result.unwrap_or_else(|| Err(Error::internal("a function was not run")))?;
     let region = region.ok_or_else(Error::recorded)?;
@@ -108,7 +150,8 @@ fn differentiable(name: &'static str, args: &Tree, chosen: &[usize]) -> Result<V
         params.push(Param::Value(ty.clone()));
     }
     if params.is_empty() {
-        return Err(Error::type_error(name, "there is nothing to differentiate by"));
+        return Err(Error::type_error(name, "there is nothing to differentiate by")
+            .with_hint("the argument has no arrays in it: choose another by `wrt`"));
     }
     Ok(params)
 }

@@ -19,9 +19,9 @@ use std::panic::Location;
 use cotan_ir::{Builder, TermId, Type};
 
 use crate::error::{Error, ErrorKind, Result};
-pub(crate) use place::{operation, user_code};
+pub(crate) use place::{operation, unplaced, user_code};
 pub(crate) use region::{build_over, extract, lambda};
-pub(crate) use run::{eager, stage, trace, traces_here};
+pub(crate) use run::{Body, eager, stage, trace, traces_here};
 use values::Values;
 pub(crate) use values::{Finished, value_of};
 
@@ -128,9 +128,19 @@ impl Stage {
     }
 
     fn fail(&mut self, error: Error, caller: &'static Location<'static>) {
-        let error = error.at(self.places.blame(caller));
-        let error = self.places.named(error);
-        self.error.get_or_insert(error);
+        let error = match self.error.take() {
+            None => self.places.named(error),
+            // Whoever hands it on may know the place.
+            Some(first) if error.is_recorded() => first,
+            Some(first) => {
+                self.error = Some(first);
+                return;
+            }
+        };
+        self.error = Some(match self.places.blame(caller) {
+            Some(location) => error.at(location),
+            None => error,
+        });
     }
 }
 
@@ -159,17 +169,34 @@ pub(crate) fn emit_all(
     operands: &[Raw],
     f: impl FnOnce(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermId>>,
 ) -> Option<Vec<Raw>> {
+    let mut f = Some(f);
+    emit_all_of(op, operands, &mut |b, ts| match f.take() {
+        Some(f) => f(b, ts),
+        None => Ok(Vec::new()),
+    })
+}
+
+/// What makes nodes of operands.
+type Make<'a> = dyn FnMut(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermId>> + 'a;
+
+/// [`emit_all`], compiled once and not for each closure.
+#[track_caller]
+fn emit_all_of(op: &'static str, operands: &[Raw], f: &mut Make<'_>) -> Option<Vec<Raw>> {
     let caller = Location::caller();
     // What follows from an error is not another one.
     if failed() {
         return None;
     }
     let terms = resolve_all(op, operands);
-    with(|stage| match terms.and_then(|terms| Ok(f(&mut stage.b, &terms)?)) {
-        Ok(made) => Some(made.into_iter().map(|t| stage.raw(t)).collect()),
-        Err(error) => {
-            stage.fail(error, caller);
-            None
+    with(|stage| {
+        match terms.and_then(|terms| {
+            f(&mut stage.b, &terms).map_err(|error| Error::from(error).renamed(op))
+        }) {
+            Ok(made) => Some(made.into_iter().map(|t| stage.raw(t)).collect()),
+            Err(error) => {
+                stage.fail(error, caller);
+                None
+            }
         }
     })
     .flatten()

@@ -13,22 +13,26 @@ use crate::error::Error;
 pub(super) struct Places(Vec<Frame>);
 
 enum Frame {
-    Operation(&'static str, &'static Location<'static>),
+    Operation(&'static str, Option<&'static Location<'static>>),
     User,
 }
 
 impl Places {
     /// The outermost library function that the caller's own code called.
-    fn blamed(&self) -> Option<(&'static str, &'static Location<'static>)> {
+    fn blamed(&self) -> Option<(&'static str, Option<&'static Location<'static>>)> {
         let begin = self.0.iter().rposition(|frame| matches!(frame, Frame::User));
         match self.0.get(begin.map_or(0, |at| at + 1)) {
-            Some(Frame::Operation(name, location)) => Some((name, location)),
+            Some(&Frame::Operation(name, location)) => Some((name, location)),
             Some(Frame::User) | None => None,
         }
     }
 
-    pub(super) fn blame(&self, caller: &'static Location<'static>) -> &'static Location<'static> {
-        self.blamed().map_or(caller, |(_, location)| location)
+    /// The line that the caller knows, if it is known here.
+    pub(super) fn blame(
+        &self,
+        caller: &'static Location<'static>,
+    ) -> Option<&'static Location<'static>> {
+        self.blamed().map_or(Some(caller), |(_, location)| location)
     }
 
     /// The error in the name of the function that the caller knows.
@@ -62,7 +66,13 @@ fn framed<R>(frame: Frame, body: impl FnOnce() -> R) -> R {
 /// Runs the body of the library function `name`.
 #[track_caller]
 pub(crate) fn operation<R>(name: &'static str, body: impl FnOnce() -> R) -> R {
-    framed(Frame::Operation(name, Location::caller()), body)
+    framed(Frame::Operation(name, Some(Location::caller())), body)
+}
+
+/// Runs the body of the library function `name`, which cannot know its caller. Its errors get the
+/// place that is recorded next, or that of the whole function.
+pub(crate) fn unplaced<R>(name: &'static str, body: impl FnOnce() -> R) -> R {
+    framed(Frame::Operation(name, None), body)
 }
 
 /// Runs a closure that the caller of a library function gave.

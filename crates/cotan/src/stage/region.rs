@@ -7,6 +7,14 @@ use cotan_ir::{Extracted, Param, Program, RegionId, Scopes, TermId};
 use super::{Raw, Stage, resolve_all, with};
 use crate::error::{Error, Result};
 
+/// What is wrong when a closure cannot be opened: there are too many around it.
+fn too_deep(op: &'static str, error: cotan_ir::Error) -> Error {
+    Error::from(error).renamed(op).with_hint(
+        "closures are those of `build`, loops and derivatives: operations on whole arrays need \
+         none, and what does not depend on an index can stand outside",
+    )
+}
+
 /// The region of a closure. `None` after an error; the closure runs all the same, because what it
 /// gives is a structure that only it can make.
 #[track_caller]
@@ -16,6 +24,24 @@ pub(crate) fn lambda(
     body: impl FnOnce(&[Raw]) -> Vec<Raw>,
 ) -> Option<RegionId> {
     let caller = Location::caller();
+    once(body, |body| lambda_of(op, params, body, caller))
+}
+
+/// What takes a closure that is called once, with little code for each closure: users write many.
+fn once<X: ?Sized, Y: Default, R>(
+    f: impl FnOnce(&X) -> Y,
+    run: impl FnOnce(&mut dyn FnMut(&X) -> Y) -> R,
+) -> R {
+    let mut f = Some(f);
+    run(&mut |x| f.take().map_or_else(Y::default, |f| f(x)))
+}
+
+fn lambda_of(
+    op: &'static str,
+    params: &[Param],
+    body: &mut dyn FnMut(&[Raw]) -> Vec<Raw>,
+    caller: &'static Location<'static>,
+) -> Option<RegionId> {
     let opened = with(|stage| {
         if stage.error.is_some() {
             return None;
@@ -27,7 +53,7 @@ pub(crate) fn lambda(
                 Some(vars.into_iter().map(|t| stage.raw(t)).collect::<Vec<Raw>>())
             }
             Err(error) => {
-                stage.fail(error.into(), caller);
+                stage.fail(too_deep(op, error), caller);
                 None
             }
         }
@@ -46,7 +72,7 @@ pub(crate) fn lambda(
             return None;
         }
         let closed = match terms {
-            Ok(terms) => stage.b.close(&terms).map_err(Error::from),
+            Ok(terms) => stage.b.close(&terms).map_err(|error| Error::from(error).renamed(op)),
             Err(error) => {
                 stage.b.abandon();
                 Err(error)
@@ -66,12 +92,21 @@ pub(crate) fn build_over(
     body: impl FnOnce(&[Raw]) -> Vec<Raw>,
 ) -> Option<Vec<Raw>> {
     let caller = Location::caller();
+    once(body, |body| build_over_of(op, sizes, body, caller))
+}
+
+fn build_over_of(
+    op: &'static str,
+    sizes: &[usize],
+    body: &mut dyn FnMut(&[Raw]) -> Vec<Raw>,
+    caller: &'static Location<'static>,
+) -> Option<Vec<Raw>> {
     let vars = with(|stage| {
         if stage.error.is_some() {
             return None;
         }
         let opened = stage.open_all(sizes);
-        opened.map_err(|error| stage.fail(error.into(), caller)).ok()
+        opened.map_err(|error| stage.fail(too_deep(op, error), caller)).ok()
     })
     .flatten();
     let Some(vars) = vars else {
@@ -87,7 +122,9 @@ pub(crate) fn build_over(
         }
         // The variables are named by nesting level: opened again, the regions have the same ones.
         let built = terms.and_then(|terms| {
-            let built = terms.into_iter().map(|t| stage.close_all(sizes, t).map_err(Error::from));
+            let built = terms
+                .into_iter()
+                .map(|t| stage.close_all(sizes, t).map_err(|error| Error::from(error).renamed(op)));
             built.collect::<Result<Vec<Raw>>>()
         });
         built.map_err(|error| stage.fail(error, caller)).ok()

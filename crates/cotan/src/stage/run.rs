@@ -4,13 +4,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cotan_array::Array;
-use cotan_ir::{Builder, Output, Program, Type};
+use cotan_ir::{Builder, Program, Type};
 
 use super::values::{Finished, Values, primal_of};
 use super::{Raw, STAGES, Stage, place, resolve_all, with};
 use crate::error::{Error, Result};
+use crate::structure::Tree;
 
 static NEXT_STAGE: AtomicU32 = AtomicU32::new(1);
+
+/// What a function gives: the tree of its result, and the leaves.
+pub(crate) type Output = (Tree, Vec<Raw>);
+
+/// A function of the inputs of a stage. Not generic: users have many functions, and the compiler
+/// should not have this module for each.
+pub(crate) type Body<'a> = &'a mut dyn FnMut(&[Raw]) -> Result<Output>;
 
 /// Takes a stage away again when the function that is staged panics.
 struct Guard;
@@ -34,8 +42,8 @@ impl Guard {
     ///
     /// A panic of the function itself goes on its way, unless it follows from an error of ours: a
     /// handle to nothing has no sizes to calculate with.
-    fn run<R>(self, body: impl FnOnce() -> Result<R>) -> Result<(R, Guard)> {
-        let ran = catch_unwind(AssertUnwindSafe(body));
+    fn run(self, body: Body<'_>, given: &[Raw]) -> Result<(Output, Guard)> {
+        let ran = catch_unwind(AssertUnwindSafe(|| body(given)));
         let error = with(|stage| stage.error.take()).flatten();
         match (error, ran) {
             (Some(error), _) => Err(error),
@@ -61,12 +69,7 @@ impl Drop for Guard {
 }
 
 /// The program of a function from the arrays with the given names and types to arrays.
-///
-/// `body` gets the inputs, and gives the results with their names.
-pub(crate) fn stage<R>(
-    inputs: &[(String, Type)],
-    body: impl FnOnce(&[Raw]) -> Result<(R, Vec<(String, Raw)>)>,
-) -> Result<(R, Program)> {
+pub(crate) fn stage(inputs: &[(String, Type)], body: Body<'_>) -> Result<(Tree, Program)> {
     let guard = Guard::begin(None);
     let declared = with(|stage| {
         let declare = |(name, ty): &(String, Type)| {
@@ -76,33 +79,29 @@ pub(crate) fn stage<R>(
         inputs.iter().map(declare).collect::<Result<Vec<Raw>>>()
     });
     let raws = declared.unwrap_or_else(|| Err(Error::internal("no stage")))?;
-    let ((rest, named), guard) = guard.run(|| body(&raws))?;
-    let (names, results): (Vec<String>, Vec<Raw>) = named.into_iter().unzip();
+    let ((tree, results), guard) = guard.run(body, &raws)?;
+    let names = tree.leaves("").into_iter().map(|(path, _)| path);
     let terms = resolve_all("result", &results)?;
-    let outputs = names.into_iter().zip(terms).map(|(name, term)| Output { name, term }).collect();
-    Ok((rest, guard.end()?.b.finish(outputs)?))
+    let outputs = names.zip(terms).map(|(name, term)| cotan_ir::Output { name, term }).collect();
+    Ok((tree, guard.end()?.b.finish(outputs)?))
 }
 
 /// Runs a function eagerly on values, `wrt` of which are to be differentiated by.
-pub(crate) fn eager<R>(
-    inputs: &[Array],
-    wrt: &[usize],
-    body: impl FnOnce(&[Raw]) -> Result<(R, Vec<Raw>)>,
-) -> Result<(R, Finished)> {
+pub(crate) fn eager(inputs: &[Array], wrt: &[usize], body: Body<'_>) -> Result<(Tree, Finished)> {
     let guard = Guard::begin(Some(Values::outermost(inputs, wrt)));
     let raws = with(Stage::given).unwrap_or_default();
-    let ((rest, results), guard) = guard.run(|| body(&raws))?;
+    let ((tree, results), guard) = guard.run(body, &raws)?;
     let terms = resolve_all("result", &results)?;
     let ids = with(|stage| stage.finish_piece(&terms));
     let ids = ids.unwrap_or_else(|| Err(Error::internal("no stage")))?;
     let values = guard.end()?.values.ok_or_else(|| Error::internal("values are missing"))?;
-    Ok((rest, values.finished(&ids)))
+    Ok((tree, values.finished(&ids)))
 }
 
 /// What a function did when it ran eagerly inside another that runs eagerly.
-pub(crate) struct Traced<R> {
+pub(crate) struct Traced {
     /// What it gave.
-    pub result: R,
+    pub result: Tree,
     /// What it did: the arguments, then the captures, to the results.
     pub program: Program,
     /// The arrays of the function around it that it used.
@@ -115,17 +114,14 @@ pub(crate) fn traces_here() -> bool {
 }
 
 /// Runs a function eagerly on arrays of the function that runs eagerly around it.
-pub(crate) fn trace<R>(
-    arguments: &[Raw],
-    body: impl FnOnce(&[Raw]) -> Result<(R, Vec<Raw>)>,
-) -> Result<Traced<R>> {
+pub(crate) fn trace(arguments: &[Raw], body: Body<'_>) -> Result<Traced> {
     let primals: Result<Vec<_>> = STAGES.with(|stages| {
         let mut stages = stages.borrow_mut();
         arguments.iter().map(|&raw| primal_of(&mut stages, raw)).collect()
     });
     let guard = Guard::begin(Some(Values::nested(primals?)));
     let raws = with(Stage::given).unwrap_or_default();
-    let ((result, results), guard) = guard.run(|| body(&raws))?;
+    let ((result, results), guard) = guard.run(body, &raws)?;
     let terms = resolve_all("result", &results)?;
     let ids = with(|stage| stage.finish_piece(&terms));
     let ids = ids.unwrap_or_else(|| Err(Error::internal("no stage")))?;

@@ -35,6 +35,13 @@ impl Fed {
 /// What can be given for an argument `A` of a staged function: a number, a Rust array (also of
 /// arrays), a slice, a `Vec`, a [`Tensor`] or a reference to one, where the function has an [`Arr`];
 /// and structures of these.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be given for an argument that is `{A}`",
+    label = "not the elements of `{A}`",
+    note = "for an `Arr<T>` there can be given a number, a Rust array, a slice, a `Vec` or a \
+            `Tensor`, of `T` and no other element type; for several arguments a tuple; for a \
+            struct of arrays the struct of tensors, or a reference to it"
+)]
 pub trait Feed<A> {
     /// The values.
     fn feed(self) -> Fed;

@@ -151,6 +151,7 @@ macro_rules! tuples {
                 },)*))
             }
 
+            #[allow(clippy::unused_unit, reason = "the tuple of none is one of them")]
             fn nothing() -> Self {
                 ($($t::nothing(),)*)
             }

@@ -7,12 +7,17 @@
 
 mod feed;
 mod impls;
+mod ops;
 mod shapes;
 mod tree;
 
 pub use feed::{Fed, Feed};
+pub(crate) use ops::expect_same;
+pub use ops::{
+    ScalarValue, all_finite, dot_tensors, flat_floats, map_tensors, with_floats, zip_tensors,
+};
 pub use shapes::Shapes;
-pub use tree::{Fixed, Tree};
+pub use tree::{Fixed, Plain, Tree};
 
 use cotan_array::Array;
 
@@ -26,6 +31,67 @@ use crate::{Arr, Tensor};
 ///
 /// Implemented by arrays, tuples of up to eight, `Vec`, `[_; N]`, `()`, and by structs with
 /// `#[derive(Arrays)]`.
+///
+/// # Structs
+///
+/// A struct is written once for both worlds: a type parameter stands for its arrays. What is not
+/// made of arrays is marked with `#[arrays(skip)]`. Gradients come back as the struct.
+///
+/// ```
+/// use cotan::prelude::*;
+///
+/// #[derive(Arrays, Clone, Debug, PartialEq)]
+/// struct Line<A> {
+///     slope: A,
+///     offset: A,
+///     #[arrays(skip)]
+///     degree: usize,
+/// }
+///
+/// fn loss(line: Line<Arr<f64>>, x: Arr<f64>, y: Arr<f64>) -> Arr<f64> {
+///     let error = line.slope * x + line.offset - y;
+///     (error * error).sum()
+/// }
+///
+/// let line = Line { slope: Tensor::from(1.0), offset: Tensor::from(0.0), degree: 1 };
+/// let (x, y) = ([0.0, 1.0, 3.0], [1.0, 3.0, 7.0]);
+/// let (value, gradient) = value_and_grad(loss).call((&line, x, y))?;
+/// assert_eq!(value, 21.0);
+/// let expected = Line { slope: (-28.0).into(), offset: (-14.0).into(), degree: 1 };
+/// assert_eq!(gradient, expected);
+/// # Ok::<(), cotan::Error>(())
+/// ```
+///
+/// Structs may have named fields, numbered ones or none, and contain one another, vectors, tuples
+/// and arrays. Details:
+///
+/// - A type parameter that occurs in a field stands for arrays, and has no bounds on the struct
+///   other than `Arrays`. There may be several, for arrays of different element types:
+///   `struct Batch<X, Y> { images: X, labels: Y }` is used as `Batch<Arr<f32>, Arr<i64>>`.
+/// - A skipped field is [`Plain`]: `Clone`, `PartialEq`, `Debug`, `Default`, `Send`, `Sync` and
+///   without borrowed parts. A function is compiled for its value, and called with the same one.
+///   Type parameters that occur in skipped fields only are plain, too.
+/// - Const parameters stay as they are; lifetimes and enums are refused:
+///
+///   ```compile_fail
+///   #[derive(cotan::Arrays)]
+///   enum Choice<A> {
+///       One(A),
+///       Two(A, A),
+///   }
+///   ```
+///
+/// - Where cotan is not `::cotan`, the struct says where: `#[arrays(crate = path::to::cotan)]`.
+///
+/// The derived implementations are of this trait for the struct of anything, and of [`Feed`] for
+/// the struct of tensors and references to it: what `call` takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a structure of arrays",
+    label = "not made of `Arr` or `Tensor`",
+    note = "structures of arrays are `Arr`, tuples of up to eight, `Vec`, `[_; N]`, and structs \
+            with `#[derive(Arrays)]`",
+    note = "a field of a struct that is not made of arrays is marked with `#[arrays(skip)]`"
+)]
 pub trait Arrays: Sized {
     /// The same structure of [`Arr`].
     type Staged: Arrays<Staged = Self::Staged, Concrete = Self::Concrete>;
@@ -72,6 +138,13 @@ impl Leaves {
     pub(crate) fn next(&mut self) -> Result<Leaf> {
         self.0.next().ok_or_else(|| Error::internal("a structure has too few leaves"))
     }
+}
+
+/// The tree of a structure that is the same in both worlds, because it has no arrays in it: a field
+/// of a struct that has none of its type parameters.
+#[doc(hidden)]
+pub fn tree_without_arrays<A: Arrays<Staged = A, Concrete = A>>(structure: &A) -> Tree {
+    structure.tree()
 }
 
 /// The handles of a staged structure.

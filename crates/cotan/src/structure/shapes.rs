@@ -11,6 +11,12 @@ use crate::sizes::Sizes;
 
 /// The shapes of an argument `A`: sizes for an array (`()` for a scalar), and structures of these.
 /// For structs, compile for an example of the arguments instead.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the shape of an argument",
+    label = "not sizes",
+    note = "sizes are `usize`: `[2, 3]` for a matrix, `()` for a scalar, a tuple of such for several \
+            arguments"
+)]
 pub trait Shapes<A> {
     /// The tree of the argument.
     fn tree(self) -> Result<Tree>;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use cotan_ir::Type;
 
+use crate::error::{Error, Result};
+
 /// The shape of a structure: its parts with their names, and the types of its leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
@@ -21,6 +23,45 @@ impl Tree {
     /// Parts that are numbered.
     pub fn numbered(parts: impl IntoIterator<Item = Tree>) -> Tree {
         Tree::Node(parts.into_iter().enumerate().map(|(n, tree)| (n.to_string(), tree)).collect())
+    }
+
+    /// Parts with names.
+    pub fn named<'a>(parts: impl IntoIterator<Item = (&'a str, Tree)>) -> Tree {
+        Tree::Node(parts.into_iter().map(|(name, tree)| (name.to_owned(), tree)).collect())
+    }
+
+    /// A part that is not made of arrays.
+    pub fn fixed<V: Plain>(value: &V) -> Tree {
+        Tree::Fixed(Fixed::new(value.clone()))
+    }
+
+    /// The value of a part that is not made of arrays.
+    pub fn fixed_value<V: Plain>(&self) -> Result<V> {
+        let value = match self {
+            Tree::Fixed(fixed) => fixed.get(),
+            Tree::Leaf(_) | Tree::Node(_) => None,
+        };
+        value.ok_or_else(|| {
+            let message = format!("a `{}` is expected, not {self}", std::any::type_name::<V>());
+            Error::type_error("arguments", message)
+        })
+    }
+
+    /// The parts of the struct `owner`, which have these names.
+    pub fn fields<const N: usize>(&self, owner: &str, names: [&str; N]) -> Result<[&Tree; N]> {
+        let parts = match self {
+            Tree::Node(parts) => parts.as_slice(),
+            Tree::Leaf(_) | Tree::Fixed(_) => &[],
+        };
+        let same = parts.iter().map(|(name, _)| name.as_str()).eq(names);
+        let trees: Vec<&Tree> = parts.iter().map(|(_, tree)| tree).collect();
+        match <[&Tree; N]>::try_from(trees) {
+            Ok(trees) if same && matches!(self, Tree::Node(_)) => Ok(trees),
+            Ok(_) | Err(_) => {
+                let message = format!("`{owner}` with the fields {names:?}, not {self}");
+                Err(Error::type_error("arguments", message))
+            }
+        }
     }
 
     /// The part at a position.
@@ -95,6 +136,14 @@ impl Tree {
                     mine.difference(theirs, &path)
                 })
             }
+            (Tree::Node(mine), Tree::Node(theirs)) => {
+                let counted = |tree: &Tree, count| match count {
+                    1 => format!("1 part, {tree}"),
+                    count => format!("{count} parts, {tree}"),
+                };
+                let (mine, theirs) = (counted(self, mine.len()), counted(other, theirs.len()));
+                Some((path.to_owned(), mine, theirs))
+            }
             (Tree::Leaf(mine), Tree::Leaf(theirs)) if mine == theirs => None,
             (Tree::Fixed(mine), Tree::Fixed(theirs)) if mine == theirs => None,
             _ => differ(),
@@ -124,6 +173,15 @@ impl fmt::Display for Tree {
         }
     }
 }
+
+/// What can be a part that is not made of arrays: a field with `#[arrays(skip)]`.
+///
+/// It is copied into everything that is made from a structure; a function is compiled for its
+/// value, so calls compare it (a NaN is equal to nothing, so not even to itself) and errors show
+/// it; and its default stands in for it after an error, when nothing counts any more.
+pub trait Plain: Clone + PartialEq + fmt::Debug + Default + Send + Sync + 'static {}
+
+impl<V: Clone + PartialEq + fmt::Debug + Default + Send + Sync + 'static> Plain for V {}
 
 /// A part of a structure that is not made of arrays: a size, a choice.
 #[derive(Clone)]
@@ -167,5 +225,36 @@ impl PartialEq for Fixed {
 impl fmt::Debug for Fixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_name_and_number() {
+        let tree = Tree::named([("a", Tree::numbered([])), ("b", Tree::fixed(&7usize))]);
+        let [a, b] = tree.fields("S", ["a", "b"]).unwrap();
+        assert_eq!((a, b.fixed_value::<usize>().unwrap()), (&Tree::numbered([]), 7));
+        for names in [["a", "c"], ["b", "a"]] {
+            let error = tree.fields("S", names).unwrap_err().to_string();
+            assert!(error.contains(&format!("`S` with the fields {names:?}")), "{error}");
+        }
+        assert!(tree.fields("S", ["a"]).is_err());
+        assert!(tree.fields("S", ["a", "b", "c"]).is_err());
+        assert!(b.fields("S", []).is_err());
+        assert!(Tree::named([]).fields("S", []).is_ok());
+    }
+
+    #[test]
+    fn fixed_values_have_their_types() {
+        let tree = Tree::fixed(&"gelu");
+        assert_eq!(tree.fixed_value::<&str>().unwrap(), "gelu");
+        let error = tree.fixed_value::<u8>().unwrap_err().to_string();
+        assert_eq!(error, "arguments: a `u8` is expected, not \"gelu\"");
+        assert!(Tree::numbered([]).fixed_value::<u8>().is_err());
+        assert_eq!(tree, Tree::fixed(&"gelu"));
+        assert_ne!(Tree::fixed(&1u8), Tree::fixed(&1u16));
     }
 }

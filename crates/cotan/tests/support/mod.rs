@@ -1,6 +1,9 @@
 //! The oracles for functions of the library.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::panic, reason = "tests")]
+
+pub mod plain;
 
 use cotan::{Feed, Function, compile_like};
 use cotan_interp::Value;

@@ -4,7 +4,7 @@ use cotan_array::{Dtype, Shape};
 
 use crate::scalar::Op;
 use crate::term::{
-    Extreme, Levels, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type,
+    Extreme, Levels, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type, While,
 };
 use crate::{Builder, Interval};
 
@@ -69,7 +69,18 @@ fn sample() -> Program {
     let m = MapAccum { length: 4, reverse: true, init, inputs, step };
     let scan = b.map_accum(m).unwrap();
     let (last, all) = (b.result(scan, 0).unwrap(), b.result(scan, 1).unwrap());
-    let outputs = [("sorted", sorted), ("copies", copies), ("last", last), ("all", all)];
+    let step = b
+        .lambda(&params, |b, s| {
+            let running = b.op(Op::Lt, &[s[1], n])?;
+            let next = b.op(Op::Sub, &[s[1], two])?;
+            Ok(vec![running, s[0], next, s[1]])
+        })
+        .unwrap();
+    let w = While { bound: Some(3), init: [last, n].into(), step };
+    let looped = b.while_accum(w).unwrap();
+    let steps = b.result(looped, 2).unwrap();
+    let outputs =
+        [("sorted", sorted), ("copies", copies), ("last", last), ("all", all), ("steps", steps)];
     b.finish(outputs.map(|(name, term)| Output { name: name.to_string(), term }).to_vec()).unwrap()
 }
 
@@ -98,6 +109,7 @@ fn every_former_is_accepted() {
         "scatter",
         "stack",
         "sum_outer",
+        "while_accum",
         "transpose",
         "variable",
     ] {
@@ -352,7 +364,8 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a recorded interval", "lies in", |p| {
         let t = find(p, |n| matches!(n, Node::ArgExtreme(..)));
-        p.arena.meta[t].bounds = Interval::new(0, 3);
+        p.arena.meta[t].bounds = p.arena.intervals.len() as u32;
+        p.arena.intervals.push(Interval::new(0, 3));
     }),
     ("a variable too deep", "level 0 is not between", |p| {
         let t = find(p, |n| matches!(n, Node::Var { level: 2, .. }));

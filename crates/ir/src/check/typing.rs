@@ -5,7 +5,7 @@ use cotan_array::{Dtype, Shape};
 use super::{Broken, Checker};
 use crate::custom::depends_on;
 use crate::term::{
-    Custom, CustomKind, MAX_NESTING, MapAccum, Node, Param, Region, RegionId, TermId, Type,
+    Custom, CustomKind, MAX_NESTING, MapAccum, Node, Param, Region, RegionId, TermId, Type, While,
 };
 
 impl<'a> Checker<'a> {
@@ -206,6 +206,14 @@ impl<'a> Checker<'a> {
                 Ok(Type::scalar(Dtype::F64))
             }
 
+            // G |- s0 : S    G, s : S |- (b, s', y) : (Array [] Bool, S, Y)
+            // -------------------------------------------------------------
+            // G |- while (\s -> (b, s', y)) s0 : (S, bound ::: Y)
+            Node::While(w) => {
+                self.while_accum(t, w)?;
+                Ok(Type::scalar(Dtype::F64))
+            }
+
             // G |- ts : A    G, xs : A |- f : B    G, xs : A, cs : B' |- r : A', linear in cs
             // (B', A' the float parts; the other way round for tangents)
             // ---------------------------------------------------------------------------
@@ -223,8 +231,10 @@ impl<'a> Checker<'a> {
                     return Err(format!("operand {} does not come before", u.index()));
                 }
                 let n = *n as usize;
-                let m = match self.arena.node(*u) {
-                    Node::MapAccum(m) => m,
+                // The step, its results before the first of the loop, the states, the steps.
+                let (step, skip, states, steps) = match self.arena.node(*u) {
+                    Node::MapAccum(m) => (m.step, 0, m.init.len(), m.length),
+                    Node::While(w) => (w.step, 1, w.init.len(), w.bound.unwrap_or(0)),
                     Node::Custom(c) if n < c.outputs => {
                         let y = self.arena.region(c.region).results[n];
                         return Ok(self.arena.ty(y).clone());
@@ -234,11 +244,11 @@ impl<'a> Checker<'a> {
                     }
                     _ => return Err(format!("operand {} has one result", u.index())),
                 };
-                let Some(y) = self.arena.region(m.step).results.get(n) else {
+                let Some(y) = self.arena.region(step).results.get(n + skip) else {
                     return Err(format!("operand {} has no result {n}", u.index()));
                 };
                 let y = self.arena.ty(*y);
-                let outer: &[usize] = if n < m.init.len() { &[] } else { &[m.length] };
+                let outer: &[usize] = if n < states { &[] } else { &[steps] };
                 array_type(y.dtype, outer, y.shape.dims())
             }
         }
@@ -270,6 +280,35 @@ impl<'a> Checker<'a> {
         for y in &step.results[states..] {
             let y = self.arena.ty(*y);
             array_type(y.dtype, &[m.length], y.shape.dims())?;
+        }
+        Ok(())
+    }
+
+    /// The rule of `while`: the condition is a scalar, states keep their types, outputs need a bound.
+    fn while_accum(&self, t: TermId, w: &While) -> Result<(), Broken> {
+        let step = self.region_before(t, w.step)?;
+        let states = w.init.len();
+        let Some((&condition, results)) = step.results.split_first() else {
+            return Err("the step has no condition".to_string());
+        };
+        if *self.arena.ty(condition) != Type::scalar(Dtype::Bool) {
+            return Err(format!("the condition is {}", self.arena.ty(condition)));
+        }
+        if states == 0 || step.params.len() != states || results.len() < states {
+            return Err("the step has the wrong number of parameters or results".to_string());
+        }
+        for (n, s) in w.init.iter().enumerate() {
+            let s = self.array_before(t, *s)?;
+            if self.arena.ty(step.params[n]) != s || self.arena.ty(results[n]) != s {
+                return Err(format!("state {n} does not keep its type {s}"));
+            }
+        }
+        for y in &results[states..] {
+            let Some(bound) = w.bound else {
+                return Err("a loop without a bound has outputs".to_string());
+            };
+            let y = self.arena.ty(*y);
+            array_type(y.dtype, &[bound], y.shape.dims())?;
         }
         Ok(())
     }

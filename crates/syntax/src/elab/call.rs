@@ -439,7 +439,7 @@ impl<'m> Elab<'m> {
         for (name, value) in closure.captured.iter() {
             env.bind(name.clone(), value.clone());
         }
-        let frame = Frame { name: "a lambda".into(), span };
+        let frame = Frame { name: None, span };
         self.enter(closure.file, env, frame, body)
     }
 
@@ -536,7 +536,7 @@ impl<'m> Elab<'m> {
             let value = self.seal(value, &sizes);
             env.bind(name, value);
         }
-        let frame = Frame { name: def.name.name.clone(), span };
+        let frame = Frame { name: Some(def.name.name.clone()), span };
         self.enter(id.file, env, frame, |this| {
             let value = this.try_elab(def.body)?;
             match &signature.result {

@@ -55,10 +55,6 @@ impl Derived {
             Derivative::JacRev | Derivative::JacFwd | Derivative::Jacobian => false,
         }
     }
-
-    fn name(&self) -> &'static str {
-        self.derivative.name()
-    }
 }
 
 /// The leaves of results, in order, as they are put into structures.
@@ -128,11 +124,15 @@ impl Elab<'_> {
     }
 
     fn wrong_directions(&mut self, derived: &Derived, given: usize, span: Span) -> Reported {
-        let name = derived.name();
+        let name = derived.name;
         let (message, hint) = match derived.derivative {
             Derivative::Vjp => (
                 format!("`{name}(f)` takes the arguments of `f` and a cotangent; nothing is given"),
                 "the cotangent comes last: `vjp(f)(x, y, ct)`".to_owned(),
+            ),
+            _ if name == "linearize" => (
+                "the derivative takes one tangent for each argument of `linearize`".to_owned(),
+                "`let (y, df) = linearize(f, x, y) in df(dx, dy)`".to_owned(),
             ),
             _ => (
                 format!(
@@ -156,7 +156,7 @@ impl Elab<'_> {
     ) -> R<Vec<usize>> {
         let positions = match &derived.wrt {
             Wrt::All if args.is_empty() => {
-                let message = format!("`{}` of a function without arguments", derived.name());
+                let message = format!("`{}` of a function without arguments", derived.name);
                 let hint = "there is nothing to differentiate by";
                 return Err(
                     self.report(Diagnostic::new(Code::NotDifferentiable, span, message).hint(hint))
@@ -192,7 +192,7 @@ impl Elab<'_> {
             Ok(value) => return Ok(value),
             Err(part) => part,
         };
-        let name = derived.name();
+        let name = derived.name;
         let part = self.part_name(&derived.function, k, &path);
         let message = format!("`{name}` cannot differentiate by {part}, which is {found}");
         let mut floats = Vec::new();
@@ -205,6 +205,9 @@ impl Elab<'_> {
         let others = floats.join(", ");
         let hint = match floats.len() {
             0 => "only f64 and f32 have derivatives; convert it: `f64(…)`".to_owned(),
+            _ if name == "linearize" => {
+                format!("let a lambda use it from around: `{name}(x => f(x, n), x)`")
+            }
             1 => format!("differentiate by the rest only: `{name}(f, wrt = {others})`"),
             _ => format!("differentiate by the rest only: `{name}(f, wrt = ({others}))`"),
         };
@@ -294,7 +297,7 @@ impl Elab<'_> {
 
     /// Checks that the result of a function has the derivative that is asked for.
     fn differentiable_result(&mut self, derived: &Derived, result: &Value, span: Span) -> R<()> {
-        let name = derived.name();
+        let name = derived.name;
         if matches!(result, Value::Error) {
             return Err(Reported);
         }
@@ -354,7 +357,7 @@ impl Elab<'_> {
             "" => "the function's result".to_owned(),
             path => format!("the part `{path}` of the function's result"),
         };
-        let name = derived.name();
+        let name = derived.name;
         let message = format!("`{name}` cannot differentiate {part}, which is {ty}");
         let hint = "only f64 and f32 have derivatives: leave it out, or convert it";
         Err(self.report(Diagnostic::new(Code::NotDifferentiable, span, message).hint(hint)))

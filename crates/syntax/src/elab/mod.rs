@@ -58,7 +58,8 @@ const MORE_STACK: usize = 2 << 20;
 /// A call that is being inlined.
 #[derive(Clone, Debug)]
 struct Frame {
-    name: Name,
+    /// The function; a lambda has no name.
+    name: Option<Name>,
     span: Span,
 }
 
@@ -118,8 +119,16 @@ impl<'m> Elab<'m> {
         }
         // The outermost call is that of the function being made, which nobody wrote.
         let (calls, here) = (self.calls.iter().skip(1).rev(), diagnostic.primary.span);
-        for frame in calls.take(SHOWN_CALLS).filter(|frame| frame.span != here) {
-            let place = format!("in this call of `{}`", frame.name);
+        let mut shown = vec![here];
+        for frame in calls.take(SHOWN_CALLS) {
+            if shown.contains(&frame.span) {
+                continue;
+            }
+            shown.push(frame.span);
+            let place = match &frame.name {
+                Some(name) => format!("in this call of `{name}`"),
+                None => "in this call of a lambda".to_owned(),
+            };
             diagnostic = diagnostic.also(frame.span, place);
         }
         self.diagnostics.push(diagnostic);

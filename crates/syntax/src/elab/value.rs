@@ -83,6 +83,8 @@ pub(crate) struct Linear {
 #[derive(Clone, Debug)]
 pub(crate) struct Derived {
     pub(crate) derivative: Derivative,
+    /// What the program calls it: `linearize` is made of `jvp`.
+    pub(crate) name: &'static str,
     pub(crate) function: Rc<Function>,
     pub(crate) wrt: Wrt,
     /// The function gives a pair, of which only the first component is differentiated.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Custom, Extreme, MapAccum, Node, RegionId, Result, TermId, Type};
+use cotan_ir::{Custom, Extreme, MapAccum, Node, RegionId, Result, TermId, Type, While};
 
 use super::machine::{Dual, Elements, Machine, Slot};
 use super::numbers::Derivative;
@@ -18,6 +18,9 @@ impl<M: Derivative> Machine<'_, M> {
         let program = self.program;
         if let Node::MapAccum(m) = program.node(t) {
             return Ok(Slot::Several(self.map_accum(t, m)?));
+        }
+        if let Node::While(w) = program.node(t) {
+            return Ok(Slot::Several(self.while_accum(t, w)?));
         }
         if let Node::Custom(c) = program.node(t) {
             return Ok(Slot::Several(self.custom(c)?));
@@ -58,7 +61,7 @@ impl<M: Derivative> Machine<'_, M> {
             Node::OneHot(outer, v, ix) => Rc::new(self.one_hot(outer, *v, ix, ty)?),
             Node::ArgExtreme(extreme, t) => Rc::new(self.arg_extreme(*extreme, *t)?),
             Node::ArgSort(t) => Rc::new(self.arg_sort(*t)?),
-            Node::MapAccum(_) | Node::Custom(_) => {
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => {
                 return Err(self.internal("has several results"));
             }
             Node::Result(t, n) => self.result(*t, *n as usize)?,
@@ -260,6 +263,36 @@ impl<M: Derivative> Machine<'_, M> {
                 ys.reverse();
             }
             states.push(Rc::new(ys.iter().flat_map(|y| y.iter().cloned()).collect()));
+        }
+        Ok(states)
+    }
+
+    /// `while k < bound and b(s): (s, y[k]) = step(s)`: the final `s`, then the `y`, zeros where
+    /// there was no step. Operations are total, so the step may run once more than is needed.
+    fn while_accum(&mut self, t: TermId, w: &While) -> Result<Vec<Elements<M::D>>> {
+        let types = self.program.result_types(t).unwrap_or_default();
+        for ty in &types {
+            self.spend(ty.shape.numel())?;
+        }
+        let mut states = self.all(&w.init)?;
+        let outputs = types.get(states.len()..).unwrap_or_default();
+        let mut rows: Vec<Vec<Dual<M::D>>> = vec![Vec::new(); outputs.len()];
+        let mut steps = 0;
+        while w.bound.is_none_or(|bound| steps < bound) {
+            let mut results = self.call(w.step, states.clone())?.into_iter();
+            let condition = results.next().and_then(|b| b.first().map(|b| b.x));
+            if condition != Some(Scalar::Bool(true)) {
+                break;
+            }
+            states = results.by_ref().take(states.len()).collect();
+            for (all, y) in rows.iter_mut().zip(results) {
+                all.extend(y.iter().cloned());
+            }
+            steps += 1;
+        }
+        for (mut all, ty) in rows.into_iter().zip(outputs) {
+            all.resize(ty.shape.numel(), self.zero(ty.dtype));
+            states.push(Rc::new(all));
         }
         Ok(states)
     }

@@ -82,7 +82,8 @@ fn linearize(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let f = elab.function_of(&value, span)?;
     let Value::Function(function) = value else { return Err(Reported) };
     let result = elab.apply(&f, at.clone(), call.span)?;
-    let jvp = Derived { derivative: Derivative::Jvp, function, wrt: Wrt::All, aux: false };
+    let derivative = Derivative::Jvp;
+    let jvp = Derived { derivative, name: "linearize", function, wrt: Wrt::All, aux: false };
     let jvp = Function::new(Callable::Derived(jvp.into()));
     let jvp = Rc::new(elab.bounded(jvp, call.span)?);
     let linear = Function::new(Callable::Linear(Rc::new(Linear { jvp, at })));
@@ -99,7 +100,7 @@ fn derived(elab: &mut Elab<'_>, call: &Call, derivative: Derivative) -> R<Value>
         elab.function_of(&value, span)?;
         return Err(Reported);
     };
-    let derived = Derived { derivative, function, wrt, aux };
+    let derived = Derived { derivative, name: derivative.name(), function, wrt, aux };
     let function = Function::new(Callable::Derived(derived.into()));
     elab.bounded(function, call.span).map(|function| Value::Function(function.into()))
 }

@@ -163,7 +163,7 @@ fn run(
 }
 
 /// The next state at the type of the state: literals adapt.
-fn same_state(
+pub(super) fn same_state(
     elab: &mut Elab<'_>,
     state: &Value,
     next: Value,

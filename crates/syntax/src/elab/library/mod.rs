@@ -12,6 +12,7 @@ mod derivatives;
 mod linear;
 mod loops;
 mod reduce;
+mod while_loop;
 
 use std::sync::LazyLock;
 
@@ -39,7 +40,7 @@ pub enum Group {
     Sorting,
     /// Products of vectors and matrices.
     Linear,
-    /// Loops over the outermost axis.
+    /// Loops, over the outermost axis or as long as a condition holds.
     Loops,
     /// Derivatives of functions.
     Derivatives,
@@ -106,7 +107,7 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 11] = [
+const TABLES: [(Group, &[Row]); 12] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, arrays::ARRANGING),
@@ -114,6 +115,7 @@ const TABLES: [(Group, &[Row]); 11] = [
     (Group::Sorting, reduce::SORTING),
     (Group::Linear, linear::LINEAR),
     (Group::Loops, loops::LOOPS),
+    (Group::Loops, while_loop::WHILE),
     (Group::Derivatives, derivatives::DERIVATIVES),
     (Group::Derivatives, custom::CUSTOM),
     (Group::Elementwise, arrays::ELEMENTWISE),

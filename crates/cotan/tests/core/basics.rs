@@ -1,9 +1,7 @@
 //! The core of the Rust library: staging, structures, derivatives, errors.
 
-mod support;
-
+use crate::support::check;
 use cotan::prelude::*;
-use support::check;
 
 #[test]
 fn oracles_accept_what_is_right() {

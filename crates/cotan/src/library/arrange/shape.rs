@@ -1,0 +1,143 @@
+//! Shapes: the same elements in another one, or repeated.
+
+use super::access::{attempt, fitted, one_axis, product, reshaped, shown};
+use crate::arr::Arr;
+use crate::element::Element;
+use crate::error::Error;
+use crate::sizes::{Axes, Sizes};
+use crate::stage::emit;
+
+impl<T: Element> Arr<T> {
+    /// The same elements in row-major order in another shape.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = compile(|x: Arr<f64>| x.reshape([2, 2]), [4])?;
+    /// assert_eq!(f.call([1.0, 2.0, 3.0, 4.0])?, Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reshape(self, sizes: impl Sizes) -> Arr<T> {
+        attempt("reshape", || {
+            let sizes = sizes.sizes();
+            let (has, wanted) = (self.size(), product(&sizes));
+            if has != wanted && !crate::stage::failed() {
+                let message =
+                    format!("{} has {has} elements, the shape {sizes:?} has {wanted}", shown(self));
+                let hint = "a reshape keeps the number of elements";
+                return Err(Error::type_error("reshape", message).with_hint(hint));
+            }
+            Ok(reshaped("reshape", self, &sizes))
+        })
+    }
+
+    /// All elements in row-major order, along one axis.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = compile(|x: Arr<f64>| x.flatten(), [2, 2])?;
+    /// assert_eq!(f.call([[1.0, 2.0], [3.0, 4.0]])?, Tensor::from([1.0, 2.0, 3.0, 4.0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[doc(alias = "ravel")]
+    #[track_caller]
+    pub fn flatten(self) -> Arr<T> {
+        reshaped("flatten", self, &[self.size()])
+    }
+
+    /// Stretched to a larger shape: new leading axes and axes of size 1 are repeated. The
+    /// derivative sums over the repetitions.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = compile(|x: Arr<f64>| x.broadcast_to([2, 3]), [2, 1])?;
+    /// assert_eq!(f.call([[1.0], [2.0]])?, Tensor::from([[1.0; 3], [2.0; 3]]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn broadcast_to(self, sizes: impl Sizes) -> Arr<T> {
+        attempt("broadcast_to", || fitted("broadcast_to", "the array", self, &sizes.sizes()))
+    }
+
+    /// `k` copies along a new outermost axis.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = compile(|x: Arr<f64>| x.replicate(3), [2])?;
+    /// assert_eq!(f.call([1.0, 2.0])?, Tensor::from([[1.0, 2.0]; 3]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn replicate(self, k: usize) -> Arr<T> {
+        Arr::from_raw(emit("replicate", &[self.raw], |b, ts| b.replicate(k, ts[0])))
+    }
+
+    /// The whole array repeated along its axes, as often as `counts` says, which belongs to the
+    /// last axes; with more counts than axes, along new outer ones.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = compile(|x: Arr<f64>| x.tile([2, 2]), [2])?;
+    /// assert_eq!(f.call([1.0, 2.0])?, Tensor::from([[1.0, 2.0, 1.0, 2.0]; 2]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn tile(self, counts: impl Sizes) -> Arr<T> {
+        attempt("tile", || {
+            let (own, counts) = (self.shape(), counts.sizes());
+            let rank = own.len().max(counts.len());
+            let (own, counts) = (filled(rank, &own), filled(rank, &counts));
+            // Every axis becomes two: the copies, and the positions of one.
+            let places: Vec<usize> = (0..rank).map(|axis| 2 * axis + 1).collect();
+            let pairs: Vec<usize> = counts.iter().zip(&own).flat_map(|(&c, &k)| [c, k]).collect();
+            Ok(merged(spread("tile", reshaped("tile", self, &own), &places, &pairs)))
+        })
+    }
+
+    /// Every element along an axis `k` times, one copy after the other.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = compile(|x: Arr<f64>| x.repeat(2, 0), [3])?;
+    /// assert_eq!(f.call([1.0, 2.0, 3.0])?, Tensor::from([1.0, 1.0, 2.0, 2.0, 3.0, 3.0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn repeat(self, k: usize, axis: impl Axes) -> Arr<T> {
+        attempt("repeat", || {
+            let mut dims = self.shape();
+            let axis = one_axis("repeat", axis, dims.len())?;
+            let places: Vec<usize> =
+                (0..dims.len()).map(|a| if a > axis { a + 1 } else { a }).collect();
+            let mut apart = dims.clone();
+            apart.insert(axis + 1, k);
+            if let Some(size) = dims.get_mut(axis) {
+                *size = size.saturating_mul(k);
+            }
+            Ok(reshaped("repeat", spread("repeat", self, &places, &apart), &dims))
+        })
+    }
+}
+
+/// Sizes of the last of `rank` axes, with 1 for those before.
+fn filled(rank: usize, sizes: &[usize]) -> Vec<usize> {
+    let missing = rank.saturating_sub(sizes.len());
+    std::iter::repeat_n(1, missing).chain(sizes.iter().copied()).collect()
+}
+
+/// `x` with its axes at the given places of a larger shape, repeated along the other ones.
+fn spread<T: Element>(op: &'static str, x: Arr<T>, places: &[usize], dims: &[usize]) -> Arr<T> {
+    Arr::from_raw(emit(op, &[x.raw], |b, ts| b.spread(ts[0], places, dims)))
+}
+
+/// Axes two by two made one.
+fn merged<T: Element>(x: Arr<T>) -> Arr<T> {
+    let dims: Vec<usize> = x.shape().chunks(2).map(product).collect();
+    reshaped("tile", x, &dims)
+}

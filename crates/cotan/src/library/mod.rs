@@ -1,0 +1,23 @@
+//! Functions of arrays made of the primitives.
+
+mod arrange;
+mod axes;
+mod contract;
+pub(crate) mod control;
+mod cumulative;
+mod elementary;
+pub mod nn;
+mod reduce;
+mod solve;
+mod sort;
+
+pub use arrange::{
+    PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
+    tri,
+};
+pub use contract::{einsum, tensordot};
+pub use control::{
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
+    custom_vjp, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right, scan,
+    scan_right, stop_gradient, switch, vmap, while_at_most, while_checkpointed, while_loop,
+};

@@ -1,0 +1,12 @@
+//! The core of the Rust library: staging, structures, data, derivatives, eager runs, loops.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
+
+mod basics;
+mod data;
+mod eager;
+mod nested;
+mod structs;
+#[path = "../support/mod.rs"]
+mod support;
+mod while_loops;

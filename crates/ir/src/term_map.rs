@@ -1,0 +1,150 @@
+//! Tables from terms to values: hashed while they hold a few of a program's terms, dense once they
+//! hold many.
+//!
+//! Terms are numbered, so a table of many of them is best an array: what lies near in the program
+//! lies near in the table, and a long walk through both stays within the caches. A table of a few
+//! must not cost the size of the program, since there may be one for each of its lambdas.
+
+use rustc_hash::FxHashMap;
+
+use crate::term::TermId;
+
+/// A table with fewer entries stays hashed.
+const MIN_DENSE: usize = 64;
+/// A dense table is at most this many times as long as it had entries when it became dense.
+const MAX_SPARSITY: usize = 16;
+
+/// A table from terms of one program to values.
+///
+/// The time of `n` insertions is linear in `n` and in the terms made meanwhile, whatever the size of
+/// the program.
+#[derive(Clone, Debug)]
+pub struct TermMap<V> {
+    few: FxHashMap<TermId, V>,
+    /// Indexed by term; empty while the table is hashed.
+    many: Vec<Option<V>>,
+}
+
+impl<V> Default for TermMap<V> {
+    fn default() -> TermMap<V> {
+        TermMap { few: FxHashMap::default(), many: Vec::new() }
+    }
+}
+
+impl<V> TermMap<V> {
+    /// A table without entries.
+    pub fn new() -> TermMap<V> {
+        TermMap::default()
+    }
+
+    /// The value of a term.
+    pub fn get(&self, t: TermId) -> Option<&V> {
+        if self.many.is_empty() {
+            return self.few.get(&t);
+        }
+        self.many.get(t.index())?.as_ref()
+    }
+
+    /// Whether a term has a value.
+    pub fn contains(&self, t: TermId) -> bool {
+        self.get(t).is_some()
+    }
+
+    /// Gives a term a value; the one it had before.
+    pub fn insert(&mut self, t: TermId, value: V) -> Option<V> {
+        if self.many.is_empty() {
+            let enough = (t.index() / MAX_SPARSITY).max(MIN_DENSE);
+            if self.few.len() < enough {
+                return self.few.insert(t, value);
+            }
+            for (t, value) in std::mem::take(&mut self.few) {
+                self.set_dense(t, value);
+            }
+        }
+        self.set_dense(t, value)
+    }
+
+    fn set_dense(&mut self, t: TermId, value: V) -> Option<V> {
+        if t.index() >= self.many.len() {
+            self.many.resize_with(t.index() + 1, || None);
+        }
+        self.many.get_mut(t.index())?.replace(value)
+    }
+
+    /// Takes the value of a term away.
+    pub fn remove(&mut self, t: TermId) -> Option<V> {
+        if self.many.is_empty() {
+            return self.few.remove(&t);
+        }
+        self.many.get_mut(t.index())?.take()
+    }
+}
+
+/// A set of terms of one program; see [`TermMap`].
+#[derive(Clone, Debug, Default)]
+pub struct TermSet(TermMap<()>);
+
+impl TermSet {
+    /// A set without elements.
+    pub fn new() -> TermSet {
+        TermSet::default()
+    }
+
+    /// Whether a term is in the set.
+    pub fn contains(&self, t: TermId) -> bool {
+        self.0.contains(t)
+    }
+
+    /// Adds a term; whether it was not there before.
+    pub fn insert(&mut self, t: TermId) -> bool {
+        self.0.insert(t, ()).is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same operations on a hash table and on this one, over keys below `bound`.
+    fn agrees_with_a_hash_table(bound: u32, operations: usize) -> TermMap<usize> {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = move |n: u32| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) as u32 % n
+        };
+        let mut map = TermMap::new();
+        let mut expected: FxHashMap<TermId, usize> = FxHashMap::default();
+        for n in 0..operations {
+            let t = TermId(next(bound));
+            match next(4) {
+                0 => assert_eq!(map.remove(t), expected.remove(&t)),
+                1 => assert_eq!(map.get(t), expected.get(&t)),
+                2 => assert_eq!(map.contains(t), expected.contains_key(&t)),
+                _ => assert_eq!(map.insert(t, n), expected.insert(t, n)),
+            }
+        }
+        map
+    }
+
+    #[test]
+    fn hashed_and_dense_tables_are_tables() {
+        let few = agrees_with_a_hash_table(40, 10_000);
+        assert!(few.many.is_empty());
+        let many = agrees_with_a_hash_table(2_000, 10_000);
+        assert!(many.few.is_empty() && many.many.len() <= 2_000);
+    }
+
+    #[test]
+    fn few_terms_of_a_large_program_cost_little() {
+        let mut map = TermMap::new();
+        for n in 0..1_000 {
+            map.insert(TermId(100_000_000 - n), n);
+        }
+        assert!(map.many.is_empty());
+        let mut set = TermSet::new();
+        assert!(set.insert(TermId(u32::MAX)) && !set.insert(TermId(u32::MAX)));
+        assert!(set.contains(TermId(u32::MAX)) && !set.contains(TermId(0)));
+    }
+}
