@@ -16,4 +16,4 @@ mod search;
 mod vm;
 
 pub use lower::Unsupported;
-pub use run::Executable;
+pub use run::{Executable, RunLimits, Stop};

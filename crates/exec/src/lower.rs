@@ -12,7 +12,7 @@ use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::nest::BufferId;
-use crate::plan::{Buffer, Loop, Plan, Role, Step, place_temporaries};
+use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep, place_temporaries};
 
 mod decide;
 mod expand;
@@ -39,10 +39,12 @@ pub(crate) struct Lowering<'a> {
     pub(crate) places: FxHashMap<TermId, Place>,
     /// Constants that have a buffer.
     constants: FxHashMap<TermId, BufferId>,
+    /// Whether sums are taken from the first element to the last.
+    pub(crate) in_order: bool,
 }
 
 /// The plan of a program.
-pub(crate) fn lower(program: &Program) -> R<Plan> {
+pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
     let scopes = Scopes::new(program);
     let mut lowering = Lowering {
         program,
@@ -50,6 +52,7 @@ pub(crate) fn lower(program: &Program) -> R<Plan> {
         buffers: Vec::new(),
         places: FxHashMap::default(),
         constants: FxHashMap::default(),
+        in_order,
     };
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
@@ -205,6 +208,7 @@ impl Lowering<'_> {
                 for (&(from, state), &next) in states.iter().zip(step.results()) {
                     moved.push((from, state, self.buffer_of(next)?));
                 }
+                self.forget(m.step);
                 steps.push(Step::Loop(Box::new(Loop {
                     length: m.length,
                     reverse: m.reverse,
@@ -212,6 +216,54 @@ impl Lowering<'_> {
                     inputs,
                     outputs,
                     steps: inner,
+                })));
+                Place::Several(several)
+            }
+            Node::While(w) => {
+                let step = self.program.region(w.step).clone();
+                let mut states = Vec::new();
+                for (&param, &init) in step.params().iter().zip(&w.init) {
+                    let (from, ty) = (self.buffer_of(init)?, program.ty(init));
+                    let state = self.temporary(ty);
+                    self.places.insert(param, Place::Buffer(state));
+                    states.push((from, state));
+                }
+                let (&condition, rest) = step
+                    .results()
+                    .split_first()
+                    .ok_or(Unsupported("a loop without a condition"))?;
+                // The step runs only if the condition holds; what both need is computed once.
+                let (mut before, mut inner) = (Vec::new(), Vec::new());
+                let mut done = FxHashSet::default();
+                self.function(w.step, &[condition], &mut done, &mut before)?;
+                let condition = self.buffer_of(condition)?;
+                self.function(w.step, rest, &mut done, &mut inner)?;
+                let types = program.result_types(t).unwrap_or_default();
+                let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
+                let mut outputs = Vec::new();
+                for (n, &y) in rest.iter().enumerate().skip(states.len()) {
+                    let collected = self.temporary(&types[n]);
+                    steps.push(Step::Zero(collected));
+                    outputs.push((self.buffer_of(y)?, collected));
+                    several.push(collected);
+                }
+                let mut moved = Vec::new();
+                for (&(from, state), &next) in states.iter().zip(rest) {
+                    moved.push((from, state, self.buffer_of(next)?));
+                }
+                self.forget(w.step);
+                steps.push(Step::While(Box::new(WhileStep {
+                    bound: w.bound,
+                    before,
+                    condition,
+                    body: Loop {
+                        length: 0,
+                        reverse: false,
+                        states: moved,
+                        inputs: Vec::new(),
+                        outputs,
+                        steps: inner,
+                    },
                 })));
                 Place::Several(several)
             }
@@ -223,9 +275,10 @@ impl Lowering<'_> {
                 }
                 let results: Vec<TermId> =
                     region.results().iter().take(c.outputs).copied().collect();
-                self.function(c.region, &results, steps)?;
+                self.function(c.region, &results, &mut FxHashSet::default(), steps)?;
                 let several: R<Vec<BufferId>> =
                     results.iter().map(|&y| self.buffer_of(y)).collect();
+                self.forget(c.region);
                 Place::Several(several?)
             }
             Node::Result(u, n) => match self.places.get(u) {
@@ -245,13 +298,19 @@ impl Lowering<'_> {
         })
     }
 
-    /// The steps of the body of a loop. Sibling bodies share nodes: their places do not outlive it.
+    /// The steps of the body of a loop.
     fn inner(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
         self.scope(self.scopes.region(r), results, steps)
     }
 
-    /// The part of a region that some of its results need.
-    fn function(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+    /// The part of a region that some of its results need, without what is `done` already.
+    fn function(
+        &mut self,
+        r: RegionId,
+        results: &[TermId],
+        done: &mut FxHashSet<TermId>,
+        steps: &mut Vec<Step>,
+    ) -> R<()> {
         let scope = self.scopes.region(r);
         let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
         for &t in scope.order().iter().rev() {
@@ -263,12 +322,22 @@ impl Lowering<'_> {
         }
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
-            if needed.contains(&t) {
+            if needed.contains(&t) && !done.contains(&t) {
                 let place = self.node(t, &decisions, steps)?;
+                if matches!(place, Place::Buffer(_) | Place::Several(_)) {
+                    done.insert(t);
+                }
                 self.places.insert(t, place);
             }
         }
         Ok(())
+    }
+
+    /// Forgets the places of the nodes of a region: its siblings may have the same nodes.
+    fn forget(&mut self, r: RegionId) {
+        for t in self.scopes.region(r).order().iter().chain(self.program.region(r).params()) {
+            self.places.remove(t);
+        }
     }
 }
 

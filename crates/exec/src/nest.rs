@@ -174,7 +174,9 @@ impl Nest {
             let mergeable = next.is_some_and(|k| {
                 let k = k as i64;
                 dim + 1 != parallel
-                    && self.affines_mut().all(|a| Some(a.coeffs[dim]) == a.coeffs[dim + 1].checked_mul(k))
+                    && self
+                        .affines_mut()
+                        .all(|a| Some(a.coeffs[dim]) == a.coeffs[dim + 1].checked_mul(k))
             });
             if mergeable {
                 self.reduced -= usize::from(dim >= parallel);

@@ -54,6 +54,17 @@ pub(crate) struct Loop {
     pub steps: Vec<Step>,
 }
 
+/// A loop as long as a condition holds.
+#[derive(Debug)]
+pub(crate) struct WhileStep {
+    pub bound: Option<usize>,
+    /// What the condition needs.
+    pub before: Vec<Step>,
+    pub condition: BufferId,
+    /// States, outputs and the step; its length is that of the run.
+    pub body: Loop,
+}
+
 /// One step of a plan.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -69,6 +80,8 @@ pub(crate) enum Step {
     ArgSort { from: BufferId, to: BufferId },
     /// A loop with states.
     Loop(Box<Loop>),
+    /// A loop as long as a condition holds.
+    While(Box<WhileStep>),
 }
 
 impl Step {
@@ -83,18 +96,25 @@ impl Step {
                 f(*from);
                 f(*to);
             }
-            Step::Loop(l) => {
-                for &(init, state, next) in &l.states {
-                    [init, state, next].into_iter().for_each(&mut *f);
-                }
-                for &(whole, part) in l.inputs.iter().chain(&l.outputs) {
-                    f(whole);
-                    f(part);
-                }
-                l.steps.iter().for_each(|step| step.for_each_buffer(f));
+            Step::Loop(l) => loop_buffers(l, f),
+            Step::While(w) => {
+                f(w.condition);
+                w.before.iter().for_each(|step| step.for_each_buffer(f));
+                loop_buffers(&w.body, f);
             }
         }
     }
+}
+
+fn loop_buffers(l: &Loop, f: &mut impl FnMut(BufferId)) {
+    for &(init, state, next) in &l.states {
+        [init, state, next].into_iter().for_each(&mut *f);
+    }
+    for &(whole, part) in l.inputs.iter().chain(&l.outputs) {
+        f(whole);
+        f(part);
+    }
+    l.steps.iter().for_each(|step| step.for_each_buffer(f));
 }
 
 fn nest_buffers(nest: &Nest, f: &mut impl FnMut(BufferId)) {

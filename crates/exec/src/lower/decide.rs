@@ -49,6 +49,10 @@ impl Lowering<'_> {
                     forced.extend(m.init.iter().chain(&m.inputs));
                     forced.extend(self.scopes.region(m.step).captures());
                 }
+                Node::While(w) => {
+                    forced.extend(&w.init);
+                    forced.extend(self.scopes.region(w.step).captures());
+                }
                 Node::Custom(c) => {
                     forced.extend(&c.args);
                     forced.extend(self.scopes.region(c.region).captures());
@@ -70,7 +74,7 @@ impl Lowering<'_> {
             let used = uses.get(&t).copied().unwrap_or(0);
             let forced = decisions.forced.contains(&t);
             if let Node::SumOuter(_) = node {
-                if !forced && used == 1 && summed.contains_key(&t) {
+                if !forced && !self.in_order && used == 1 && summed.contains_key(&t) {
                     decisions.absorbed.insert(t);
                 }
                 continue;
@@ -117,6 +121,6 @@ fn expandable(node: &Node) -> bool {
         Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) => true,
         Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) => false,
         Node::Scatter(..) | Node::Stack(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-        Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => false,
+        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
     }
 }

@@ -46,9 +46,9 @@ impl Expansion {
         &mut self.memos[at].1
     }
 
-    fn finish(self, value: Val, reduced: usize, target: BufferId, write: Write) -> Kernel {
+    fn finish(self, value: Val, reduced: usize, target: BufferId, write: Write) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Kernel::new(Nest { extents, reduced, instrs, dtypes, value, target, write }.collapse())
+        Nest { extents, reduced, instrs, dtypes, value, target, write }.collapse()
     }
 }
 
@@ -90,16 +90,11 @@ impl Lowering<'_> {
         let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
         let mut at = row_major(&dims, 0..dims.len(), dims.len());
         at.constant = offset as i64;
-        Ok(e.finish(value, 0, to, Write::Store(at)))
+        Ok(Kernel::new(e.finish(value, 0, to, Write::Store(at)), self.in_order))
     }
 
     /// The nest of a sum, and of the sums that it is the only user of.
-    pub(super) fn sum_nest(
-        &mut self,
-        t: TermId,
-        to: BufferId,
-        decisions: &Decisions,
-    ) -> R<Kernel> {
+    pub(super) fn sum_nest(&mut self, t: TermId, to: BufferId, decisions: &Decisions) -> R<Kernel> {
         let dims = self.program.shape(t).dims().to_vec();
         let mut extents = dims.clone();
         let mut at = t;
@@ -119,7 +114,7 @@ impl Lowering<'_> {
         let value = self.element(&mut e, at, &ix)?;
         let all = rank + reduced;
         let place = row_major(&dims, 0..rank, all);
-        Ok(e.finish(value, reduced, to, Write::Sum(place)))
+        Ok(Kernel::new(e.finish(value, reduced, to, Write::Sum(place)), self.in_order))
     }
 
     /// The nest of a scatter into zeros.
@@ -143,18 +138,14 @@ impl Lowering<'_> {
             stride = stride.saturating_mul(size as i64);
         }
         index.reverse();
-        Ok(e.finish(value, 0, to, Write::AddAt(index)))
+        Ok(Kernel::new(e.finish(value, 0, to, Write::AddAt(index)), self.in_order))
     }
 
     /// The index that an index function gives.
     fn call(&mut self, e: &mut Expansion, r: RegionId, at: &[Val]) -> R<Vec<Val>> {
         let region = self.program.region(r);
-        let before: Vec<(TermId, Option<Val>)> = region
-            .params()
-            .iter()
-            .zip(at)
-            .map(|(&p, &v)| (p, e.variables.insert(p, v)))
-            .collect();
+        let before: Vec<(TermId, Option<Val>)> =
+            region.params().iter().zip(at).map(|(&p, &v)| (p, e.variables.insert(p, v))).collect();
         e.memos.push((region.level(), FxHashMap::default()));
         let results: R<Vec<Val>> =
             region.results().to_vec().into_iter().map(|t| self.element(e, t, &[])).collect();
@@ -335,7 +326,7 @@ impl Lowering<'_> {
             Node::SumOuter(_) | Node::Scatter(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
                 Err(Unsupported("a reduction inside an index function"))
             }
-            Node::MapAccum(_) | Node::Custom(_) | Node::Result(..) => {
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => {
                 Err(Unsupported("a loop inside an index function"))
             }
         }

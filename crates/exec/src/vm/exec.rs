@@ -5,6 +5,10 @@ use cotan_array::Dtype;
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
+use crate::run::RunLimits;
+
+/// After how many tiles the limits of a run are looked at.
+const POLL: u32 = 1024;
 
 /// The memory that kernels run in: where each buffer lies, and room for tiles.
 pub(crate) struct Frame {
@@ -54,12 +58,13 @@ fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
 }
 
 impl Kernel {
-    /// Runs the nest. The buffers of the frame are those that it was planned for.
-    pub(crate) fn run(&self, frame: &mut Frame) {
+    /// Runs the nest; gives `false` when a limit was reached. The buffers of the frame are those
+    /// that it was planned for.
+    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
         let nest = &self.nest;
         let parallel = nest.extents.len() - nest.reduced;
         if nest.extents[..parallel].contains(&0) {
-            return;
+            return true;
         }
         let tiles = self.registers + 1;
         if frame.tiles.len() < tiles {
@@ -73,12 +78,16 @@ impl Kernel {
         frame.indices.resize(nest.extents.len(), 0);
         if nest.extents[parallel..].contains(&0) {
             self.sum_of_nothing(frame);
-            return;
+            return true;
         }
         self.begin_sum(frame);
         self.level(0, frame);
-        let mut changed = 0;
+        let (mut changed, mut tiles) = (0, 0u32);
         loop {
+            tiles = tiles.wrapping_add(1);
+            if tiles.is_multiple_of(POLL) && limits.reached() {
+                return false;
+            }
             for level in changed + 1..=self.loops.len() {
                 self.level(level, frame);
             }
@@ -92,6 +101,7 @@ impl Kernel {
             self.set_indices(frame, next);
         }
         self.end_sum(frame);
+        true
     }
 
     /// Goes to the next position; gives the outermost loop that changed.
@@ -156,15 +166,15 @@ impl Kernel {
             Action::LoadAt { buffer, index } => {
                 let size = planned.dtype.size();
                 for k in 0..n {
-                    let from = self
-                        .place(index, k, frame)
-                        .and_then(|at| frame.element(*buffer, at, size));
+                    let from =
+                        self.place(index, k, frame).and_then(|at| frame.element(*buffer, at, size));
                     // SAFETY: `from` is an element of the buffer, and `k` is below `TILE`.
                     unsafe { tile::put_element(register, k, from, size) };
                 }
             }
             Action::Op(code, args) => {
-                let operand = |k: usize| args.get(k).map_or(std::ptr::null(), |v| frame.values[v.index()]);
+                let operand =
+                    |k: usize| args.get(k).map_or(std::ptr::null(), |v| frame.values[v.index()]);
                 // SAFETY: operands are registers or runs of memory with at least `n` elements of
                 // the types that the code was chosen for.
                 unsafe { tile::run(*code, register, operand(0), operand(1), operand(2), n) };

@@ -63,8 +63,9 @@ enum Action {
 }
 
 impl Kernel {
-    pub(crate) fn new(nest: Nest) -> Kernel {
-        let lane = choose_lane(&nest);
+    /// Plans a nest. `in_order` keeps sums in the order of their indices.
+    pub(crate) fn new(nest: Nest, in_order: bool) -> Kernel {
+        let lane = choose_lane(&nest, in_order);
         let parallel = nest.extents.len() - nest.reduced;
         let lanes_reduced = lane.is_some_and(|lane| lane >= parallel);
         // Parallel dimensions around reduced ones; the lanes innermost among their own.
@@ -233,7 +234,7 @@ fn assign_registers(nest: &Nest, level: &[usize], used: &[bool], innermost: usiz
 }
 
 /// The dimension to take tiles of.
-fn choose_lane(nest: &Nest) -> Option<usize> {
+fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
     let dims = nest.extents.len();
     let last = dims.checked_sub(1)?;
     if let Write::AddAt(_) = nest.write {
@@ -259,6 +260,7 @@ fn choose_lane(nest: &Nest) -> Option<usize> {
         // Lanes that are reduced must be added up in the end.
         if dim >= parallel { score - 2.0 } else { score }
     };
+    let choices = if in_order { parallel } else { dims };
     // Of equals the last.
-    (0..dims).max_by(|&a, &b| score(a).total_cmp(&score(b)))
+    (0..choices).max_by(|&a, &b| score(a).total_cmp(&score(b)))
 }

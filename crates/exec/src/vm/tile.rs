@@ -493,8 +493,18 @@ mod tests {
     use cotan_ir::scalar::{Scalar, cast, eval};
 
     const SPECIAL: [f64; 12] = [
-        0.0, -0.0, 1.0, -1.5, 0.75, 3.0, 1e300, -1e-300, f64::INFINITY, f64::NEG_INFINITY,
-        f64::NAN, 9007199254740993.0,
+        0.0,
+        -0.0,
+        1.0,
+        -1.5,
+        0.75,
+        3.0,
+        1e300,
+        -1e-300,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        9007199254740993.0,
     ];
 
     fn samples(dtype: Dtype) -> Vec<Scalar> {
