@@ -1,0 +1,212 @@
+//! Making the body of a nest: values are shared, integers stay affine, reads are checked only where
+//! they must be.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::{self, Op, Scalar};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::nest::{Affine, BufferId, Component, Instr, Val};
+
+/// A body in the making.
+pub(crate) struct Body {
+    pub extents: Vec<usize>,
+    pub instrs: Vec<Instr>,
+    pub dtypes: Vec<Dtype>,
+    table: FxHashMap<(Instr, Dtype), Val>,
+}
+
+impl Body {
+    pub(crate) fn new(extents: Vec<usize>) -> Body {
+        Body { extents, instrs: Vec::new(), dtypes: Vec::new(), table: FxHashMap::default() }
+    }
+
+    pub(crate) fn dtype(&self, v: Val) -> Dtype {
+        self.dtypes[v.index()]
+    }
+
+    fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
+        let key = (instr, dtype);
+        if let Some(&v) = self.table.get(&key) {
+            return v;
+        }
+        let v = Val(self.instrs.len() as u32);
+        self.instrs.push(key.0.clone());
+        self.dtypes.push(dtype);
+        self.table.insert(key, v);
+        v
+    }
+
+    pub(crate) fn constant(&mut self, x: Scalar) -> Val {
+        match x {
+            Scalar::F64(x) => self.push(Instr::Const(x.to_bits()), Dtype::F64),
+            Scalar::F32(x) => self.push(Instr::Const(u64::from(x.to_bits())), Dtype::F32),
+            Scalar::I64(x) => self.affine(Affine::constant(x, self.extents.len())),
+            Scalar::Bool(x) => self.push(Instr::Const(u64::from(x)), Dtype::Bool),
+            // Elements of the field are for the interpreter only.
+            Scalar::Fp(_) => self.push(Instr::Const(0), Dtype::F64),
+        }
+    }
+
+    pub(crate) fn affine(&mut self, affine: Affine) -> Val {
+        self.push(Instr::Affine(affine), Dtype::I64)
+    }
+
+    /// The index of a dimension.
+    pub(crate) fn index(&mut self, dim: usize) -> Val {
+        self.affine(Affine::index(dim, self.extents.len()))
+    }
+
+    pub(crate) fn as_affine(&self, v: Val) -> Option<&Affine> {
+        match &self.instrs[v.index()] {
+            Instr::Affine(affine) => Some(affine),
+            _ => None,
+        }
+    }
+
+    /// The value of a constant.
+    fn known(&self, v: Val) -> Option<Scalar> {
+        match (&self.instrs[v.index()], self.dtype(v)) {
+            (Instr::Const(bits), Dtype::F64) => Some(Scalar::F64(f64::from_bits(*bits))),
+            (Instr::Const(bits), Dtype::F32) => Some(Scalar::F32(f32::from_bits(*bits as u32))),
+            (Instr::Const(bits), Dtype::Bool) => Some(Scalar::Bool(*bits != 0)),
+            (Instr::Affine(affine), _) => affine.known().map(Scalar::I64),
+            _ => None,
+        }
+    }
+
+    /// A scalar operation: folded when all is known, affine where that is possible.
+    pub(crate) fn op(&mut self, op: Op, args: &[Val]) -> Option<Val> {
+        let known: Option<SmallVec<[Scalar; 3]>> = args.iter().map(|&v| self.known(v)).collect();
+        if let Some(known) = known {
+            return Some(self.constant(scalar::eval(op, &known)?));
+        }
+        if let Some(affine) = self.affine_op(op, args) {
+            return Some(self.affine(affine));
+        }
+        if op == Op::StopGradient {
+            return args.first().copied();
+        }
+        let dtypes: SmallVec<[Dtype; 3]> = args.iter().map(|&v| self.dtype(v)).collect();
+        if let (Op::ToF64 | Op::ToF32 | Op::ToI64 | Op::ToBool, [v]) = (op, args)
+            && op.result_dtype(&dtypes) == Some(self.dtype(*v))
+        {
+            return Some(*v);
+        }
+        let dtype = op.result_dtype(&dtypes)?;
+        Some(self.push(Instr::Op(op, args.into()), dtype))
+    }
+
+    fn affine_op(&self, op: Op, args: &[Val]) -> Option<Affine> {
+        let at = |n: usize| args.get(n).and_then(|&v| self.as_affine(v));
+        match op {
+            Op::Add => at(0)?.plus(1, at(1)?),
+            Op::Sub => at(0)?.plus(-1, at(1)?),
+            Op::Neg => Affine::constant(0, self.extents.len()).plus(-1, at(0)?),
+            Op::Mul => {
+                let (a, b) = (at(0)?, at(1)?);
+                let zero = Affine::constant(0, self.extents.len());
+                match (a.known(), b.known()) {
+                    (Some(k), _) => zero.plus(k, b),
+                    (_, Some(k)) => zero.plus(k, a),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn zero(&mut self, dtype: Dtype) -> Val {
+        self.constant(Scalar::zero(dtype, false))
+    }
+
+    /// Whether a component of an index stays in range; `None` when that depends.
+    fn in_range(&self, v: Val, size: usize) -> Option<bool> {
+        let (lo, hi) = self.as_affine(v)?.range(&self.extents)?;
+        let size = i64::try_from(size).ok()?;
+        if lo >= 0 && hi < size {
+            Some(true)
+        } else if hi < 0 || lo >= size {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// The element of a buffer of the given shape; 0 out of range.
+    ///
+    /// This is the only way to read memory: a component is checked unless it is affine and its
+    /// range over the iteration space lies within the buffer.
+    pub(crate) fn load(
+        &mut self,
+        buffer: BufferId,
+        dtype: Dtype,
+        dims: &[usize],
+        ix: &[Val],
+    ) -> Val {
+        let mut strides = vec![1i64; dims.len()];
+        for n in (1..dims.len()).rev() {
+            strides[n - 1] = strides[n].saturating_mul(dims[n] as i64);
+        }
+        let mut at = Some(Affine::constant(0, self.extents.len()));
+        let mut checks = Vec::new();
+        for (n, &v) in ix.iter().enumerate() {
+            match self.in_range(v, dims[n]) {
+                Some(false) if !self.empty() => return self.zero(dtype),
+                Some(_) => {}
+                None => {
+                    if let Some(affine) = self.as_affine(v) {
+                        checks.push((affine.clone(), dims[n] as i64));
+                    }
+                }
+            }
+            at = at.zip(self.as_affine(v)).and_then(|(at, i)| at.plus(strides[n], i));
+        }
+        if let Some(at) = at {
+            return self.push(Instr::Load { buffer, at, checks }, dtype);
+        }
+        let index = ix.iter().enumerate();
+        let index = index.map(|(n, &value)| Component { value, size: dims[n], stride: strides[n] });
+        let index = index.collect();
+        self.push(Instr::LoadAt { buffer, index }, dtype)
+    }
+
+    /// Whether there is nothing to iterate over.
+    fn empty(&self) -> bool {
+        self.extents.contains(&0)
+    }
+
+    /// `value` where each component is in range, 0 elsewhere.
+    pub(crate) fn guarded(&mut self, value: Val, ix: &[(Val, usize, bool)]) -> Option<Val> {
+        let mut mask: Option<Val> = None;
+        for &(v, size, trusted) in ix {
+            match self.in_range(v, size) {
+                Some(true) => continue,
+                Some(false) => {
+                    let dtype = self.dtype(value);
+                    return Some(self.zero(dtype));
+                }
+                None if trusted => continue,
+                None => {}
+            }
+            let (zero, size) = (
+                self.constant(Scalar::I64(0)),
+                self.constant(Scalar::I64(i64::try_from(size).ok()?)),
+            );
+            let (above, below) = (self.op(Op::Ge, &[v, zero])?, self.op(Op::Lt, &[v, size])?);
+            let both = self.op(Op::And, &[above, below])?;
+            mask = Some(match mask {
+                Some(mask) => self.op(Op::And, &[mask, both])?,
+                None => both,
+            });
+        }
+        match mask {
+            None => Some(value),
+            Some(mask) => {
+                let dtype = self.dtype(value);
+                let zero = self.zero(dtype);
+                self.op(Op::Select, &[mask, value, zero])
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Running programs fast: loop nests, a memory plan, and a machine over tiles.
+//!
+//! * [`Executable`] is a program with its plan: arrays that fusion can avoid are never made, those
+//!   that are made lie in one piece of memory, and the loop nests that make them run over tiles
+//!   that stay in the first cache.
+//!
+//! The reference interpreter is the meaning of programs; this crate is compared with it on random
+//! programs. What it cannot run it says ([`Unsupported`]) when the plan is made.
+
+mod body;
+mod lower;
+mod nest;
+mod plan;
+mod run;
+mod search;
+mod vm;
+
+pub use lower::Unsupported;
+pub use run::{Executable, RunLimits, Stop};

@@ -1,0 +1,361 @@
+//! From programs to plans: which arrays are made, and the nests that make them.
+//!
+//! An array is a function from indices to scalars until something forces it into memory: a result,
+//! a loop, a search, a sum, many users of something dear. What is not forced is expanded into the
+//! nests of its users.
+
+use std::sync::Arc;
+
+use cotan_array::{Dtype, Shape};
+use cotan_ir::scalar::{Op, Rule};
+use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::nest::BufferId;
+use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep, place_temporaries};
+
+mod decide;
+mod expand;
+
+/// Why a program has no plan: something in it is for the interpreter only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub &'static str);
+
+pub(crate) type R<T> = Result<T, Unsupported>;
+
+/// Where the value of a node is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Buffer(BufferId),
+    Several(Vec<BufferId>),
+    /// Nowhere: it is expanded into its users.
+    Inline,
+}
+
+pub(crate) struct Lowering<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) scopes: &'a Scopes,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) places: FxHashMap<TermId, Place>,
+    /// Constants that have a buffer.
+    constants: FxHashMap<TermId, BufferId>,
+    /// Whether sums are taken from the first element to the last.
+    pub(crate) in_order: bool,
+}
+
+/// The plan of a program.
+pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
+    let scopes = Scopes::new(program);
+    let mut lowering = Lowering {
+        program,
+        scopes: &scopes,
+        buffers: Vec::new(),
+        places: FxHashMap::default(),
+        constants: FxHashMap::default(),
+        in_order,
+    };
+    let mut steps = Vec::new();
+    let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
+    lowering.scope(scopes.top(), &results, &mut steps)?;
+    let mut outputs = Vec::with_capacity(results.len());
+    let mut taken: FxHashSet<BufferId> = FxHashSet::default();
+    for (n, &t) in results.iter().enumerate() {
+        let made = lowering.buffer_of(t)?;
+        let own = matches!(lowering.buffers[made.index()].role, Role::Temporary(_));
+        let buffer = if own && taken.insert(made) {
+            made
+        } else {
+            let to = lowering.temporary(program.ty(t));
+            steps.push(Step::Copy { from: made, to });
+            to
+        };
+        lowering.buffers[buffer.index()].role = Role::Output(n);
+        outputs.push(buffer);
+    }
+    let arena = place_temporaries(&mut lowering.buffers, &steps);
+    Ok(Plan { buffers: lowering.buffers, steps, outputs, arena })
+}
+
+impl Lowering<'_> {
+    fn buffer(&mut self, dtype: Dtype, shape: Shape, role: Role) -> BufferId {
+        self.buffers.push(Buffer { dtype, shape, role });
+        BufferId((self.buffers.len() - 1) as u32)
+    }
+
+    pub(crate) fn temporary(&mut self, ty: &Type) -> BufferId {
+        self.buffer(ty.dtype, ty.shape.clone(), Role::Temporary(0))
+    }
+
+    fn view(&mut self, ty: &Type) -> BufferId {
+        self.buffer(ty.dtype, ty.shape.clone(), Role::View)
+    }
+
+    /// The buffer of an array that is in memory.
+    fn buffer_of(&mut self, t: TermId) -> R<BufferId> {
+        match self.places.get(&t) {
+            Some(Place::Buffer(b)) => Ok(*b),
+            _ => match self.program.node(t) {
+                Node::Const(_) => Ok(self.constant_buffer(t)),
+                _ => Err(Unsupported("an array that is not in memory")),
+            },
+        }
+    }
+
+    /// The buffer of a constant.
+    pub(crate) fn constant_buffer(&mut self, t: TermId) -> BufferId {
+        if let Some(&b) = self.constants.get(&t) {
+            return b;
+        }
+        let ty = self.program.ty(t).clone();
+        let array = match self.program.node(t) {
+            Node::Const(c) => Arc::new((**c).clone()),
+            _ => Arc::new(cotan_array::Array::scalar(0.0)),
+        };
+        let b = self.buffer(ty.dtype, ty.shape, Role::Constant(array));
+        self.constants.insert(t, b);
+        b
+    }
+
+    /// The steps of a scope. Its `results` and what its loops need end up in memory.
+    fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+        let decisions = self.decide(scope, results);
+        for &t in scope.order() {
+            let place = self.node(t, &decisions, steps)?;
+            self.places.insert(t, place);
+        }
+        Ok(())
+    }
+
+    fn node(
+        &mut self,
+        t: TermId,
+        decisions: &decide::Decisions,
+        steps: &mut Vec<Step>,
+    ) -> R<Place> {
+        let program = self.program;
+        let ty = program.ty(t);
+        Ok(match program.node(t) {
+            Node::Input(k) => {
+                Place::Buffer(self.buffer(ty.dtype, ty.shape.clone(), Role::Input(*k as usize)))
+            }
+            // Bound by the loop around.
+            Node::Var { .. } => match self.places.get(&t) {
+                Some(place) => place.clone(),
+                None => return Err(Unsupported("a variable without a place")),
+            },
+            Node::Const(_) if ty.shape.rank() > 0 || decisions.forced.contains(&t) => {
+                Place::Buffer(self.constant_buffer(t))
+            }
+            Node::SumOuter(_) if decisions.absorbed.contains(&t) => Place::Inline,
+            Node::SumOuter(_) => {
+                let to = self.temporary(ty);
+                let kernel = self.sum_nest(t, to, decisions)?;
+                steps.push(Step::Nest(Box::new(kernel)));
+                Place::Buffer(to)
+            }
+            Node::Scatter(..) => {
+                let to = self.temporary(ty);
+                steps.push(Step::Zero(to));
+                let kernel = self.scatter_nest(t, to)?;
+                steps.push(Step::Nest(Box::new(kernel)));
+                Place::Buffer(to)
+            }
+            Node::Stack(ts) => {
+                let to = self.temporary(ty);
+                for (n, &part) in ts.iter().enumerate() {
+                    let kernel = self.store_nest(part, to, n)?;
+                    steps.push(Step::Nest(Box::new(kernel)));
+                }
+                Place::Buffer(to)
+            }
+            Node::ArgExtreme(extreme, u) => {
+                let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
+                steps.push(Step::ArgExtreme { extreme: *extreme, from, to });
+                Place::Buffer(to)
+            }
+            Node::ArgSort(u) => {
+                let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
+                steps.push(Step::ArgSort { from, to });
+                Place::Buffer(to)
+            }
+            Node::MapAccum(m) => {
+                let step = self.program.region(m.step).clone();
+                let (mut states, mut inputs) = (Vec::new(), Vec::new());
+                for (n, &init) in m.init.iter().enumerate() {
+                    let (from, ty) = (self.buffer_of(init)?, program.ty(init));
+                    let state = self.temporary(ty);
+                    self.places.insert(step.params()[n], Place::Buffer(state));
+                    states.push((from, state));
+                }
+                for (n, &x) in m.inputs.iter().enumerate() {
+                    let whole = self.buffer_of(x)?;
+                    let param = step.params()[m.init.len() + n];
+                    let part = self.view(program.ty(param));
+                    self.places.insert(param, Place::Buffer(part));
+                    inputs.push((whole, part));
+                }
+                let mut inner = Vec::new();
+                self.inner(m.step, step.results(), &mut inner)?;
+                let mut outputs = Vec::new();
+                let types = program.result_types(t).unwrap_or_default();
+                let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
+                for (n, &y) in step.results().iter().enumerate().skip(m.init.len()) {
+                    let collected = self.temporary(&types[n]);
+                    outputs.push((self.buffer_of(y)?, collected));
+                    several.push(collected);
+                }
+                let mut moved = Vec::new();
+                for (&(from, state), &next) in states.iter().zip(step.results()) {
+                    moved.push((from, state, self.buffer_of(next)?));
+                }
+                self.forget(m.step);
+                steps.push(Step::Loop(Box::new(Loop {
+                    length: m.length,
+                    reverse: m.reverse,
+                    states: moved,
+                    inputs,
+                    outputs,
+                    steps: inner,
+                })));
+                Place::Several(several)
+            }
+            Node::While(w) => {
+                let step = self.program.region(w.step).clone();
+                let mut states = Vec::new();
+                for (&param, &init) in step.params().iter().zip(&w.init) {
+                    let (from, ty) = (self.buffer_of(init)?, program.ty(init));
+                    let state = self.temporary(ty);
+                    self.places.insert(param, Place::Buffer(state));
+                    states.push((from, state));
+                }
+                let (&condition, rest) = step
+                    .results()
+                    .split_first()
+                    .ok_or(Unsupported("a loop without a condition"))?;
+                // The step runs only if the condition holds; what both need is computed once.
+                let (mut before, mut inner) = (Vec::new(), Vec::new());
+                let mut done = FxHashSet::default();
+                self.function(w.step, &[condition], &mut done, &mut before)?;
+                let condition = self.buffer_of(condition)?;
+                self.function(w.step, rest, &mut done, &mut inner)?;
+                let types = program.result_types(t).unwrap_or_default();
+                let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
+                let mut outputs = Vec::new();
+                for (n, &y) in rest.iter().enumerate().skip(states.len()) {
+                    let collected = self.temporary(&types[n]);
+                    steps.push(Step::Zero(collected));
+                    outputs.push((self.buffer_of(y)?, collected));
+                    several.push(collected);
+                }
+                let mut moved = Vec::new();
+                for (&(from, state), &next) in states.iter().zip(rest) {
+                    moved.push((from, state, self.buffer_of(next)?));
+                }
+                self.forget(w.step);
+                steps.push(Step::While(Box::new(WhileStep {
+                    bound: w.bound,
+                    before,
+                    condition,
+                    body: Loop {
+                        length: 0,
+                        reverse: false,
+                        states: moved,
+                        inputs: Vec::new(),
+                        outputs,
+                        steps: inner,
+                    },
+                })));
+                Place::Several(several)
+            }
+            Node::Custom(c) => {
+                let region = program.region(c.region).clone();
+                for (&param, &arg) in region.params().iter().zip(&c.args) {
+                    let b = self.buffer_of(arg)?;
+                    self.places.insert(param, Place::Buffer(b));
+                }
+                let results: Vec<TermId> =
+                    region.results().iter().take(c.outputs).copied().collect();
+                self.function(c.region, &results, &mut FxHashSet::default(), steps)?;
+                let several: R<Vec<BufferId>> =
+                    results.iter().map(|&y| self.buffer_of(y)).collect();
+                self.forget(c.region);
+                Place::Several(several?)
+            }
+            Node::Result(u, n) => match self.places.get(u) {
+                Some(Place::Several(buffers)) => match buffers.get(*n as usize) {
+                    Some(&b) => Place::Buffer(b),
+                    None => return Err(Unsupported("a result that is not there")),
+                },
+                _ => return Err(Unsupported("a result of nothing")),
+            },
+            _ if decisions.materialised.contains(&t) => {
+                let to = self.temporary(ty);
+                let kernel = self.array_nest(t, to)?;
+                steps.push(Step::Nest(Box::new(kernel)));
+                Place::Buffer(to)
+            }
+            _ => Place::Inline,
+        })
+    }
+
+    /// The steps of the body of a loop.
+    fn inner(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+        self.scope(self.scopes.region(r), results, steps)
+    }
+
+    /// The part of a region that some of its results need, without what is `done` already.
+    fn function(
+        &mut self,
+        r: RegionId,
+        results: &[TermId],
+        done: &mut FxHashSet<TermId>,
+        steps: &mut Vec<Step>,
+    ) -> R<()> {
+        let scope = self.scopes.region(r);
+        let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
+        for &t in scope.order().iter().rev() {
+            if needed.contains(&t) {
+                self.scopes.for_each_dependency(self.program, t, |u| {
+                    needed.insert(u);
+                });
+            }
+        }
+        let decisions = self.decide(scope, results);
+        for &t in scope.order() {
+            if needed.contains(&t) && !done.contains(&t) {
+                let place = self.node(t, &decisions, steps)?;
+                if matches!(place, Place::Buffer(_) | Place::Several(_)) {
+                    done.insert(t);
+                }
+                self.places.insert(t, place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the places of the nodes of a region: its siblings may have the same nodes.
+    fn forget(&mut self, r: RegionId) {
+        for t in self.scopes.region(r).order().iter().chain(self.program.region(r).params()) {
+            self.places.remove(t);
+        }
+    }
+}
+
+/// What an operation costs, in additions.
+pub(crate) fn op_cost(op: Op) -> u32 {
+    match op.row().rule {
+        Rule::Real1(..) | Rule::RealInt(..) | Rule::IntReal(_) => match op {
+            Op::Recip | Op::Sqrt => 4,
+            Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
+            _ => 16,
+        },
+        Rule::Real2(..) => match op {
+            Op::Div => 4,
+            Op::Scale => 2,
+            _ => 24,
+        },
+        Rule::Numeric2(..) if matches!(op, Op::FloorDiv | Op::Rem) => 8,
+        Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
+        Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
+    }
+}

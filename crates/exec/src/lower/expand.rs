@@ -1,0 +1,397 @@
+//! Nests: elements as functions of the loop indices.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::{Op, Scalar};
+use cotan_ir::{Node, RegionId, TermId};
+use rustc_hash::FxHashMap;
+
+use super::decide::Decisions;
+use super::{Lowering, Place, R, Unsupported};
+use crate::body::Body;
+use crate::nest::{Affine, BufferId, Component, Nest, Val, Write};
+use crate::vm::Kernel;
+
+/// Stacks of up to so many parts may be expanded to a choice.
+const SMALL_STACK: usize = 8;
+
+/// Expansion goes at most so deep.
+const DEEPEST: usize = 400;
+
+/// A body in the making, with what the variables of open index functions stand for.
+struct Expansion {
+    body: Body,
+    variables: FxHashMap<TermId, Val>,
+    /// For each open index function its level and the values made under it; the first is outside.
+    memos: Vec<(u8, FxHashMap<(TermId, Vec<Val>), Val>)>,
+    depth: usize,
+}
+
+impl Expansion {
+    fn new(extents: Vec<usize>) -> Expansion {
+        Expansion {
+            body: Body::new(extents),
+            variables: FxHashMap::default(),
+            memos: vec![(0, FxHashMap::default())],
+            depth: 0,
+        }
+    }
+
+    fn op(&mut self, op: Op, args: &[Val]) -> R<Val> {
+        self.body.op(op, args).ok_or(Unsupported("an operation that does not fit"))
+    }
+
+    /// Which memo holds a node whose innermost variable has this level.
+    fn memo(&mut self, level: u8) -> &mut FxHashMap<(TermId, Vec<Val>), Val> {
+        let at = self.memos.iter().rposition(|(l, _)| *l <= level).unwrap_or(0);
+        &mut self.memos[at].1
+    }
+
+    fn finish(self, value: Val, reduced: usize, target: BufferId, write: Write) -> Nest {
+        let Body { extents, instrs, dtypes, .. } = self.body;
+        Nest { extents, reduced, instrs, dtypes, value, target, write }.collapse()
+    }
+}
+
+/// The row-major place of an index.
+fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Affine {
+    let mut at = Affine::constant(0, rank);
+    let mut stride = 1i64;
+    let ix: Vec<usize> = ix.collect();
+    for (&k, &dim) in dims.iter().zip(&ix).rev() {
+        at.coeffs[dim] = stride;
+        stride = stride.saturating_mul(k as i64);
+    }
+    at
+}
+
+impl Lowering<'_> {
+    /// The nest that makes an array.
+    pub(super) fn array_nest(&mut self, t: TermId, to: BufferId) -> R<Kernel> {
+        // The elements of a reshaped array lie in the same order.
+        let mut from = t;
+        while let Node::Reshape(_, u) = self.program.node(from) {
+            from = *u;
+            if !matches!(self.places.get(&from), Some(Place::Inline) | None) {
+                break;
+            }
+        }
+        self.part_nest(from, to, 0, from == t)
+    }
+
+    /// The nest that makes part `n` of a stack.
+    pub(super) fn store_nest(&mut self, t: TermId, to: BufferId, n: usize) -> R<Kernel> {
+        self.part_nest(t, to, n * self.program.shape(t).numel(), false)
+    }
+
+    fn part_nest(&mut self, t: TermId, to: BufferId, offset: usize, own: bool) -> R<Kernel> {
+        let dims = self.program.shape(t).dims().to_vec();
+        let mut e = Expansion::new(dims.clone());
+        let ix: Vec<Val> = (0..dims.len()).map(|dim| e.body.index(dim)).collect();
+        let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
+        let mut at = row_major(&dims, 0..dims.len(), dims.len());
+        at.constant = offset as i64;
+        Ok(Kernel::new(e.finish(value, 0, to, Write::Store(at)), self.in_order))
+    }
+
+    /// The nest of a sum, and of the sums that it is the only user of.
+    pub(super) fn sum_nest(&mut self, t: TermId, to: BufferId, decisions: &Decisions) -> R<Kernel> {
+        let dims = self.program.shape(t).dims().to_vec();
+        let mut extents = dims.clone();
+        let mut at = t;
+        let mut reduced = 0;
+        while let Node::SumOuter(u) = self.program.node(at)
+            && (at == t || decisions.absorbed.contains(&at))
+        {
+            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+            reduced += 1;
+            at = *u;
+        }
+        let mut e = Expansion::new(extents);
+        // The sum that is taken first runs innermost: over the outermost axis of what is summed.
+        let rank = dims.len();
+        let summed = (0..reduced).rev().map(|n| rank + n);
+        let ix: Vec<Val> = summed.chain(0..rank).map(|dim| e.body.index(dim)).collect();
+        let value = self.element(&mut e, at, &ix)?;
+        let all = rank + reduced;
+        let place = row_major(&dims, 0..rank, all);
+        Ok(Kernel::new(e.finish(value, reduced, to, Write::Sum(place)), self.in_order))
+    }
+
+    /// The nest of a scatter into zeros.
+    pub(super) fn scatter_nest(&mut self, t: TermId, to: BufferId) -> R<Kernel> {
+        let Node::Scatter(outer, u, r) = self.program.node(t) else {
+            return Err(Unsupported("not a scatter"));
+        };
+        let dims = self.program.shape(*u).dims().to_vec();
+        let mut e = Expansion::new(dims.clone());
+        let ix: Vec<Val> = (0..dims.len()).map(|dim| e.body.index(dim)).collect();
+        let sizes = self.program.index_sizes(*r).len();
+        let value = self.element(&mut e, *u, &ix)?;
+        let mut places = self.call(&mut e, *r, &ix[..sizes])?;
+        places.extend(&ix[sizes..]);
+        let shape = self.program.shape(t).dims();
+        let _ = outer;
+        let mut stride = 1i64;
+        let mut index = Vec::with_capacity(shape.len());
+        for (&size, &value) in shape.iter().zip(&places).rev() {
+            index.push(Component { value, size, stride });
+            stride = stride.saturating_mul(size as i64);
+        }
+        index.reverse();
+        Ok(Kernel::new(e.finish(value, 0, to, Write::AddAt(index)), self.in_order))
+    }
+
+    /// The index that an index function gives.
+    fn call(&mut self, e: &mut Expansion, r: RegionId, at: &[Val]) -> R<Vec<Val>> {
+        let region = self.program.region(r);
+        let before: Vec<(TermId, Option<Val>)> =
+            region.params().iter().zip(at).map(|(&p, &v)| (p, e.variables.insert(p, v))).collect();
+        e.memos.push((region.level(), FxHashMap::default()));
+        let results: R<Vec<Val>> =
+            region.results().to_vec().into_iter().map(|t| self.element(e, t, &[])).collect();
+        e.memos.pop();
+        for (p, v) in before {
+            match v {
+                Some(v) => e.variables.insert(p, v),
+                None => e.variables.remove(&p),
+            };
+        }
+        results
+    }
+
+    /// The element of an array at an index within it.
+    fn element(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
+        if let Some(&v) = e.variables.get(&t) {
+            return Ok(v);
+        }
+        if let Some(Place::Buffer(b)) = self.places.get(&t) {
+            let (b, ty) = (*b, self.program.ty(t));
+            return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
+        }
+        let level = self.program.free(t).innermost();
+        let key = (t, ix.to_vec());
+        if let Some(&v) = e.memo(level).get(&key) {
+            return Ok(v);
+        }
+        if e.depth > DEEPEST {
+            return Err(Unsupported("an index function that is too deep"));
+        }
+        e.depth += 1;
+        let v = self.expand(e, t, ix);
+        e.depth -= 1;
+        let v = v?;
+        e.memo(level).insert(key, v);
+        Ok(v)
+    }
+
+    /// The element of an array at any index: 0 outside.
+    fn read(&mut self, e: &mut Expansion, t: TermId, ix: &[Val], trusted: &[bool]) -> R<Val> {
+        let ty = self.program.ty(t).clone();
+        if let Some(Place::Buffer(b)) = self.places.get(&t) {
+            return Ok(e.body.load(*b, ty.dtype, ty.shape.dims(), ix));
+        }
+        if let Node::Const(_) = self.program.node(t)
+            && ty.shape.rank() > 0
+        {
+            let b = self.constant_buffer(t);
+            return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
+        }
+        let value = self.element(e, t, ix)?;
+        let checks: Vec<(Val, usize, bool)> = ix
+            .iter()
+            .zip(ty.shape.dims())
+            .enumerate()
+            .map(|(n, (&v, &size))| (v, size, trusted.get(n) == Some(&true)))
+            .collect();
+        e.body.guarded(value, &checks).ok_or(Unsupported("a size that does not fit"))
+    }
+
+    /// Whether interval analysis shows that an index term stays within a size.
+    fn within(&self, i: TermId, size: usize) -> bool {
+        let bounds = self.program.bounds(i);
+        bounds.is_empty() || bounds.lo >= 0 && i64::try_from(size).is_ok_and(|k| bounds.hi < k)
+    }
+
+    fn expand(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
+        let program = self.program;
+        let ty = program.ty(t);
+        match program.node(t) {
+            Node::Const(c) if ty.shape.rank() == 0 => {
+                let x = match ty.dtype {
+                    Dtype::F64 => c.item().map(Scalar::F64),
+                    Dtype::F32 => c.item().map(Scalar::F32),
+                    Dtype::I64 => c.item().map(Scalar::I64),
+                    Dtype::Bool => c.item().map(Scalar::Bool),
+                };
+                let x = x.ok_or(Unsupported("a constant without a value"))?;
+                Ok(e.body.constant(x))
+            }
+            Node::Const(_) => {
+                let b = self.constant_buffer(t);
+                Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix))
+            }
+            Node::Cond(p, u, v) => {
+                let p = self.element(e, *p, &[])?;
+                let (u, v) = (self.element(e, *u, ix)?, self.element(e, *v, ix)?);
+                e.op(Op::Select, &[p, u, v])
+            }
+            Node::Op(op, args) => {
+                let mut values: smallvec::SmallVec<[Val; 3]> = smallvec::SmallVec::new();
+                for &arg in args {
+                    values.push(self.element(e, arg, ix)?);
+                }
+                e.op(*op, &values)
+            }
+            Node::Index(u, jx) => {
+                let dims = program.shape(*u).dims();
+                let mut whole = Vec::with_capacity(dims.len());
+                let mut trusted = Vec::with_capacity(dims.len());
+                for (n, &j) in jx.iter().enumerate() {
+                    whole.push(self.element(e, j, &[])?);
+                    trusted.push(self.within(j, dims[n]));
+                }
+                whole.extend(ix);
+                trusted.resize(whole.len(), true);
+                self.read(e, *u, &whole, &trusted)
+            }
+            Node::Gather(u, r) => {
+                let sizes = program.index_sizes(*r).len();
+                let dims = program.shape(*u).dims();
+                let mut whole = self.call(e, *r, &ix[..sizes])?;
+                let results = program.region(*r).results();
+                let mut trusted: Vec<bool> =
+                    results.iter().zip(dims).map(|(&i, &size)| self.within(i, size)).collect();
+                whole.extend(&ix[sizes..]);
+                trusted.resize(whole.len(), true);
+                self.read(e, *u, &whole, &trusted)
+            }
+            Node::Replicate(_, u) => self.element(e, *u, &ix[1..]),
+            Node::Transpose(perm, u) => {
+                let mut jx = ix.to_vec();
+                for (n, &k) in perm.iter().enumerate() {
+                    jx[usize::from(k)] = ix[n];
+                }
+                self.element(e, *u, &jx)
+            }
+            Node::Reshape(_, u) => self.reshaped(e, t, *u, ix),
+            Node::Build1(r) => {
+                let region = program.region(*r);
+                let (Some(&p), Some(&y)) = (region.params().first(), region.results().first())
+                else {
+                    return Err(Unsupported("a build without an index"));
+                };
+                let before = e.variables.insert(p, ix[0]);
+                e.memos.push((region.level(), FxHashMap::default()));
+                let value = self.element(e, y, &ix[1..]);
+                e.memos.pop();
+                match before {
+                    Some(v) => e.variables.insert(p, v),
+                    None => e.variables.remove(&p),
+                };
+                value
+            }
+            Node::Iota(_) => Ok(ix[0]),
+            Node::OneHot(outer, v, jx) => {
+                let n = outer.rank();
+                let value = self.element(e, *v, &ix[n..])?;
+                let mut mask: Option<Val> = None;
+                for (&i, &j) in ix.iter().zip(jx) {
+                    let j = self.element(e, j, &[])?;
+                    let same = e.op(Op::Eq, &[i, j])?;
+                    mask = Some(match mask {
+                        Some(mask) => e.op(Op::And, &[mask, same])?,
+                        None => same,
+                    });
+                }
+                match mask {
+                    None => Ok(value),
+                    Some(mask) => {
+                        let zero = e.body.zero(ty.dtype);
+                        e.op(Op::Select, &[mask, value, zero])
+                    }
+                }
+            }
+            Node::Stack(ts) if ts.len() <= SMALL_STACK => {
+                let mut value = self.element(e, ts[ts.len() - 1], &ix[1..])?;
+                for (n, &part) in ts.iter().enumerate().rev().skip(1) {
+                    let part = self.element(e, part, &ix[1..])?;
+                    let k = e.body.constant(Scalar::I64(n as i64));
+                    let here = e.op(Op::Eq, &[ix[0], k])?;
+                    value = e.op(Op::Select, &[here, part, value])?;
+                }
+                Ok(value)
+            }
+            Node::Stack(_) => Err(Unsupported("a long stack inside an index function")),
+            Node::Input(_) | Node::Var { .. } => Err(Unsupported("a variable without a place")),
+            Node::SumOuter(_) | Node::Scatter(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
+                Err(Unsupported("a reduction inside an index function"))
+            }
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => {
+                Err(Unsupported("a loop inside an index function"))
+            }
+        }
+    }
+
+    /// The element of a reshaped array: by the place in row-major order, axes that stay together
+    /// apart.
+    fn reshaped(&mut self, e: &mut Expansion, t: TermId, u: TermId, ix: &[Val]) -> R<Val> {
+        let (dims, inner) = (self.program.shape(t).dims(), self.program.shape(u).dims());
+        if dims.contains(&0) {
+            // Nothing is ever read.
+            let dtype = self.program.dtype(t);
+            return Ok(e.body.zero(dtype));
+        }
+        let mut jx: Vec<Val> = Vec::with_capacity(inner.len());
+        // From the last axis back: groups of axes of equal size on both sides.
+        let (mut a, mut b) = (dims.len(), inner.len());
+        while b > 0 || a > 0 {
+            let (a_end, b_end) = (a, b);
+            let (mut p, mut q) = (1usize, 1usize);
+            loop {
+                if p == q && (a < a_end || b < b_end) && p > 1 {
+                    break;
+                }
+                if p <= q && a > 0 {
+                    a -= 1;
+                    p *= dims[a];
+                } else if b > 0 {
+                    b -= 1;
+                    q *= inner[b];
+                } else if a > 0 {
+                    a -= 1;
+                    p *= dims[a];
+                } else {
+                    break;
+                }
+            }
+            let mut place = e.body.constant(Scalar::I64(0));
+            for n in a..a_end {
+                let k = e.body.constant(Scalar::I64(dims[n] as i64));
+                let scaled = e.op(Op::Mul, &[place, k])?;
+                place = e.op(Op::Add, &[scaled, ix[n]])?;
+            }
+            let group = &inner[b..b_end];
+            for (n, &k) in group.iter().enumerate().rev() {
+                let size = e.body.constant(Scalar::I64(k as i64));
+                let component = if n == 0 { place } else { e.op(Op::Rem, &[place, size])? };
+                jx.push(if k == 1 { e.body.constant(Scalar::I64(0)) } else { component });
+                if n > 0 {
+                    place = e.op(Op::FloorDiv, &[place, size])?;
+                }
+            }
+        }
+        jx.reverse();
+        if let Some(Place::Buffer(buffer)) = self.places.get(&u) {
+            // In memory the place is all that matters.
+            let mut place = e.body.constant(Scalar::I64(0));
+            for (&k, &i) in dims.iter().zip(ix) {
+                let k = e.body.constant(Scalar::I64(k as i64));
+                let scaled = e.op(Op::Mul, &[place, k])?;
+                place = e.op(Op::Add, &[scaled, i])?;
+            }
+            let numel = self.program.shape(u).numel();
+            return Ok(e.body.load(*buffer, self.program.dtype(u), &[numel], &[place]));
+        }
+        self.element(e, u, &jx)
+    }
+}

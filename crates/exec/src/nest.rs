@@ -1,0 +1,196 @@
+//! Loop nests: what a kernel is, whoever runs it.
+//!
+//! A nest has an iteration space of static extents, a straight-line body in which every value is a
+//! function of the loop indices, and writes: stores, sums over the last dimensions, or additions at
+//! computed places. Reads are affine in the indices wherever that is possible.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
+use smallvec::SmallVec;
+
+/// A piece of memory that holds an array in row-major order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct BufferId(pub u32);
+
+impl BufferId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// $c + \sum_k c_k i_k$ over the loop indices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Affine {
+    pub constant: i64,
+    pub coeffs: SmallVec<[i64; 4]>,
+}
+
+impl Affine {
+    pub(crate) fn constant(c: i64, dims: usize) -> Affine {
+        Affine { constant: c, coeffs: SmallVec::from_elem(0, dims) }
+    }
+
+    /// The index of a dimension.
+    pub(crate) fn index(dim: usize, dims: usize) -> Affine {
+        let mut affine = Affine::constant(0, dims);
+        affine.coeffs[dim] = 1;
+        affine
+    }
+
+    /// The value, when it does not depend on the indices.
+    pub(crate) fn known(&self) -> Option<i64> {
+        self.coeffs.iter().all(|&c| c == 0).then_some(self.constant)
+    }
+
+    /// `self + factor * other`, unless that overflows.
+    pub(crate) fn plus(&self, factor: i64, other: &Affine) -> Option<Affine> {
+        let scaled = |c: i64| c.checked_mul(factor);
+        let mut sum = self.clone();
+        sum.constant = sum.constant.checked_add(scaled(other.constant)?)?;
+        for (c, &d) in sum.coeffs.iter_mut().zip(&other.coeffs) {
+            *c = c.checked_add(scaled(d)?)?;
+        }
+        Some(sum)
+    }
+
+    /// The least and the greatest value over the space; `None` when it is empty or they overflow.
+    pub(crate) fn range(&self, extents: &[usize]) -> Option<(i64, i64)> {
+        let (mut lo, mut hi) = (self.constant, self.constant);
+        for (&c, &k) in self.coeffs.iter().zip(extents) {
+            let last = i64::try_from(k).ok()?.checked_sub(1).filter(|&last| last >= 0)?;
+            let end = c.checked_mul(last)?;
+            lo = lo.checked_add(end.min(0))?;
+            hi = hi.checked_add(end.max(0))?;
+        }
+        Some((lo, hi))
+    }
+}
+
+/// A value of a nest's body: the position of its instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Val(pub u32);
+
+impl Val {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One component of a computed index: which value, how many positions there are, and how far apart
+/// they lie.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Component {
+    pub value: Val,
+    pub size: usize,
+    pub stride: i64,
+}
+
+/// One instruction of a nest's body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Instr {
+    /// A number, as bits of its type.
+    Const(u64),
+    /// An integer that is affine in the indices.
+    Affine(Affine),
+    /// The element of a buffer at an affine place; 0 where a check fails.
+    Load { buffer: BufferId, at: Affine, checks: Vec<(Affine, i64)> },
+    /// The element of a buffer at a computed place; 0 where a component is out of range.
+    LoadAt { buffer: BufferId, index: Vec<Component> },
+    /// A scalar operation.
+    Op(Op, SmallVec<[Val; 3]>),
+}
+
+impl Instr {
+    pub(crate) fn for_each_operand(&self, mut f: impl FnMut(Val)) {
+        match self {
+            Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
+            Instr::LoadAt { index, .. } => index.iter().for_each(|c| f(c.value)),
+            Instr::Op(_, args) => args.iter().copied().for_each(f),
+        }
+    }
+}
+
+/// What a nest does with a value.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    /// Stores it at an affine place.
+    Store(Affine),
+    /// Adds it up over the reduced dimensions, and stores the sum at an affine place of the others.
+    Sum(Affine),
+    /// Adds it to the element at a computed place, if that is in range.
+    AddAt(Vec<Component>),
+}
+
+/// A loop nest.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest {
+    pub extents: Vec<usize>,
+    /// How many of the last dimensions are reduced.
+    pub reduced: usize,
+    pub instrs: Vec<Instr>,
+    pub dtypes: Vec<Dtype>,
+    pub value: Val,
+    pub target: BufferId,
+    pub write: Write,
+}
+
+impl Nest {
+    /// Every affine form in it.
+    fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
+        let write = match &mut self.write {
+            Write::Store(at) | Write::Sum(at) => Some(at),
+            Write::AddAt(_) => None,
+        };
+        let inside = self.instrs.iter_mut().flat_map(|instr| {
+            let mut found: SmallVec<[&mut Affine; 2]> = SmallVec::new();
+            match instr {
+                Instr::Affine(affine) => found.push(affine),
+                Instr::Load { at, checks, .. } => {
+                    found.push(at);
+                    found.extend(checks.iter_mut().map(|(affine, _)| affine));
+                }
+                Instr::Const(_) | Instr::LoadAt { .. } | Instr::Op(..) => {}
+            }
+            found
+        });
+        inside.chain(write)
+    }
+
+    /// Drops dimensions of one position, and makes one of two neighbours wherever every access runs
+    /// through both as through one.
+    pub(crate) fn collapse(mut self) -> Nest {
+        let mut dim = 0;
+        while dim < self.extents.len() {
+            let parallel = self.extents.len() - self.reduced;
+            if self.extents[dim] == 1 {
+                self.reduced -= usize::from(dim >= parallel);
+                self.extents.remove(dim);
+                self.affines_mut().for_each(|affine| {
+                    affine.coeffs.remove(dim);
+                });
+                continue;
+            }
+            let next = self.extents.get(dim + 1).copied();
+            let mergeable = next.is_some_and(|k| {
+                let k = k as i64;
+                dim + 1 != parallel
+                    && self
+                        .affines_mut()
+                        .all(|a| Some(a.coeffs[dim]) == a.coeffs[dim + 1].checked_mul(k))
+            });
+            if mergeable {
+                self.reduced -= usize::from(dim >= parallel);
+                let outer = self.extents.remove(dim);
+                self.extents[dim] *= outer;
+                self.affines_mut().for_each(|affine| {
+                    affine.coeffs.remove(dim);
+                });
+                // The merged dimension may go together with the next, and with the one before.
+                dim = dim.saturating_sub(1);
+                continue;
+            }
+            dim += 1;
+        }
+        self
+    }
+}

@@ -1,0 +1,365 @@
+//! Running a kernel: the loops, the loads and the writes.
+
+use cotan_array::Dtype;
+
+use super::tile::{self, Code};
+use super::{Action, Kernel, Planned, TILE};
+use crate::nest::{Affine, BufferId, Component, Val, Write};
+use crate::run::RunLimits;
+
+/// After how many tiles the limits of a run are looked at.
+const POLL: u32 = 1024;
+
+/// The memory that kernels run in: where each buffer lies, and room for tiles.
+pub(crate) struct Frame {
+    /// The first byte of each buffer.
+    pub pointers: Vec<*mut u8>,
+    /// The bytes of each buffer.
+    pub sizes: Vec<usize>,
+    tiles: Vec<Tile>,
+    values: Vec<*const u8>,
+    counters: Vec<usize>,
+    indices: Vec<i64>,
+}
+
+/// Room for the elements of a tile, of any type.
+#[repr(C, align(64))]
+#[derive(Clone)]
+struct Tile([u64; TILE]);
+
+impl Frame {
+    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Vec<usize>) -> Frame {
+        Frame {
+            pointers,
+            sizes,
+            tiles: Vec::new(),
+            values: Vec::new(),
+            counters: Vec::new(),
+            indices: Vec::new(),
+        }
+    }
+
+    /// The byte of a buffer at an element, if the element is within.
+    fn element(&self, buffer: BufferId, at: i64, size: usize) -> Option<*mut u8> {
+        let offset = usize::try_from(at).ok()?.checked_mul(size)?;
+        let end = offset.checked_add(size)?;
+        if end > self.sizes[buffer.index()] {
+            return None;
+        }
+        // SAFETY: the offset lies within the buffer.
+        Some(unsafe { self.pointers[buffer.index()].add(offset) })
+    }
+}
+
+/// The value of an affine form at the first lane, and its step from lane to lane.
+fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
+    let sum = affine.coeffs.iter().zip(indices).fold(affine.constant, |sum, (c, i)| sum + c * i);
+    (sum, lane.map_or(0, |lane| affine.coeffs[lane]))
+}
+
+impl Kernel {
+    /// Runs the nest; gives `false` when a limit was reached. The buffers of the frame are those
+    /// that it was planned for.
+    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+        let nest = &self.nest;
+        let parallel = nest.extents.len() - nest.reduced;
+        if nest.extents[..parallel].contains(&0) {
+            return true;
+        }
+        let tiles = self.registers + 1;
+        if frame.tiles.len() < tiles {
+            frame.tiles.resize(tiles, Tile([0; TILE]));
+        }
+        frame.values.clear();
+        frame.values.resize(nest.instrs.len(), std::ptr::null());
+        frame.counters.clear();
+        frame.counters.resize(self.loops.len(), 0);
+        frame.indices.clear();
+        frame.indices.resize(nest.extents.len(), 0);
+        if nest.extents[parallel..].contains(&0) {
+            self.sum_of_nothing(frame);
+            return true;
+        }
+        self.begin_sum(frame);
+        self.level(0, frame);
+        let (mut changed, mut tiles) = (0, 0u32);
+        loop {
+            tiles = tiles.wrapping_add(1);
+            if tiles.is_multiple_of(POLL) && limits.reached() {
+                return false;
+            }
+            for level in changed + 1..=self.loops.len() {
+                self.level(level, frame);
+            }
+            self.write(frame);
+            let Some(next) = self.advance(frame) else { break };
+            if next < self.first_reduced {
+                self.end_sum(frame);
+                self.begin_sum(frame);
+            }
+            changed = next;
+            self.set_indices(frame, next);
+        }
+        self.end_sum(frame);
+        true
+    }
+
+    /// Goes to the next position; gives the outermost loop that changed.
+    fn advance(&self, frame: &mut Frame) -> Option<usize> {
+        for k in (0..self.loops.len()).rev() {
+            frame.counters[k] += 1;
+            if frame.counters[k] < self.loops[k] {
+                return Some(k);
+            }
+            frame.counters[k] = 0;
+        }
+        None
+    }
+
+    fn set_indices(&self, frame: &mut Frame, from: usize) {
+        for k in from..self.loops.len() {
+            let step = if Some(k) == self.lane_loop { self.width } else { 1 };
+            frame.indices[self.dims[k]] = (frame.counters[k] * step) as i64;
+        }
+    }
+
+    /// The lanes of the tile at hand.
+    fn count(&self, frame: &Frame) -> usize {
+        match self.lane_loop {
+            Some(k) => (self.lanes - frame.counters[k] * self.width).min(self.width),
+            None => 1,
+        }
+    }
+
+    fn lane(&self) -> Option<usize> {
+        self.lane_loop.map(|k| self.dims[k])
+    }
+
+    fn register(frame: &mut Frame, register: usize) -> *mut u8 {
+        frame.tiles[register].0.as_mut_ptr().cast()
+    }
+
+    fn level(&self, level: usize, frame: &mut Frame) {
+        let count = self.count(frame);
+        for planned in &self.levels[level] {
+            self.instruction(planned, count, frame);
+        }
+    }
+
+    fn instruction(&self, planned: &Planned, count: usize, frame: &mut Frame) {
+        let register = Self::register(frame, planned.register);
+        let n = if planned.uniform { 1 } else { count };
+        let mut value: *const u8 = register;
+        match &planned.action {
+            Action::Const(bits) => {
+                // SAFETY: a register holds at least one element of eight bytes.
+                unsafe { tile::put(planned.dtype, register, *bits) };
+            }
+            Action::Affine(affine) => {
+                let (first, step) = at(affine, &frame.indices, self.lane());
+                // SAFETY: a register holds `TILE` integers, and `n` is at most that.
+                unsafe { tile::ramp(register.cast(), first, step, n) };
+            }
+            Action::Load { buffer, at: place, checks } => {
+                value = self.load(planned, *buffer, place, checks, n, register, frame);
+            }
+            Action::LoadAt { buffer, index } => {
+                let size = planned.dtype.size();
+                for k in 0..n {
+                    let from =
+                        self.place(index, k, frame).and_then(|at| frame.element(*buffer, at, size));
+                    // SAFETY: `from` is an element of the buffer, and `k` is below `TILE`.
+                    unsafe { tile::put_element(register, k, from, size) };
+                }
+            }
+            Action::Op(code, args) => {
+                let operand =
+                    |k: usize| args.get(k).map_or(std::ptr::null(), |v| frame.values[v.index()]);
+                // SAFETY: operands are registers or runs of memory with at least `n` elements of
+                // the types that the code was chosen for.
+                unsafe { tile::run(*code, register, operand(0), operand(1), operand(2), n) };
+            }
+        }
+        if planned.uniform && planned.spread {
+            // SAFETY: the value is one element; the register has room for the tile.
+            unsafe { tile::spread(planned.dtype, register, value, self.width) };
+            value = register;
+        }
+        frame.values[planned.val.index()] = value;
+    }
+
+    /// Elements from affine places: in memory as they lie, or copied to the register.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one instruction")]
+    fn load(
+        &self,
+        planned: &Planned,
+        buffer: BufferId,
+        place: &Affine,
+        checks: &[(Affine, i64)],
+        n: usize,
+        register: *mut u8,
+        frame: &Frame,
+    ) -> *const u8 {
+        let lane = self.lane();
+        let (first, step) = at(place, &frame.indices, lane);
+        let (mut lo, mut hi) = (0i64, n as i64);
+        for (affine, size) in checks {
+            let (a, b) = at(affine, &frame.indices, lane);
+            let (from, to) = valid_lanes(a, b, *size, n as i64);
+            lo = lo.max(from);
+            hi = hi.min(to);
+        }
+        let size = planned.dtype.size();
+        let whole = lo == 0 && hi == n as i64;
+        if !whole {
+            // SAFETY: a register holds `TILE` elements.
+            unsafe { tile::zero(register, n * size) };
+            if lo >= hi {
+                return register;
+            }
+        }
+        // Both ends are within the buffer: what is between is, too.
+        let begin = frame.element(buffer, first + step * lo, size);
+        let end = frame.element(buffer, first + step * (hi - 1), size);
+        let (Some(begin), Some(_)) = (begin, end) else {
+            debug_assert!(false, "an unchecked load outside its buffer");
+            // SAFETY: as above.
+            unsafe { tile::zero(register, n * size) };
+            return register;
+        };
+        if whole && (step == 1 || n == 1) {
+            return begin;
+        }
+        // SAFETY: lanes `lo..hi` of the register; elements between the two ends of the buffer.
+        unsafe {
+            let to = register.add(lo as usize * size);
+            tile::strided(planned.dtype, to, begin, step, (hi - lo) as usize);
+        }
+        register
+    }
+
+    /// The place of a computed index at a lane.
+    fn place(&self, index: &[Component], lane: usize, frame: &Frame) -> Option<i64> {
+        let mut at = 0i64;
+        for component in index {
+            let values = frame.values[component.value.index()].cast::<i64>();
+            // SAFETY: an integer value has an element for each lane, or one when it is uniform and
+            // so is everything that reads it.
+            let i = unsafe { values.add(lane).read_unaligned() };
+            if i < 0 || i as u64 >= component.size as u64 {
+                return None;
+            }
+            at += i * component.stride;
+        }
+        Some(at)
+    }
+
+    // ---- writes -------------------------------------------------------------------------------
+
+    fn value(&self, frame: &Frame) -> (*const u8, Dtype) {
+        let v: Val = self.nest.value;
+        (frame.values[v.index()], self.nest.dtypes[v.index()])
+    }
+
+    fn write(&self, frame: &mut Frame) {
+        let n = self.count(frame);
+        let (value, dtype) = self.value(frame);
+        let size = dtype.size();
+        match &self.nest.write {
+            Write::Store(place) => {
+                let (first, step) = at(place, &frame.indices, self.lane());
+                self.store(frame, value, dtype, first, step, n);
+            }
+            Write::Sum(_) => {
+                let sum = Self::register(frame, self.registers);
+                // SAFETY: both have `n` elements of the type.
+                unsafe { tile::run(Code::add(dtype), sum, sum, value, std::ptr::null(), n) };
+            }
+            Write::AddAt(index) => {
+                for k in 0..n {
+                    let Some(place) = self.place(index, k, frame) else { continue };
+                    let Some(to) = frame.element(self.nest.target, place, size) else { continue };
+                    // SAFETY: `to` is an element of the target, `k` a lane of the value.
+                    unsafe {
+                        let from = value.add(k * size);
+                        tile::run(Code::add(dtype), to, to, from, std::ptr::null(), 1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn store(
+        &self,
+        frame: &Frame,
+        value: *const u8,
+        dtype: Dtype,
+        first: i64,
+        step: i64,
+        n: usize,
+    ) {
+        let size = dtype.size();
+        let begin = frame.element(self.nest.target, first, size);
+        let end = frame.element(self.nest.target, first + step * (n as i64 - 1), size);
+        let (Some(begin), Some(_)) = (begin, end) else {
+            debug_assert!(false, "a store outside its buffer");
+            return;
+        };
+        // SAFETY: `n` lanes of the value; elements of the target between two that are within.
+        unsafe { tile::store(dtype, begin, step, value, n) };
+    }
+
+    fn begin_sum(&self, frame: &mut Frame) {
+        if let Write::Sum(_) = self.nest.write {
+            let sum = Self::register(frame, self.registers);
+            // SAFETY: a register holds `TILE` elements of eight bytes.
+            unsafe { tile::zero(sum, self.width * 8) };
+        }
+    }
+
+    /// Stores the sum of the parallel position that is left, whose indices are still set.
+    fn end_sum(&self, frame: &mut Frame) {
+        let Write::Sum(place) = &self.nest.write else { return };
+        let (_, dtype) = self.value(frame);
+        let sum = Self::register(frame, self.registers);
+        if self.lanes_reduced {
+            // SAFETY: the register holds a sum for each lane.
+            unsafe { tile::fold(dtype, sum, self.width) };
+            let (first, _) = at(place, &frame.indices, None);
+            self.store(frame, sum, dtype, first, 0, 1);
+        } else {
+            let (first, step) = at(place, &frame.indices, self.lane());
+            let n = match self.lane() {
+                Some(lane) => (self.lanes - frame.indices[lane] as usize).min(self.width),
+                None => 1,
+            };
+            self.store(frame, sum, dtype, first, step, n);
+        }
+    }
+
+    /// Zeros at every parallel position.
+    fn sum_of_nothing(&self, frame: &mut Frame) {
+        let target = self.nest.target.index();
+        // SAFETY: all bytes of the buffer.
+        unsafe { std::ptr::write_bytes(frame.pointers[target], 0, frame.sizes[target]) };
+    }
+}
+
+/// The lanes from 0 to `n` at which `a + b * lane` is from 0 to `size`, as a half-open range.
+fn valid_lanes(a: i64, b: i64, size: i64, n: i64) -> (i64, i64) {
+    match b {
+        0 if a >= 0 && a < size => (0, n),
+        0 => (0, 0),
+        b if b > 0 => {
+            let lo = if a >= 0 { 0 } else { (-a + b - 1) / b };
+            let hi = if a >= size { 0 } else { (size - a + b - 1) / b };
+            (lo.min(n), hi.clamp(0, n))
+        }
+        b => {
+            let c = -b;
+            let lo = if a < size { 0 } else { (a - size) / c + 1 };
+            let hi = if a < 0 { 0 } else { a / c + 1 };
+            (lo.min(n), hi.clamp(0, n))
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The tile machine: nests run by kernels over tiles of elements that stay in the first cache.
+//!
+//! One dimension of the nest is on the *lanes*: its indices are taken a tile at a time, and every
+//! instruction that depends on it computes a whole tile. The other dimensions are loops around.
+//! An instruction is computed in the loop of the innermost dimension that it depends on.
+
+mod exec;
+mod tile;
+
+use cotan_array::Dtype;
+use smallvec::SmallVec;
+
+use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
+pub(crate) use exec::Frame;
+use tile::{Code, code_of};
+
+/// Lanes of a tile at most. A tile of eight-byte elements has 2 KiB.
+pub(crate) const TILE: usize = 256;
+
+/// A nest, ready to run.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub nest: Nest,
+    /// The loops, outermost first: extents in tiles for the lane dimension, in indices for others.
+    loops: Vec<usize>,
+    /// Which dimension of the nest each loop runs over.
+    dims: Vec<usize>,
+    /// The loop over tiles; `None` when the nest has a single position.
+    lane_loop: Option<usize>,
+    /// How many indices there are on the lane dimension.
+    lanes: usize,
+    /// How many lanes a tile has.
+    width: usize,
+    /// The instructions by the loop they belong to: `levels[0]` outside of all.
+    levels: Vec<Vec<Planned>>,
+    /// The first loop over a reduced dimension.
+    first_reduced: usize,
+    /// Whether the lanes are reduced.
+    lanes_reduced: bool,
+    registers: usize,
+}
+
+/// An instruction with where its value goes.
+#[derive(Debug)]
+struct Planned {
+    val: Val,
+    dtype: Dtype,
+    /// Whether it has one value for all lanes.
+    uniform: bool,
+    /// Whether a uniform value is needed on all lanes.
+    spread: bool,
+    register: usize,
+    action: Action,
+}
+
+#[derive(Debug)]
+enum Action {
+    Const(u64),
+    Affine(Affine),
+    Load { buffer: BufferId, at: Affine, checks: Vec<(Affine, i64)> },
+    LoadAt { buffer: BufferId, index: Vec<Component> },
+    Op(Code, SmallVec<[Val; 3]>),
+}
+
+impl Kernel {
+    /// Plans a nest. `in_order` keeps sums in the order of their indices.
+    pub(crate) fn new(nest: Nest, in_order: bool) -> Kernel {
+        let lane = choose_lane(&nest, in_order);
+        let parallel = nest.extents.len() - nest.reduced;
+        let lanes_reduced = lane.is_some_and(|lane| lane >= parallel);
+        // Parallel dimensions around reduced ones; the lanes innermost among their own.
+        let mut dims: Vec<usize> = (0..parallel).filter(|&dim| Some(dim) != lane).collect();
+        if !lanes_reduced {
+            dims.extend(lane);
+        }
+        let first_reduced = dims.len();
+        dims.extend((parallel..nest.extents.len()).filter(|&dim| Some(dim) != lane));
+        if lanes_reduced {
+            dims.extend(lane);
+        }
+        let lane_loop = lane.and_then(|lane| dims.iter().position(|&dim| dim == lane));
+        let lanes = lane.map_or(1, |lane| nest.extents[lane]);
+        let width = lanes.clamp(1, TILE);
+        let loops = dims
+            .iter()
+            .map(|&dim| match Some(dim) == lane {
+                true => lanes.div_ceil(width),
+                false => nest.extents[dim],
+            })
+            .collect();
+        let mut kernel = Kernel {
+            nest,
+            loops,
+            dims,
+            lane_loop,
+            lanes,
+            width,
+            levels: Vec::new(),
+            first_reduced,
+            lanes_reduced,
+            registers: 0,
+        };
+        kernel.plan(lane);
+        kernel
+    }
+
+    /// Sorts instructions into loops and gives them registers.
+    fn plan(&mut self, lane: Option<usize>) {
+        let nest = &self.nest;
+        let depth_of_dim: Vec<usize> = (0..nest.extents.len())
+            .map(|dim| self.dims.iter().position(|&d| d == dim).map_or(0, |at| at + 1))
+            .collect();
+        let count = nest.instrs.len();
+        let (mut level, mut uniform) = (vec![0usize; count], vec![true; count]);
+        let mut used = vec![false; count];
+        used[nest.value.index()] = true;
+        if let Write::AddAt(index) = &nest.write {
+            index.iter().for_each(|c| used[c.value.index()] = true);
+        }
+        for n in (0..count).rev() {
+            if used[n] {
+                nest.instrs[n].for_each_operand(|v| used[v.index()] = true);
+            }
+        }
+        let mut depends = |n: usize, affine: &Affine, level: &mut [usize]| {
+            for (dim, &c) in affine.coeffs.iter().enumerate() {
+                if c != 0 {
+                    level[n] = level[n].max(depth_of_dim[dim]);
+                    uniform[n] &= Some(dim) != lane;
+                }
+            }
+        };
+        for (n, instr) in nest.instrs.iter().enumerate() {
+            match instr {
+                Instr::Affine(affine) => depends(n, affine, &mut level),
+                Instr::Load { at, checks, .. } => {
+                    depends(n, at, &mut level);
+                    checks.iter().for_each(|(affine, _)| depends(n, affine, &mut level));
+                }
+                Instr::Const(_) | Instr::LoadAt { .. } | Instr::Op(..) => {}
+            }
+        }
+        for (n, instr) in nest.instrs.iter().enumerate() {
+            instr.for_each_operand(|v| {
+                level[n] = level[n].max(level[v.index()]);
+                uniform[n] &= uniform[v.index()];
+            });
+        }
+        // What a tile of lanes reads must be a tile.
+        let mut spread = vec![false; count];
+        spread[nest.value.index()] = true;
+        if let Write::AddAt(index) = &nest.write {
+            index.iter().for_each(|c| spread[c.value.index()] = true);
+        }
+        for (n, instr) in nest.instrs.iter().enumerate() {
+            if !uniform[n] {
+                instr.for_each_operand(|v| spread[v.index()] = true);
+            }
+        }
+        self.levels = (0..=self.loops.len()).map(|_| Vec::new()).collect();
+        let registers = assign_registers(nest, &level, &used, self.loops.len());
+        self.registers = registers.iter().copied().max().map_or(0, |most| most + 1);
+        for (n, instr) in nest.instrs.iter().enumerate() {
+            if !used[n] {
+                continue;
+            }
+            let dtype = nest.dtypes[n];
+            let action = match instr {
+                Instr::Const(bits) => Action::Const(*bits),
+                Instr::Affine(affine) => Action::Affine(affine.clone()),
+                Instr::Load { buffer, at, checks } => {
+                    Action::Load { buffer: *buffer, at: at.clone(), checks: checks.clone() }
+                }
+                Instr::LoadAt { buffer, index } => {
+                    Action::LoadAt { buffer: *buffer, index: index.clone() }
+                }
+                Instr::Op(op, args) => {
+                    let types: SmallVec<[Dtype; 3]> =
+                        args.iter().map(|v| nest.dtypes[v.index()]).collect();
+                    Action::Op(code_of(*op, &types), args.clone())
+                }
+            };
+            self.levels[level[n]].push(Planned {
+                val: Val(n as u32),
+                dtype,
+                uniform: uniform[n],
+                spread: spread[n],
+                register: registers[n],
+                action,
+            });
+        }
+    }
+}
+
+/// Registers for values: in the innermost loop they are used again after the last use.
+fn assign_registers(nest: &Nest, level: &[usize], used: &[bool], innermost: usize) -> Vec<usize> {
+    let count = nest.instrs.len();
+    let mut last = vec![0usize; count];
+    for (n, instr) in nest.instrs.iter().enumerate() {
+        if used[n] {
+            instr.for_each_operand(|v| last[v.index()] = n);
+        }
+    }
+    let mut keep = |v: Val| last[v.index()] = usize::MAX;
+    keep(nest.value);
+    if let Write::AddAt(index) = &nest.write {
+        index.iter().for_each(|c| keep(c.value));
+    }
+    let mut registers = vec![0usize; count];
+    let (mut free, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
+    for n in 0..count {
+        if !used[n] {
+            continue;
+        }
+        // A value of an outer loop shares its register with nothing: inner loops come after.
+        let again = if level[n] == innermost { free.pop() } else { None };
+        registers[n] = again.unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+        // A value of an outer loop is needed again in the next round of the inner one.
+        let mut released: SmallVec<[Val; 4]> = SmallVec::new();
+        nest.instrs[n].for_each_operand(|v| {
+            let inner = level[v.index()] == innermost;
+            if inner && last[v.index()] == n && !released.contains(&v) {
+                released.push(v);
+            }
+        });
+        if level[n] == innermost {
+            free.extend(released.iter().map(|v| registers[v.index()]));
+        }
+    }
+    registers
+}
+
+/// The dimension to take tiles of.
+fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
+    let dims = nest.extents.len();
+    let last = dims.checked_sub(1)?;
+    if let Write::AddAt(_) = nest.write {
+        // The order of additions is that of the indices.
+        return Some(last);
+    }
+    let parallel = dims - nest.reduced;
+    let score = |dim: usize| {
+        let extent = nest.extents[dim];
+        let mut score = (extent.min(TILE) as f64).log2() * 4.0;
+        let mut access = |affine: &Affine, weight: f64| match affine.coeffs[dim] {
+            0 | 1 => {}
+            _ => score -= weight,
+        };
+        for instr in &nest.instrs {
+            if let Instr::Load { at, .. } = instr {
+                access(at, 3.0);
+            }
+        }
+        if let Write::Store(at) | Write::Sum(at) = &nest.write {
+            access(at, 2.0);
+        }
+        // Lanes that are reduced must be added up in the end.
+        if dim >= parallel { score - 2.0 } else { score }
+    };
+    let choices = if in_order { parallel } else { dims };
+    // Of equals the last.
+    (0..choices).max_by(|&a, &b| score(a).total_cmp(&score(b)))
+}
