@@ -4,11 +4,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use cotan_array::Array;
-use cotan_interp::{Interp, Value};
 use cotan_ir::{CancelToken, Program};
 use cotan_pipeline::{Pass, Pipeline, peak_bytes};
 
+use crate::backend::{Backend, Runner};
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::Function;
 use crate::stage;
@@ -60,6 +59,7 @@ pub struct Compiled<A, R> {
     out: Tree,
     several: bool,
     cost: Cost,
+    runner: Runner,
     types: PhantomData<fn(A) -> R>,
 }
 
@@ -98,6 +98,7 @@ impl<A, R> Clone for Compiled<A, R> {
             out: self.out.clone(),
             several: self.several,
             cost: self.cost,
+            runner: self.runner.clone(),
             types: PhantomData,
         }
     }
@@ -133,8 +134,9 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             Ok((result.tree(), raws(&result)))
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        let cost = Cost::of(&program);
-        Ok(Compiled { source, program, args, out, several: F::SEVERAL, cost, types: PhantomData })
+        let (cost, runner) = (Cost::of(&program), Runner::new(&program));
+        let (several, types) = (F::SEVERAL, PhantomData);
+        Ok(Compiled { source, program, args, out, several, cost, runner, types })
     }
 
     /// The results at arguments.
@@ -160,7 +162,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        let arrays = run_program(&self.program, options, &fed.arrays)?;
+        let arrays = self.runner.run(&self.program, options, &fed.arrays)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
     }
 
@@ -199,6 +201,11 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         &self.program
     }
 
+    /// What runs it.
+    pub fn backend(&self) -> Backend {
+        self.runner.backend()
+    }
+
     /// What the arguments are.
     pub fn args(&self) -> &Tree {
         &self.args
@@ -223,22 +230,6 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             cost: self.cost(),
         }
     }
-}
-
-/// The outputs of a program at inputs.
-pub(crate) fn run_program(
-    program: &Program,
-    options: &RunOptions,
-    inputs: &[Array],
-) -> Result<Vec<Array>> {
-    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-    let how = cotan_interp::Options {
-        deadline: options.deadline,
-        cancel: options.cancel.clone(),
-        ..cotan_interp::Options::default()
-    };
-    let run = Interp::new(program).with_options(how).run(&values)?;
-    run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
 }
 
 /// The stages of a compiled function. Displays as text.

@@ -65,6 +65,7 @@
 #![deny(missing_docs)]
 
 mod arr;
+mod backend;
 mod build;
 mod compile;
 mod data;
@@ -86,6 +87,7 @@ pub mod structure;
 mod tensor;
 
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
+pub use backend::Backend;
 pub use build::{Extent, build};
 pub use compile::{Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;

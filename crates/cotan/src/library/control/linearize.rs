@@ -7,7 +7,8 @@ use cotan_array::Array;
 use cotan_ir::{Param, Program};
 use cotan_pipeline::{Pass, Pipeline};
 
-use crate::compile::{Compiled, RunOptions, run_program};
+use crate::backend::run_program;
+use crate::compile::{Compiled, RunOptions};
 use crate::derive::program_at;
 use crate::error::{Error, Result};
 use crate::function::Function;

@@ -1,0 +1,84 @@
+//! What runs programs.
+
+use std::sync::LazyLock;
+
+use cotan_array::Array;
+use cotan_exec::{Executable, RunLimits, Stop};
+use cotan_interp::{Interp, Value};
+use cotan_ir::Program;
+
+use crate::compile::RunOptions;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What runs a compiled function.
+///
+/// The environment variable `COTAN_BACKEND`, read once, chooses: `vm` (the default) or `interp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// Loop nests over tiles of elements, in memory that was planned: fast.
+    Machine,
+    /// The reference interpreter, element by element: slow. It also runs what the machine cannot.
+    Interpreter,
+}
+
+static CHOSEN: LazyLock<Backend> = LazyLock::new(|| match std::env::var("COTAN_BACKEND") {
+    Ok(name) if name == "interp" => Backend::Interpreter,
+    _ => Backend::Machine,
+});
+
+/// A program's way of running.
+#[derive(Clone, Debug)]
+pub(crate) struct Runner(Option<Executable>);
+
+impl Runner {
+    pub(crate) fn new(program: &Program) -> Runner {
+        match *CHOSEN {
+            Backend::Machine => Runner(Executable::new(program).ok()),
+            Backend::Interpreter => Runner(None),
+        }
+    }
+
+    pub(crate) fn backend(&self) -> Backend {
+        if self.0.is_some() { Backend::Machine } else { Backend::Interpreter }
+    }
+
+    pub(crate) fn run(
+        &self,
+        program: &Program,
+        options: &RunOptions,
+        inputs: &[Array],
+    ) -> Result<Vec<Array>> {
+        let Some(executable) = &self.0 else { return interpret(program, options, inputs) };
+        let limits = RunLimits { deadline: options.deadline, cancel: options.cancel.clone() };
+        executable.run(inputs, &limits).map_err(|stop| match stop {
+            Stop::Limit => Error::new(ErrorKind::Stopped, "run", "cancelled, or out of time"),
+            Stop::Memory => {
+                let bytes = executable.workspace_bytes();
+                let message = format!("no memory for the results and {bytes} bytes in between");
+                Error::new(ErrorKind::Limit, "run", message)
+            }
+            Stop::Input(k) => Error::internal(format!("input {k} is of another type")),
+        })
+    }
+}
+
+/// Plans and runs a program once.
+pub(crate) fn run_program(
+    program: &Program,
+    options: &RunOptions,
+    inputs: &[Array],
+) -> Result<Vec<Array>> {
+    Runner::new(program).run(program, options, inputs)
+}
+
+fn interpret(program: &Program, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
+    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+    let how = cotan_interp::Options {
+        deadline: options.deadline,
+        cancel: options.cancel.clone(),
+        ..cotan_interp::Options::default()
+    };
+    let run = Interp::new(program).with_options(how).run(&values)?;
+    run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
+}
