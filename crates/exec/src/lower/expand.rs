@@ -17,12 +17,15 @@ const SMALL_STACK: usize = 8;
 /// Expansion goes at most so deep.
 const DEEPEST: usize = 400;
 
+/// Elements that were expanded: which array, at which index.
+type Memo = FxHashMap<(TermId, Vec<Val>), Val>;
+
 /// A body in the making, with what the variables of open index functions stand for.
 struct Expansion {
     body: Body,
     variables: FxHashMap<TermId, Val>,
     /// For each open index function its level and the values made under it; the first is outside.
-    memos: Vec<(u8, FxHashMap<(TermId, Vec<Val>), Val>)>,
+    memos: Vec<(u8, Memo)>,
     depth: usize,
 }
 
@@ -41,7 +44,7 @@ impl Expansion {
     }
 
     /// Which memo holds a node whose innermost variable has this level.
-    fn memo(&mut self, level: u8) -> &mut FxHashMap<(TermId, Vec<Val>), Val> {
+    fn memo(&mut self, level: u8) -> &mut Memo {
         let at = self.memos.iter().rposition(|(l, _)| *l <= level).unwrap_or(0);
         &mut self.memos[at].1
     }
