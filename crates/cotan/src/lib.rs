@@ -34,6 +34,7 @@
 //! | [`Arr`], [`build`](build()), [`select`] | arrays inside functions, element by element or as a whole |
 //! | [`concat`](concat()), [`stack`], [`s!`](s!), [`scatter_add`], [`eye`], .. | arranging, slicing and indexing; most of it is methods of [`Arr`] |
 //! | [`Tensor`] | arrays with elements, outside |
+//! | [`Compiled`], [`Backend`], [`RunOptions`] | programs ready to run, what runs them, and for how long |
 //! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
 //! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |

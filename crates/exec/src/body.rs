@@ -171,6 +171,27 @@ impl Body {
         self.push(Instr::LoadAt { buffer, index }, dtype)
     }
 
+    /// An index into an array of the given shape as an affine place with the checks it needs, if
+    /// every component is affine.
+    pub(crate) fn affine_place(
+        &self,
+        dims: &[usize],
+        ix: &[Val],
+    ) -> Option<(Affine, Vec<(Affine, i64)>)> {
+        let mut at = Affine::constant(0, self.extents.len());
+        let mut checks = Vec::new();
+        let mut stride = 1i64;
+        for (&size, &v) in dims.iter().zip(ix).rev() {
+            let affine = self.as_affine(v)?;
+            at = at.plus(stride, affine)?;
+            if self.in_range(v, size) != Some(true) {
+                checks.push((affine.clone(), i64::try_from(size).ok()?));
+            }
+            stride = stride.checked_mul(i64::try_from(size).ok()?)?;
+        }
+        Some((at, checks))
+    }
+
     /// Whether there is nothing to iterate over.
     fn empty(&self) -> bool {
         self.extents.contains(&0)

@@ -117,6 +117,8 @@ pub(crate) enum Write {
     Store(Affine),
     /// Adds it up over the reduced dimensions, and stores the sum at an affine place of the others.
     Sum(Affine),
+    /// Adds it to the element at an affine place, where no check fails.
+    Add { at: Affine, checks: Vec<(Affine, i64)> },
     /// Adds it to the element at a computed place, if that is in range.
     AddAt(Vec<Component>),
 }
@@ -137,10 +139,15 @@ pub(crate) struct Nest {
 impl Nest {
     /// Every affine form in it.
     fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
-        let write = match &mut self.write {
-            Write::Store(at) | Write::Sum(at) => Some(at),
-            Write::AddAt(_) => None,
-        };
+        let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();
+        match &mut self.write {
+            Write::Store(at) | Write::Sum(at) => write.push(at),
+            Write::Add { at, checks } => {
+                write.push(at);
+                write.extend(checks.iter_mut().map(|(affine, _)| affine));
+            }
+            Write::AddAt(_) => {}
+        }
         let inside = self.instrs.iter_mut().flat_map(|instr| {
             let mut found: SmallVec<[&mut Affine; 2]> = SmallVec::new();
             match instr {

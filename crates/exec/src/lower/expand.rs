@@ -122,7 +122,7 @@ impl Lowering<'_> {
 
     /// The nest of a scatter into zeros.
     pub(super) fn scatter_nest(&mut self, t: TermId, to: BufferId) -> R<Kernel> {
-        let Node::Scatter(outer, u, r) = self.program.node(t) else {
+        let Node::Scatter(_, u, r) = self.program.node(t) else {
             return Err(Unsupported("not a scatter"));
         };
         let dims = self.program.shape(*u).dims().to_vec();
@@ -133,7 +133,10 @@ impl Lowering<'_> {
         let mut places = self.call(&mut e, *r, &ix[..sizes])?;
         places.extend(&ix[sizes..]);
         let shape = self.program.shape(t).dims();
-        let _ = outer;
+        if let Some((at, checks)) = e.body.affine_place(shape, &places) {
+            let nest = e.finish(value, 0, to, Write::Add { at, checks });
+            return Ok(Kernel::new(nest, self.in_order));
+        }
         let mut stride = 1i64;
         let mut index = Vec::with_capacity(shape.len());
         for (&size, &value) in shape.iter().zip(&places).rev() {

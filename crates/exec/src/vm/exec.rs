@@ -200,15 +200,8 @@ impl Kernel {
         register: *mut u8,
         frame: &Frame,
     ) -> *const u8 {
-        let lane = self.lane();
-        let (first, step) = at(place, &frame.indices, lane);
-        let (mut lo, mut hi) = (0i64, n as i64);
-        for (affine, size) in checks {
-            let (a, b) = at(affine, &frame.indices, lane);
-            let (from, to) = valid_lanes(a, b, *size, n as i64);
-            lo = lo.max(from);
-            hi = hi.min(to);
-        }
+        let (first, step) = at(place, &frame.indices, self.lane());
+        let (lo, hi) = self.checked_lanes(checks, n, frame);
         let size = planned.dtype.size();
         let whole = lo == 0 && hi == n as i64;
         if !whole {
@@ -236,6 +229,15 @@ impl Kernel {
             tile::strided(planned.dtype, to, begin, step, (hi - lo) as usize);
         }
         register
+    }
+
+    /// The lanes at which no check fails: they are next to each other.
+    fn checked_lanes(&self, checks: &[(Affine, i64)], n: usize, frame: &Frame) -> (i64, i64) {
+        checks.iter().fold((0, n as i64), |(lo, hi), (affine, size)| {
+            let (a, b) = at(affine, &frame.indices, self.lane());
+            let (from, to) = valid_lanes(a, b, *size, n as i64);
+            (lo.max(from), hi.min(to))
+        })
     }
 
     /// The place of a computed index at a lane.
@@ -274,6 +276,25 @@ impl Kernel {
                 let sum = Self::register(frame, self.registers);
                 // SAFETY: both have `n` elements of the type.
                 unsafe { tile::run(Code::add(dtype), sum, sum, value, std::ptr::null(), n) };
+            }
+            Write::Add { at: place, checks } => {
+                let (first, step) = at(place, &frame.indices, self.lane());
+                let (lo, hi) = self.checked_lanes(checks, n, frame);
+                if lo >= hi {
+                    return;
+                }
+                let begin = frame.element(self.nest.target, first + step * lo, size);
+                let end = frame.element(self.nest.target, first + step * (hi - 1), size);
+                let (Some(begin), Some(_)) = (begin, end) else {
+                    debug_assert!(false, "an addition outside its buffer");
+                    return;
+                };
+                // SAFETY: lanes `lo..hi` of the value; elements of the target between two that are
+                // within.
+                unsafe {
+                    let from = value.add(lo as usize * size);
+                    tile::add_strided(dtype, begin, step, from, (hi - lo) as usize);
+                }
             }
             Write::AddAt(index) => {
                 for k in 0..n {

@@ -237,7 +237,7 @@ fn assign_registers(nest: &Nest, level: &[usize], used: &[bool], innermost: usiz
 fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
     let dims = nest.extents.len();
     let last = dims.checked_sub(1)?;
-    if let Write::AddAt(_) = nest.write {
+    if let Write::Add { .. } | Write::AddAt(_) = nest.write {
         // The order of additions is that of the indices.
         return Some(last);
     }

@@ -469,6 +469,41 @@ pub(super) unsafe fn store(dtype: Dtype, to: *mut u8, step: i64, from: *const u8
     })
 }
 
+/// Adds lanes to elements `step` apart, one after the other.
+///
+/// # Safety
+/// The lanes and the elements exist, are numbers, and do not overlap.
+pub(super) unsafe fn add_strided(dtype: Dtype, to: *mut u8, step: i64, from: *const u8, n: usize) {
+    /// # Safety
+    /// As `add_strided`.
+    unsafe fn each<T: Copy>(
+        to: *mut u8,
+        step: i64,
+        from: *const u8,
+        n: usize,
+        add: impl Fn(T, T) -> T,
+    ) {
+        for k in 0..n {
+            // SAFETY: by the contract.
+            unsafe {
+                let to = to.cast::<T>().offset(step as isize * k as isize);
+                to.write(add(to.read(), from.cast::<T>().add(k).read()));
+            }
+        }
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        match dtype {
+            _ if step == 1 => run(Code::add(dtype), to, to, from, std::ptr::null(), n),
+            Dtype::F64 => each(to, step, from, n, |a: f64, b| a + b),
+            Dtype::F32 => each(to, step, from, n, |a: f32, b| a + b),
+            Dtype::I64 => each(to, step, from, n, i64::wrapping_add),
+            // Truth values are never added.
+            Dtype::Bool => {}
+        }
+    }
+}
+
 /// The sum of `n` lanes in the first: halves are added to each other, always in the same order.
 ///
 /// # Safety
