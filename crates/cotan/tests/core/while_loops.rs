@@ -173,3 +173,15 @@ fn misuse_is_explained() {
     let text = compile(f, ()).unwrap_err().to_string();
     assert!(text.contains("chunks of no steps"), "{text}");
 }
+
+#[test]
+fn a_branch_that_would_never_end_is_not_taken() -> Result<(), Error> {
+    let f = |x: Arr<f64>| cond(x.gt(0.0), || while_loop(x, |y| y.lt(10.0), |y| y + x), || x);
+    assert_eq!(jit(f).call(3.0)?, 12.0);
+    assert_eq!(jit(f).call(-3.0)?, -3.0);
+    // In reverse mode the loop is run for its states whichever branch is taken: it needs a limit.
+    let f = |x: Arr<f64>| cond(x.gt(0.0), || while_at_most(50, x, |y| y.lt(10.0), |y| y + x), || x);
+    assert_eq!(grad(f).call(3.0)?, 4.0);
+    assert_eq!(grad(f).call(-3.0)?, 1.0);
+    Ok(())
+}
