@@ -135,8 +135,14 @@ impl Kernel {
         self.lane_loop.map(|k| self.dims[k])
     }
 
+    /// The first byte of a register.
+    ///
+    /// It comes from the pointer to all tiles and not from a reference to them: values of the other
+    /// registers are pointers too, and must outlive it.
     fn register(frame: &mut Frame, register: usize) -> *mut u8 {
-        frame.tiles[register].0.as_mut_ptr().cast()
+        debug_assert!(register < frame.tiles.len(), "a register that is not there");
+        // SAFETY: `run` has made a tile for each register and one more for the sum.
+        unsafe { frame.tiles.as_mut_ptr().add(register).cast() }
     }
 
     fn level(&self, level: usize, frame: &mut Frame) {
