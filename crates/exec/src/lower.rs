@@ -11,8 +11,9 @@ use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::memory::place_temporaries;
 use crate::nest::BufferId;
-use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep, place_temporaries};
+use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
 mod decide;
 mod expand;
