@@ -70,14 +70,14 @@ fn elements_of_every_type() {
         let [x, y, k, p] = xs else { return Ok(Vec::new()) };
         let one = b.scalar(1.5)?;
         let one = b.replicate(5, one)?;
-        let (sum, root) = (b.op(Op::Add, &[*x, one])?, b.op(Op::Abs, &[*y])?);
-        let root = b.op(Op::Sqrt, &[root])?;
+        let (sum, inverse) = (b.op(Op::Add, &[*x, one])?, b.op(Op::Abs, &[*y])?);
+        let inverse = b.op(Op::Recip, &[inverse])?;
         let (square, not) = (b.op(Op::Mul, &[*k, *k])?, b.op(Op::Not, &[*p])?);
         let less = b.op(Op::Lt, &[*x, one])?;
         let both = b.op(Op::And, &[not, less])?;
         let chosen = b.op(Op::Select, &[both, sum, *x])?;
         let (tanh, narrow) = (b.op(Op::Tanh, &[*x])?, b.op(Op::ToF32, &[*k])?);
-        Ok(vec![sum, root, square, both, chosen, tanh, narrow])
+        Ok(vec![sum, inverse, square, both, chosen, tanh, narrow])
     });
 }
 
@@ -249,5 +249,26 @@ fn results_that_share_a_buffer_inputs_and_constants() {
         let p = b.op(Op::Lt, &[xs[1], one])?;
         let chosen = b.cond(p, sum, twice)?;
         Ok(vec![sum, sum, xs[0], c, one, twice, xs[1], p, chosen])
+    });
+}
+
+#[test]
+fn index_arithmetic_wraps() {
+    same(&[numbers(&[6])], |b, xs| {
+        let mut results = Vec::new();
+        let (huge, most) = (1i64 << 62, i64::MAX);
+        for (factor, offset) in
+            [(huge, 0), (huge, 1), (-huge, 3), (most, 2), (1, most), (most, most)]
+        {
+            let (factor, offset) = (b.scalar(factor)?, b.scalar(offset)?);
+            let place = |b: &mut Builder, i: TermId| {
+                let scaled = b.op(Op::Mul, &[i, factor])?;
+                b.op(Op::Add, &[scaled, offset])
+            };
+            results.push(b.build(300, place)?);
+            let r = b.index_function(&[300], |b, is| Ok(vec![place(b, is[0])?]))?;
+            results.push(b.gather(xs[0], r)?);
+        }
+        Ok(results)
     });
 }
