@@ -205,15 +205,12 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let mut moved = Vec::new();
-                for (&(from, state), &next) in states.iter().zip(step.results()) {
-                    moved.push((from, state, self.buffer_of(next)?));
-                }
+                let states = self.next_states(&states, step.results(), &mut inner)?;
                 self.forget(m.step);
                 steps.push(Step::Loop(Box::new(Loop {
                     length: m.length,
                     reverse: m.reverse,
-                    states: moved,
+                    states,
                     inputs,
                     outputs,
                     steps: inner,
@@ -248,10 +245,7 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let mut moved = Vec::new();
-                for (&(from, state), &next) in states.iter().zip(rest) {
-                    moved.push((from, state, self.buffer_of(next)?));
-                }
+                let states = self.next_states(&states, rest, &mut inner)?;
                 self.forget(w.step);
                 steps.push(Step::While(Box::new(WhileStep {
                     bound: w.bound,
@@ -260,7 +254,7 @@ impl Lowering<'_> {
                     body: Loop {
                         length: 0,
                         reverse: false,
-                        states: moved,
+                        states,
                         inputs: Vec::new(),
                         outputs,
                         steps: inner,
@@ -297,6 +291,32 @@ impl Lowering<'_> {
             }
             _ => Place::Inline,
         })
+    }
+
+    /// The states of a loop: where each begins, where it is, and where the step puts the next.
+    ///
+    /// The next states become the states one after the other, so none of them may be the place of a
+    /// state that is overwritten: such a one is copied at the end of the step.
+    fn next_states(
+        &mut self,
+        states: &[(BufferId, BufferId)],
+        results: &[TermId],
+        steps: &mut Vec<Step>,
+    ) -> R<Vec<(BufferId, BufferId, BufferId)>> {
+        let mut moved = Vec::with_capacity(states.len());
+        for (&(init, state), &next) in states.iter().zip(results) {
+            moved.push((init, state, self.buffer_of(next)?));
+        }
+        let overwritten: FxHashSet<BufferId> =
+            moved.iter().filter(|(_, state, next)| state != next).map(|s| s.1).collect();
+        for ((_, state, next), &t) in moved.iter_mut().zip(results) {
+            if state != next && overwritten.contains(next) {
+                let copy = self.temporary(self.program.ty(t));
+                steps.push(Step::Copy { from: *next, to: copy });
+                *next = copy;
+            }
+        }
+        Ok(moved)
     }
 
     /// The steps of the body of a loop.

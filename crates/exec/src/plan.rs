@@ -42,7 +42,8 @@ impl Buffer {
 pub(crate) struct Loop {
     pub length: usize,
     pub reverse: bool,
-    /// Where each state begins, where it is during a step, and where the step puts the next.
+    /// Where each state begins, where it is during a step, and where the step puts the next: never
+    /// at the place of another state that is overwritten.
     pub states: Vec<(BufferId, BufferId, BufferId)>,
     /// Arrays that are stepped through, and the views of their parts.
     pub inputs: Vec<(BufferId, BufferId)>,

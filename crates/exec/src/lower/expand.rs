@@ -17,6 +17,10 @@ const SMALL_STACK: usize = 8;
 /// Expansion goes at most so deep.
 const DEEPEST: usize = 400;
 
+/// A body has at most about so many instructions: what an index function computes is expanded
+/// wherever it is read, which may be at exponentially many places.
+const LONGEST_BODY: usize = 1 << 14;
+
 /// Elements that were expanded: which array, at which index.
 type Memo = FxHashMap<(TermId, Vec<Val>), Val>;
 
@@ -178,6 +182,9 @@ impl Lowering<'_> {
         }
         if e.depth > DEEPEST {
             return Err(Unsupported("an index function that is too deep"));
+        }
+        if e.body.instrs.len() > LONGEST_BODY {
+            return Err(Unsupported("an index function that is too long"));
         }
         e.depth += 1;
         let v = self.expand(e, t, ix);

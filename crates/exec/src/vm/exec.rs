@@ -7,7 +7,7 @@ use super::{Action, Kernel, Planned, TILE};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
 use crate::run::RunLimits;
 
-/// After how many tiles the limits of a run are looked at.
+/// After how many tiles, of all kernels together, the limits of a run are looked at.
 const POLL: u32 = 1024;
 
 /// The memory that kernels run in: where each buffer lies, and room for tiles.
@@ -16,6 +16,8 @@ pub(crate) struct Frame {
     pub pointers: Vec<*mut u8>,
     /// The bytes of each buffer.
     pub sizes: Vec<usize>,
+    /// How many tiles were run since the limits were looked at.
+    unpolled: u32,
     tiles: Vec<Tile>,
     values: Vec<*const u8>,
     counters: Vec<usize>,
@@ -32,6 +34,7 @@ impl Frame {
         Frame {
             pointers,
             sizes,
+            unpolled: 0,
             tiles: Vec::new(),
             values: Vec::new(),
             counters: Vec::new(),
@@ -98,11 +101,14 @@ impl Kernel {
         }
         self.begin_sum(frame);
         self.level(0, frame);
-        let (mut changed, mut tiles) = (0, 0u32);
+        let mut changed = 0;
         loop {
-            tiles = tiles.wrapping_add(1);
-            if tiles.is_multiple_of(POLL) && limits.reached() {
-                return false;
+            frame.unpolled += 1;
+            if frame.unpolled >= POLL {
+                frame.unpolled = 0;
+                if limits.reached() {
+                    return false;
+                }
             }
             for level in changed + 1..=self.loops.len() {
                 self.level(level, frame);
