@@ -125,9 +125,10 @@ mod tests {
         Buffer { dtype: Dtype::F64, shape, role: Role::Temporary(0) }
     }
 
-    fn offset(buffer: &Buffer) -> usize {
+    /// Where a temporary begins and ends.
+    fn place(buffer: &Buffer) -> (usize, usize) {
         match buffer.role {
-            Role::Temporary(offset) => offset,
+            Role::Temporary(offset) => (offset, offset + buffer.bytes()),
             _ => panic!("not a temporary"),
         }
     }
@@ -158,14 +159,14 @@ mod tests {
                 }
                 at.first().copied().zip(at.last().copied())
             };
-            for a in 0..count {
+            for (a, buffer) in buffers.iter().enumerate() {
                 let Some((from, to)) = life(a) else { continue };
-                let (begin, end) = (offset(&buffers[a]), offset(&buffers[a]) + buffers[a].bytes());
+                let (begin, end) = place(buffer);
                 assert!(begin % ALIGNMENT == 0 && end <= arena);
-                for b in 0..a {
+                for (b, other) in buffers[..a].iter().enumerate() {
                     let Some((other_from, other_to)) = life(b) else { continue };
-                    let other = offset(&buffers[b]);
-                    let apart = end <= other || other + buffers[b].bytes() <= begin;
+                    let (other_begin, other_end) = place(other);
+                    let apart = end <= other_begin || other_end <= begin;
                     assert!(apart || to < other_from || other_to < from, "{a} and {b}");
                 }
             }

@@ -1,5 +1,6 @@
 //! Large programs, absurd sizes and limits: a plan is made in linear time, and what cannot run says
 //! so.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::time::{Duration, Instant};
 
