@@ -119,10 +119,18 @@ impl Lowering<'_> {
 
     /// The steps of a scope. Its `results` and what its loops need end up in memory.
     fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+        self.expect_end(scope, results)?;
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
             let place = self.node(t, &decisions, steps)?;
             self.places.insert(t, place);
+        }
+        Ok(())
+    }
+
+    fn expect_end(&self, scope: &Scope, results: &[TermId]) -> R<()> {
+        if self.endless_branch(scope, results) {
+            return Err(Unsupported("a loop without a bound in a branch"));
         }
         Ok(())
     }
@@ -333,6 +341,7 @@ impl Lowering<'_> {
         steps: &mut Vec<Step>,
     ) -> R<()> {
         let scope = self.scopes.region(r);
+        self.expect_end(scope, results)?;
         let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
         for &t in scope.order().iter().rev() {
             if needed.contains(&t) {

@@ -190,3 +190,33 @@ fn cancelling_stops_programs_of_many_small_steps_and_endless_loops() {
         assert_eq!(executable.run(&[ones(3)], &limits).err(), Some(Stop::Limit));
     }
 }
+
+/// `while true` of one state, inside `depth` loops of one step.
+fn endless(b: &mut Builder, x: TermId, depth: usize) -> TermId {
+    let param = Param::Value(b.ty(x).clone());
+    let vars = b.open(&[param]).unwrap();
+    let always = b.scalar(true).unwrap();
+    let (results, bound) = match depth {
+        0 => (vec![always, vars[0]], None),
+        _ => (vec![always, endless(b, vars[0], depth - 1)], Some(1)),
+    };
+    let step = b.close(&results).unwrap();
+    let w = b.while_accum(While { bound, init: Box::new([x]), step }).unwrap();
+    b.result(w, 0).unwrap()
+}
+
+/// Both branches are computed: what may never end must not be one of them.
+#[test]
+fn endless_loops_in_branches_have_no_plan() {
+    for depth in 0..3 {
+        let mut b = Builder::new();
+        let x = b.input("x", vector(3)).unwrap();
+        let p = b.input("p", Type::scalar(Dtype::Bool)).unwrap();
+        let y = endless(&mut b, x, depth);
+        let z = b.op(Op::Neg, &[y]).unwrap();
+        let chosen = b.cond(p, z, x).unwrap();
+        assert!(Executable::new(&finish(b.clone(), vec![chosen])).is_err());
+        // It has to end in any case here.
+        assert!(Executable::new(&finish(b, vec![chosen, y])).is_ok());
+    }
+}
