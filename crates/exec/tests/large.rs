@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cotan_array::{Array, Dtype, Shape};
 use cotan_exec::{Executable, RunLimits, Stop};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, CancelToken, Output, Param, Program, TermId, Type, While};
+use cotan_ir::{Builder, CancelToken, Output, Param, Program, Result, TermId, Type, While};
 
 fn vector(n: usize) -> Type {
     Type::new(Dtype::F64, Shape::new("test", &[n]).unwrap())
@@ -73,22 +73,39 @@ fn many_inputs_and_results() {
     assert!(found.len() == n && found.iter().all(|&y| y == 2.0));
 }
 
-/// On a stack as small as that of a thread.
+/// A link of a chain inside an index function: from one array of integers to the next.
+type Link = fn(&mut Builder, TermId) -> Result<TermId>;
+
+/// On a stack as small as that of a thread, also without optimisation.
 #[test]
 fn deep_index_functions_have_no_plan() {
-    let mut b = Builder::new();
-    let x = b.input("x", vector(9)).unwrap();
-    let r = b
-        .index_function(&[9], |b, is| {
-            let mut i = is[0];
-            for _ in 0..100_000 {
-                i = b.op(Op::Mul, &[i, i])?;
+    let links: [Link; 4] = [
+        |b, row| b.op(Op::Mul, &[row, row]),
+        |b, row| b.reshape(if b.shape(row).rank() == 1 { &[2, 2] } else { &[4] }, row),
+        |b, row| {
+            let r = b.index_function(&[4], |b, is| Ok(vec![b.op(Op::Mul, &[is[0], is[0]])?]))?;
+            b.gather(row, r)
+        },
+        |b, row| {
+            b.build(4, |b, i| {
+                let i = b.op(Op::Mul, &[i, i])?;
+                b.index(row, &[i])
+            })
+        },
+    ];
+    for link in links {
+        let mut b = Builder::new();
+        let x = b.input("x", vector(9)).unwrap();
+        let r = b.index_function(&[9], |b, is| {
+            let mut row = b.replicate(4, is[0])?;
+            for _ in 0..20_000 {
+                row = link(b, row)?;
             }
-            Ok(vec![i])
-        })
-        .unwrap();
-    let y = b.gather(x, r).unwrap();
-    assert!(Executable::new(&finish(b, vec![y])).is_err());
+            Ok(vec![b.index(row, &[is[0]])?])
+        });
+        let y = b.gather(x, r.unwrap()).unwrap();
+        assert!(Executable::new(&finish(b, vec![y])).is_err());
+    }
 }
 
 /// `build`s inside an index function, each of which reads the one before at two places.

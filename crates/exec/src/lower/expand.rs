@@ -14,8 +14,8 @@ use crate::vm::Kernel;
 /// Stacks of up to so many parts may be expanded to a choice.
 const SMALL_STACK: usize = 8;
 
-/// Expansion goes at most so deep.
-const DEEPEST: usize = 400;
+/// Expansion goes at most so deep. Without optimisation that takes half of the stack of a thread.
+const DEEPEST: usize = 200;
 
 /// A body has at most about so many instructions: what an index function computes is expanded
 /// wherever it is read, which may be at exponentially many places.

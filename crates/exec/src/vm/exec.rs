@@ -305,13 +305,14 @@ impl Kernel {
                 unsafe { tile::run(Code::add(dtype), sum, sum, value, std::ptr::null(), n) };
             }
             Write::AddAt(index) => {
+                let add = Code::add(dtype);
                 for k in 0..n {
                     let Some(place) = self.place(index, k, frame) else { continue };
                     let Some(to) = frame.element(self.nest.target, place, size) else { continue };
                     // SAFETY: `to` is an element of the target, `k` a lane of the value.
                     unsafe {
                         let from = value.add(k * size);
-                        tile::run(Code::add(dtype), to, to, from, std::ptr::null(), 1);
+                        tile::run(add, to, to, from, std::ptr::null(), 1);
                     }
                 }
             }
