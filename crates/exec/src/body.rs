@@ -8,6 +8,10 @@ use smallvec::SmallVec;
 
 use crate::nest::{Affine, BufferId, Component, Instr, Val};
 
+/// Affine components of an index that stay below this in size are checked for a tile at once:
+/// nothing that is computed from them overflows. Others may wrap, and are checked one by one.
+const MODERATE: i64 = 1 << 60;
+
 /// A body in the making.
 pub(crate) struct Body {
     pub extents: Vec<usize>,
@@ -133,6 +137,13 @@ impl Body {
         }
     }
 
+    /// The affine form of a value that stays below [`MODERATE`] in size.
+    fn moderate(&self, v: Val) -> Option<&Affine> {
+        let affine = self.as_affine(v)?;
+        let (lo, hi) = affine.range(&self.extents)?;
+        (lo > -MODERATE && hi < MODERATE).then_some(affine)
+    }
+
     /// The element of a buffer of the given shape; 0 out of range.
     ///
     /// This is the only way to read memory: a component is checked unless it is affine and its
@@ -154,11 +165,10 @@ impl Body {
             match self.in_range(v, dims[n]) {
                 Some(false) if !self.empty() => return self.zero(dtype),
                 Some(_) => {}
-                None => {
-                    if let Some(affine) = self.as_affine(v) {
-                        checks.push((affine.clone(), dims[n] as i64));
-                    }
-                }
+                None => match self.moderate(v) {
+                    Some(affine) => checks.push((affine.clone(), (dims[n] as i64).min(MODERATE))),
+                    None => at = None,
+                },
             }
             at = at.zip(self.as_affine(v)).and_then(|(at, i)| at.plus(strides[n], i));
         }

@@ -9,6 +9,7 @@
 
 mod body;
 mod lower;
+mod memory;
 mod nest;
 mod plan;
 mod run;

@@ -11,8 +11,9 @@ use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::memory::place_temporaries;
 use crate::nest::BufferId;
-use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep, place_temporaries};
+use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
 mod decide;
 mod expand;
@@ -125,10 +126,18 @@ impl Lowering<'_> {
 
     /// The steps of a scope. Its `results` and what its loops need end up in memory.
     fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+        self.expect_end(scope, results)?;
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
             let place = self.node(t, &decisions, steps)?;
             self.places.insert(t, place);
+        }
+        Ok(())
+    }
+
+    fn expect_end(&self, scope: &Scope, results: &[TermId]) -> R<()> {
+        if self.endless_branch(scope, results) {
+            return Err(Unsupported("a loop without a bound in a branch"));
         }
         Ok(())
     }
@@ -211,15 +220,12 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let mut moved = Vec::new();
-                for (&(from, state), &next) in states.iter().zip(step.results()) {
-                    moved.push((from, state, self.buffer_of(next)?));
-                }
+                let states = self.next_states(&states, step.results(), &mut inner)?;
                 self.forget(m.step);
                 steps.push(Step::Loop(Box::new(Loop {
                     length: m.length,
                     reverse: m.reverse,
-                    states: moved,
+                    states,
                     inputs,
                     outputs,
                     steps: inner,
@@ -254,10 +260,7 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let mut moved = Vec::new();
-                for (&(from, state), &next) in states.iter().zip(rest) {
-                    moved.push((from, state, self.buffer_of(next)?));
-                }
+                let states = self.next_states(&states, rest, &mut inner)?;
                 self.forget(w.step);
                 steps.push(Step::While(Box::new(WhileStep {
                     bound: w.bound,
@@ -266,7 +269,7 @@ impl Lowering<'_> {
                     body: Loop {
                         length: 0,
                         reverse: false,
-                        states: moved,
+                        states,
                         inputs: Vec::new(),
                         outputs,
                         steps: inner,
@@ -305,6 +308,32 @@ impl Lowering<'_> {
         })
     }
 
+    /// The states of a loop: where each begins, where it is, and where the step puts the next.
+    ///
+    /// The next states become the states one after the other, so none of them may be the place of a
+    /// state that is overwritten: such a one is copied at the end of the step.
+    fn next_states(
+        &mut self,
+        states: &[(BufferId, BufferId)],
+        results: &[TermId],
+        steps: &mut Vec<Step>,
+    ) -> R<Vec<(BufferId, BufferId, BufferId)>> {
+        let mut moved = Vec::with_capacity(states.len());
+        for (&(init, state), &next) in states.iter().zip(results) {
+            moved.push((init, state, self.buffer_of(next)?));
+        }
+        let overwritten: FxHashSet<BufferId> =
+            moved.iter().filter(|(_, state, next)| state != next).map(|s| s.1).collect();
+        for ((_, state, next), &t) in moved.iter_mut().zip(results) {
+            if state != next && overwritten.contains(next) {
+                let copy = self.temporary(self.program.ty(t));
+                steps.push(Step::Copy { from: *next, to: copy });
+                *next = copy;
+            }
+        }
+        Ok(moved)
+    }
+
     /// The steps of the body of a loop.
     fn inner(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
         self.scope(self.scopes.region(r), results, steps)
@@ -319,6 +348,7 @@ impl Lowering<'_> {
         steps: &mut Vec<Step>,
     ) -> R<()> {
         let scope = self.scopes.region(r);
+        self.expect_end(scope, results)?;
         let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
         for &t in scope.order().iter().rev() {
             if needed.contains(&t) {

@@ -8,9 +8,6 @@ use cotan_ir::Extreme;
 use crate::nest::{BufferId, Instr, Nest};
 use crate::vm::Kernel;
 
-/// Buffers begin at multiples of this many bytes.
-pub(crate) const ALIGNMENT: usize = 64;
-
 /// What a buffer is.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
@@ -45,7 +42,8 @@ impl Buffer {
 pub(crate) struct Loop {
     pub length: usize,
     pub reverse: bool,
-    /// Where each state begins, where it is during a step, and where the step puts the next.
+    /// Where each state begins, where it is during a step, and where the step puts the next: never
+    /// at the place of another state that is overwritten.
     pub states: Vec<(BufferId, BufferId, BufferId)>,
     /// Arrays that are stepped through, and the views of their parts.
     pub inputs: Vec<(BufferId, BufferId)>,
@@ -136,42 +134,4 @@ pub(crate) struct Plan {
     pub outputs: Vec<BufferId>,
     /// The bytes of all temporaries together.
     pub arena: usize,
-}
-
-/// Gives temporaries their places: those that are never needed at the same time may share one.
-///
-/// First fit by the order in which they are needed; linear but for the search among live ones.
-pub(crate) fn place_temporaries(buffers: &mut [Buffer], steps: &[Step]) -> usize {
-    let mut first = vec![usize::MAX; buffers.len()];
-    let mut last = vec![0usize; buffers.len()];
-    for (n, step) in steps.iter().enumerate() {
-        step.for_each_buffer(&mut |b| {
-            let k = b.index();
-            first[k] = first[k].min(n);
-            last[k] = last[k].max(n);
-        });
-    }
-    let mut order: Vec<usize> = (0..buffers.len())
-        .filter(|&k| matches!(buffers[k].role, Role::Temporary(_)) && first[k] != usize::MAX)
-        .collect();
-    order.sort_by_key(|&k| (first[k], k));
-    // Places in use: (offset, end, last step).
-    let mut live: Vec<(usize, usize, usize)> = Vec::new();
-    let mut arena = 0;
-    for k in order {
-        live.retain(|&(_, _, end)| end >= first[k]);
-        live.sort_unstable();
-        let bytes = buffers[k].bytes().next_multiple_of(ALIGNMENT).max(ALIGNMENT);
-        let mut offset = 0;
-        for &(begin, end, _) in &live {
-            if offset + bytes <= begin {
-                break;
-            }
-            offset = offset.max(end);
-        }
-        live.push((offset, offset + bytes, last[k]));
-        arena = arena.max(offset + bytes);
-        buffers[k].role = Role::Temporary(offset);
-    }
-    arena
 }

@@ -200,6 +200,10 @@ impl Run<'_> {
         steps.iter().try_for_each(|step| self.step(step, frame))
     }
 
+    fn poll(&self) -> Result<(), Stop> {
+        if self.limits.reached() { Err(Stop::Limit) } else { Ok(()) }
+    }
+
     fn step(&self, step: &Step, frame: &mut Frame) -> Result<(), Stop> {
         let buffers = &self.plan.buffers;
         match step {
@@ -213,6 +217,7 @@ impl Run<'_> {
             }
             Step::Copy { from, to } => copy(frame, *from, *to),
             Step::ArgExtreme { extreme, from, to } => {
+                self.poll()?;
                 let source = &buffers[from.index()];
                 let (outer, inner) = split(&source.shape);
                 let (from, to) = (frame.pointers[from.index()], frame.pointers[to.index()]);
@@ -221,6 +226,7 @@ impl Run<'_> {
                 unsafe { arg_extreme(source.dtype, largest, from, to.cast(), outer, inner) };
             }
             Step::ArgSort { from, to } => {
+                self.poll()?;
                 let source = &buffers[from.index()];
                 let (outer, inner) = split(&source.shape);
                 let (from, to) = (frame.pointers[from.index()], frame.pointers[to.index()]);
@@ -251,9 +257,7 @@ impl Run<'_> {
 
     /// One step of a loop, whose outputs go to part `at`.
     fn turn(&self, l: &Loop, at: usize, frame: &mut Frame) -> Result<(), Stop> {
-        if self.limits.reached() {
-            return Err(Stop::Limit);
-        }
+        self.poll()?;
         self.steps(&l.steps, frame)?;
         for &(part, whole) in &l.outputs {
             let size = frame.sizes[part.index()];
@@ -263,7 +267,9 @@ impl Run<'_> {
                 std::ptr::copy(frame.pointers[part.index()], to, size);
             }
         }
-        move_states(l, frame);
+        for &(_, state, next) in &l.states {
+            copy(frame, next, state);
+        }
         Ok(())
     }
 
@@ -283,35 +289,5 @@ impl Run<'_> {
             taken += 1;
         }
         Ok(())
-    }
-}
-
-/// The next states become the states, all at once: one may be made of the place of another.
-fn move_states(l: &Loop, frame: &Frame) {
-    let overlaps = l.states.iter().any(|&(_, _, next)| {
-        l.states.iter().any(|&(_, state, other)| state == next && other != next)
-    });
-    if !overlaps {
-        for &(_, state, next) in &l.states {
-            copy(frame, next, state);
-        }
-        return;
-    }
-    let copies: Vec<Vec<u8>> = l
-        .states
-        .iter()
-        .map(|&(_, _, next)| {
-            // SAFETY: all bytes of the buffer, which the step has filled.
-            unsafe {
-                let k = next.index();
-                std::slice::from_raw_parts(frame.pointers[k], frame.sizes[k]).to_vec()
-            }
-        })
-        .collect();
-    for (&(_, state, _), bytes) in l.states.iter().zip(&copies) {
-        let k = state.index();
-        let n = frame.sizes[k].min(bytes.len());
-        // SAFETY: both have `n` bytes.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), frame.pointers[k], n) };
     }
 }

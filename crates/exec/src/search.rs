@@ -109,6 +109,10 @@ pub(crate) unsafe fn arg_sort(
     outer: usize,
     inner: usize,
 ) {
+    if inner == 0 {
+        // No elements, however many rows there are.
+        return;
+    }
     with_ordered!(dtype, T => {
         let mut rows: Vec<usize> = Vec::with_capacity(outer);
         for column in 0..inner {

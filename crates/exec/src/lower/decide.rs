@@ -106,6 +106,48 @@ impl Lowering<'_> {
         decisions
     }
 
+    /// Whether a loop that may never end is needed by branches of conditions only: both branches are
+    /// computed here, and the one that is not taken must not keep the other from its end.
+    pub(super) fn endless_branch(&self, scope: &Scope, results: &[TermId]) -> bool {
+        let program = self.program;
+        if !scope.order().iter().any(|&t| matches!(program.node(t), Node::Cond(..))) {
+            return false;
+        }
+        let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
+        let mut optional: FxHashSet<TermId> = FxHashSet::default();
+        for &t in scope.order().iter().rev() {
+            let certain = needed.contains(&t);
+            if !certain && !optional.contains(&t) {
+                continue;
+            }
+            if !certain && self.may_not_end(t) {
+                return true;
+            }
+            if let (Node::Cond(p, u, v), true) = (program.node(t), certain) {
+                needed.insert(*p);
+                optional.extend([*u, *v]);
+                continue;
+            }
+            let reached = if certain { &mut needed } else { &mut optional };
+            self.scopes.for_each_dependency(program, t, |u| {
+                reached.insert(u);
+            });
+        }
+        false
+    }
+
+    /// Whether a node is, or has inside, a loop without a bound.
+    fn may_not_end(&self, t: TermId) -> bool {
+        let node = self.program.node(t);
+        if let Node::While(w) = node
+            && w.bound.is_none()
+        {
+            return true;
+        }
+        node.region()
+            .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
+    }
+
     fn count_captures(&self, r: cotan_ir::RegionId, uses: &mut FxHashMap<TermId, u32>) {
         for &u in self.scopes.region(r).captures() {
             *uses.entry(u).or_default() += 1;

@@ -14,8 +14,12 @@ use crate::vm::Kernel;
 /// Stacks of up to so many parts may be expanded to a choice.
 const SMALL_STACK: usize = 8;
 
-/// Expansion goes at most so deep.
-const DEEPEST: usize = 400;
+/// Expansion goes at most so deep. Without optimisation that takes half of the stack of a thread.
+const DEEPEST: usize = 200;
+
+/// A body has at most about so many instructions: what an index function computes is expanded
+/// wherever it is read, which may be at exponentially many places.
+const LONGEST_BODY: usize = 1 << 14;
 
 /// Elements that were expanded: which array, at which index.
 type Memo = FxHashMap<(TermId, Vec<Val>), Val>;
@@ -181,6 +185,9 @@ impl Lowering<'_> {
         }
         if e.depth > DEEPEST {
             return Err(Unsupported("an index function that is too deep"));
+        }
+        if e.body.instrs.len() > LONGEST_BODY {
+            return Err(Unsupported("an index function that is too long"));
         }
         e.depth += 1;
         let v = self.expand(e, t, ix);

@@ -7,7 +7,7 @@ use super::{Action, Kernel, Planned, TILE};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
 use crate::run::RunLimits;
 
-/// After how many tiles the limits of a run are looked at.
+/// After how many tiles, of all kernels together, the limits of a run are looked at.
 const POLL: u32 = 1024;
 
 /// The memory that kernels run in: where each buffer lies, and room for tiles.
@@ -16,6 +16,8 @@ pub(crate) struct Frame {
     pub pointers: Vec<*mut u8>,
     /// The bytes of each buffer.
     pub sizes: Vec<usize>,
+    /// How many tiles were run since the limits were looked at.
+    unpolled: u32,
     tiles: Vec<Tile>,
     values: Vec<*const u8>,
     counters: Vec<usize>,
@@ -32,6 +34,7 @@ impl Frame {
         Frame {
             pointers,
             sizes,
+            unpolled: 0,
             tiles: Vec::new(),
             values: Vec::new(),
             counters: Vec::new(),
@@ -49,11 +52,27 @@ impl Frame {
         // SAFETY: the offset lies within the buffer.
         Some(unsafe { self.pointers[buffer.index()].add(offset) })
     }
+
+    /// The first byte of `n` elements that lie `step` apart, if all of them are within the buffer:
+    /// when both ends are, and the way from one to the other does not wrap.
+    fn elements(
+        &self,
+        buffer: BufferId,
+        first: i64,
+        step: i64,
+        n: usize,
+        size: usize,
+    ) -> Option<*mut u8> {
+        let way = step.checked_mul(i64::try_from(n.checked_sub(1)?).ok()?)?;
+        self.element(buffer, first.checked_add(way)?, size)?;
+        self.element(buffer, first, size)
+    }
 }
 
-/// The value of an affine form at the first lane, and its step from lane to lane.
+/// The value of an affine form at the first lane, and its step from lane to lane. Integers wrap.
 fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
-    let sum = affine.coeffs.iter().zip(indices).fold(affine.constant, |sum, (c, i)| sum + c * i);
+    let terms = affine.coeffs.iter().zip(indices).map(|(c, &i)| c.wrapping_mul(i));
+    let sum = terms.fold(affine.constant, i64::wrapping_add);
     (sum, lane.map_or(0, |lane| affine.coeffs[lane]))
 }
 
@@ -82,11 +101,14 @@ impl Kernel {
         }
         self.begin_sum(frame);
         self.level(0, frame);
-        let (mut changed, mut tiles) = (0, 0u32);
+        let mut changed = 0;
         loop {
-            tiles = tiles.wrapping_add(1);
-            if tiles.is_multiple_of(POLL) && limits.reached() {
-                return false;
+            frame.unpolled += 1;
+            if frame.unpolled >= POLL {
+                frame.unpolled = 0;
+                if limits.reached() {
+                    return false;
+                }
             }
             for level in changed + 1..=self.loops.len() {
                 self.level(level, frame);
@@ -135,8 +157,14 @@ impl Kernel {
         self.lane_loop.map(|k| self.dims[k])
     }
 
+    /// The first byte of a register.
+    ///
+    /// It comes from the pointer to all tiles and not from a reference to them: values of the other
+    /// registers are pointers too, and must outlive it.
     fn register(frame: &mut Frame, register: usize) -> *mut u8 {
-        frame.tiles[register].0.as_mut_ptr().cast()
+        debug_assert!(register < frame.tiles.len(), "a register that is not there");
+        // SAFETY: `run` has made a tile for each register and one more for the sum.
+        unsafe { frame.tiles.as_mut_ptr().add(register).cast() }
     }
 
     fn level(&self, level: usize, frame: &mut Frame) {
@@ -211,10 +239,10 @@ impl Kernel {
                 return register;
             }
         }
-        // Both ends are within the buffer: what is between is, too.
-        let begin = frame.element(buffer, first + step * lo, size);
-        let end = frame.element(buffer, first + step * (hi - 1), size);
-        let (Some(begin), Some(_)) = (begin, end) else {
+        // The place of a lane that is out of range may wrap; on the way to one that is in range it
+        // wraps back.
+        let from = first.wrapping_add(step.wrapping_mul(lo));
+        let Some(begin) = frame.elements(buffer, from, step, (hi - lo) as usize, size) else {
             debug_assert!(false, "an unchecked load outside its buffer");
             // SAFETY: as above.
             unsafe { tile::zero(register, n * size) };
@@ -223,7 +251,7 @@ impl Kernel {
         if whole && (step == 1 || n == 1) {
             return begin;
         }
-        // SAFETY: lanes `lo..hi` of the register; elements between the two ends of the buffer.
+        // SAFETY: lanes `lo..hi` of the register; elements of the buffer.
         unsafe {
             let to = register.add(lo as usize * size);
             tile::strided(planned.dtype, to, begin, step, (hi - lo) as usize);
@@ -251,7 +279,8 @@ impl Kernel {
             if i < 0 || i as u64 >= component.size as u64 {
                 return None;
             }
-            at += i * component.stride;
+            // Of an array without elements strides may be anything.
+            at = at.wrapping_add(i.wrapping_mul(component.stride));
         }
         Some(at)
     }
@@ -297,13 +326,14 @@ impl Kernel {
                 }
             }
             Write::AddAt(index) => {
+                let add = Code::add(dtype);
                 for k in 0..n {
                     let Some(place) = self.place(index, k, frame) else { continue };
                     let Some(to) = frame.element(self.nest.target, place, size) else { continue };
                     // SAFETY: `to` is an element of the target, `k` a lane of the value.
                     unsafe {
                         let from = value.add(k * size);
-                        tile::run(Code::add(dtype), to, to, from, std::ptr::null(), 1);
+                        tile::run(add, to, to, from, std::ptr::null(), 1);
                     }
                 }
             }
@@ -320,13 +350,11 @@ impl Kernel {
         n: usize,
     ) {
         let size = dtype.size();
-        let begin = frame.element(self.nest.target, first, size);
-        let end = frame.element(self.nest.target, first + step * (n as i64 - 1), size);
-        let (Some(begin), Some(_)) = (begin, end) else {
+        let Some(begin) = frame.elements(self.nest.target, first, step, n, size) else {
             debug_assert!(false, "a store outside its buffer");
             return;
         };
-        // SAFETY: `n` lanes of the value; elements of the target between two that are within.
+        // SAFETY: `n` lanes of the value; elements of the target.
         unsafe { tile::store(dtype, begin, step, value, n) };
     }
 
@@ -366,7 +394,8 @@ impl Kernel {
     }
 }
 
-/// The lanes from 0 to `n` at which `a + b * lane` is from 0 to `size`, as a half-open range.
+/// The lanes from 0 to `n` at which `a + b * lane` is from 0 to `size`, as a half-open range. All
+/// are so far below the largest integer that their sum is, too.
 fn valid_lanes(a: i64, b: i64, size: i64, n: i64) -> (i64, i64) {
     match b {
         0 if a >= 0 && a < size => (0, n),

@@ -1,0 +1,277 @@
+//! Small programs that together use every step and every write of a plan, against the reference
+//! interpreter.
+//!
+//! They are small enough for a checker of undefined behaviour to run them all in a few minutes:
+//! `cargo +nightly miri test -p cotan-exec --test small`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
+use cotan_array::{Array, Dtype, Element, Shape};
+use cotan_exec::{Executable, RunLimits};
+use cotan_interp::{Mode, Value};
+use cotan_ir::scalar::Op;
+use cotan_ir::{
+    Builder, Custom, CustomKind, Extreme, MapAccum, Output, Param, Program, Result, TermId, Type,
+    While,
+};
+use cotan_testkit::{Equality, first_difference, run_program};
+
+fn shape(dims: &[usize]) -> Shape {
+    Shape::new("test", dims).unwrap()
+}
+
+/// Small integers of either sign, so that sums are exact in any order.
+fn numbers(dims: &[usize]) -> Array {
+    let n = shape(dims).numel();
+    let elements = (0..n).map(|k| f64::from((k * 7 % 11) as i32 - 4)).collect();
+    Array::from_vec(shape(dims), elements).unwrap()
+}
+
+fn array<T: Element>(dims: &[usize], elements: &[T]) -> Array {
+    Array::from_slice(shape(dims), elements).unwrap()
+}
+
+/// A program of the given inputs, with the results that `body` gives.
+fn program(
+    inputs: &[Array],
+    body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+) -> Program {
+    let mut b = Builder::new();
+    let names = (0..inputs.len()).map(|n| format!("x{n}"));
+    let xs: Vec<TermId> =
+        inputs.iter().zip(names).map(|(x, name)| b.input(name, Type::of(x)).unwrap()).collect();
+    let results = body(&mut b, &xs).unwrap();
+    let outputs = results.into_iter().map(|term| Output { name: String::new(), term }).collect();
+    b.finish(outputs).unwrap()
+}
+
+/// Runs a program by the machine, in both orders of sums, and by the interpreter.
+fn same(inputs: &[Array], body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>) {
+    let program = program(inputs, body);
+    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+    let expected = run_program(&program, &values, Mode::Ieee).unwrap();
+    for plan in [Executable::in_order, Executable::new] {
+        let executable = plan(&program).unwrap();
+        let found = executable.run(inputs, &RunLimits::default()).unwrap();
+        let found: Vec<Value> = found.iter().map(Value::from).collect();
+        if let Some(difference) = first_difference(&expected, &found, Equality::Bits) {
+            panic!("{difference}\nof\n{program}");
+        }
+    }
+}
+
+fn value(dtype: Dtype, dims: &[usize]) -> Param {
+    Param::Value(Type::new(dtype, shape(dims)))
+}
+
+#[test]
+fn elements_of_every_type() {
+    let (x, k) = (numbers(&[5]), array(&[5], &[3i64, -1, 0, 7, 2]));
+    let (y, p) = (x.cast(Dtype::F32).unwrap(), array(&[5], &[true, false, true, true, false]));
+    same(&[x, y, k, p], |b, xs| {
+        let [x, y, k, p] = xs else { return Ok(Vec::new()) };
+        let one = b.scalar(1.5)?;
+        let one = b.replicate(5, one)?;
+        let (sum, inverse) = (b.op(Op::Add, &[*x, one])?, b.op(Op::Abs, &[*y])?);
+        let inverse = b.op(Op::Recip, &[inverse])?;
+        let (square, not) = (b.op(Op::Mul, &[*k, *k])?, b.op(Op::Not, &[*p])?);
+        let less = b.op(Op::Lt, &[*x, one])?;
+        let both = b.op(Op::And, &[not, less])?;
+        let chosen = b.op(Op::Select, &[both, sum, *x])?;
+        let (tanh, narrow) = (b.op(Op::Tanh, &[*x])?, b.op(Op::ToF32, &[*k])?);
+        Ok(vec![sum, inverse, square, both, chosen, tanh, narrow])
+    });
+}
+
+#[test]
+fn tiles_that_are_full_and_one_that_is_not() {
+    same(&[numbers(&[520]), numbers(&[2, 260])], |b, xs| {
+        let y = b.op(Op::Mul, &[xs[0], xs[0]])?;
+        let turned = b.transpose(&[1, 0], xs[1])?;
+        let (total, rows) = (b.sum_outer(y)?, b.sum_outer(xs[1])?);
+        let columns = b.sum_outer(turned)?;
+        Ok(vec![y, turned, total, rows, columns])
+    });
+}
+
+#[test]
+fn sums_of_rows_columns_nothing_and_everything() {
+    same(&[numbers(&[3, 4]), numbers(&[0, 3]), numbers(&[3, 0])], |b, xs| {
+        let rows = b.sum_outer(xs[0])?;
+        let all = b.sum_outer(rows)?;
+        let none = b.sum_outer(xs[1])?;
+        let empty = b.sum_outer(xs[2])?;
+        Ok(vec![rows, all, none, empty])
+    });
+}
+
+#[test]
+fn affine_reads_with_checks_at_both_ends() {
+    same(&[numbers(&[6])], |b, xs| {
+        let mut results = Vec::new();
+        for (factor, offset) in [(1i64, -2i64), (-1, 7), (2, -3), (-2, 9), (0, 3), (0, 6)] {
+            let r = b.index_function(&[8], |b, is| {
+                let (factor, offset) = (b.scalar(factor)?, b.scalar(offset)?);
+                let scaled = b.op(Op::Mul, &[is[0], factor])?;
+                Ok(vec![b.op(Op::Add, &[scaled, offset])?])
+            })?;
+            results.push(b.gather(xs[0], r)?);
+        }
+        Ok(results)
+    });
+}
+
+#[test]
+fn computed_reads_and_additions_at_computed_places() {
+    let places = array(&[5], &[2i64, -1, 2, 9, 0]);
+    same(&[numbers(&[4, 3]), places, numbers(&[5, 3])], |b, xs| {
+        let r = b.index_function(&[5], |b, is| Ok(vec![b.index(xs[1], &[is[0]])?]))?;
+        let rows = b.gather(xs[0], r)?;
+        let added = b.scatter(&[4], xs[2], r)?;
+        let r = b.index_function(&[5], |b, is| Ok(vec![b.op(Op::Mul, &[is[0], is[0]])?]))?;
+        let squares = b.scatter(&[12], xs[2], r)?;
+        Ok(vec![rows, added, squares])
+    });
+}
+
+#[test]
+fn stacks_reshapes_and_one_hots() {
+    same(&[numbers(&[2, 3]), numbers(&[3])], |b, xs| {
+        let flat = b.reshape(&[6], xs[0])?;
+        let back = b.reshape(&[3, 2], flat)?;
+        let turned = b.transpose(&[1, 0], back)?;
+        let shuffled = b.reshape(&[6], turned)?;
+        let stacked = b.stack(&[xs[1], xs[1]])?;
+        let (one, out) = (b.scalar(1i64)?, b.scalar(4i64)?);
+        let hot = b.one_hot(&[4], xs[1], &[one])?;
+        let cold = b.one_hot(&[4], xs[1], &[out])?;
+        Ok(vec![shuffled, stacked, hot, cold])
+    });
+}
+
+#[test]
+fn searches() {
+    let special = [f64::NAN, 0.0, -0.0, f64::INFINITY, 2.0, f64::NEG_INFINITY];
+    let truths = array(&[4], &[false, true, false, true]);
+    same(&[numbers(&[4, 2]), array(&[6], &special), truths, numbers(&[0, 2])], |b, xs| {
+        let mut results = Vec::new();
+        for &x in xs {
+            results.push(b.arg_sort(x)?);
+            results.push(b.arg_extreme(Extreme::Max, x)?);
+            results.push(b.arg_extreme(Extreme::Min, x)?);
+        }
+        Ok(results)
+    });
+}
+
+/// States that exchange places, an input that is passed on, an output that is a state.
+fn exchange(b: &mut Builder, xs: &[TermId], length: usize, reverse: bool) -> Result<Vec<TermId>> {
+    let row = || value(Dtype::F64, &[2]);
+    let step = b.lambda(&[row(), row(), row()], |b, vars| {
+        let sum = b.op(Op::Add, &[vars[0], vars[2]])?;
+        Ok(vec![vars[1], vars[0], vars[2], sum, vars[0]])
+    })?;
+    // The states are the first two results; the others are collected.
+    let (init, inputs) = (Box::new([xs[0], xs[1]]), Box::new([xs[2]]));
+    let m = b.map_accum(MapAccum { length, reverse, init, inputs, step })?;
+    (0..5).map(|n| b.result(m, n)).collect()
+}
+
+#[test]
+fn loops_whose_states_exchange_places() {
+    for (length, reverse) in [(3, false), (3, true), (0, false)] {
+        let inputs = [numbers(&[2]), array(&[2], &[10.0, 20.0]), numbers(&[length, 2])];
+        same(&inputs, |b, xs| exchange(b, xs, length, reverse));
+    }
+}
+
+#[test]
+fn loops_in_loops() {
+    same(&[numbers(&[3, 4]), array(&[], &[1.0])], |b, xs| {
+        let (row, one) = (value(Dtype::F64, &[4]), || value(Dtype::F64, &[]));
+        let outer = b.lambda(&[one(), row], |b, vars| {
+            let inner = b.lambda(&[one(), one()], |b, inside| {
+                let sum = b.op(Op::Add, &[inside[0], inside[1]])?;
+                Ok(vec![b.op(Op::Sub, &[sum, vars[0]])?, sum])
+            })?;
+            let (init, inputs) = (Box::new([vars[0]]), Box::new([vars[1]]));
+            let m = MapAccum { length: 4, reverse: false, init, inputs, step: inner };
+            let m = b.map_accum(m)?;
+            Ok(vec![b.result(m, 0)?, b.result(m, 1)?])
+        })?;
+        let (init, inputs) = (Box::new([xs[1]]), Box::new([xs[0]]));
+        let m = MapAccum { length: 3, reverse: false, init, inputs, step: outer };
+        let m = b.map_accum(m)?;
+        Ok(vec![b.result(m, 0)?, b.result(m, 1)?])
+    });
+}
+
+#[test]
+fn loops_as_long_as_a_condition_holds() {
+    for (bound, least) in [(Some(4), 100.0), (Some(4), -100.0), (Some(0), 100.0), (None, 50.0)] {
+        same(&[numbers(&[2]), array(&[], &[least])], |b, xs| {
+            let params = [value(Dtype::F64, &[2]), value(Dtype::F64, &[2])];
+            let step = b.lambda(&params, |b, vars| {
+                let sum = b.op(Op::Add, &[vars[0], vars[1]])?;
+                let size = b.op(Op::Abs, &[sum])?;
+                let size = b.sum_outer(size)?;
+                let holds = b.op(Op::Lt, &[size, xs[1]])?;
+                let mut results = vec![holds, sum, vars[0]];
+                results.extend(bound.map(|_| sum));
+                Ok(results)
+            })?;
+            let w = b.while_accum(While { bound, init: Box::new([xs[0], xs[0]]), step })?;
+            (0..2 + usize::from(bound.is_some())).map(|n| b.result(w, n)).collect()
+        });
+    }
+}
+
+#[test]
+fn functions_with_rules_of_their_own() {
+    same(&[numbers(&[3])], |b, xs| {
+        let param = || value(Dtype::F64, &[3]);
+        let region = b.lambda(&[param(), param()], |b, vars| {
+            let square = b.op(Op::Mul, &[vars[0], vars[0]])?;
+            Ok(vec![square, b.op(Op::Scale, &[vars[1], vars[0]])?])
+        })?;
+        let custom = Custom { kind: CustomKind::Vjp, args: Box::new([xs[0]]), outputs: 1, region };
+        let custom = b.custom(custom)?;
+        let square = b.result(custom, 0)?;
+        Ok(vec![square, b.op(Op::Add, &[square, xs[0]])?])
+    });
+}
+
+#[test]
+fn results_that_share_a_buffer_inputs_and_constants() {
+    let turned = numbers(&[3, 2]).transpose(&[1, 0]).unwrap();
+    same(&[turned.clone(), numbers(&[])], |b, xs| {
+        let c = b.constant(&turned)?;
+        let (sum, one) = (b.op(Op::Add, &[xs[0], c])?, b.scalar(1.0)?);
+        let twice = b.op(Op::Add, &[sum, sum])?;
+        let p = b.op(Op::Lt, &[xs[1], one])?;
+        let chosen = b.cond(p, sum, twice)?;
+        Ok(vec![sum, sum, xs[0], c, one, twice, xs[1], p, chosen])
+    });
+}
+
+#[test]
+fn index_arithmetic_wraps() {
+    // A tile and a part of one, or what the checker runs in a minute.
+    let n = if cfg!(miri) { 6 } else { 300 };
+    same(&[numbers(&[6])], |b, xs| {
+        let mut results = Vec::new();
+        let (huge, most) = (1i64 << 62, i64::MAX);
+        for (factor, offset) in
+            [(huge, 0), (huge, 1), (-huge, 3), (most, 2), (1, most), (most, most)]
+        {
+            let (factor, offset) = (b.scalar(factor)?, b.scalar(offset)?);
+            let place = |b: &mut Builder, i: TermId| {
+                let scaled = b.op(Op::Mul, &[i, factor])?;
+                b.op(Op::Add, &[scaled, offset])
+            };
+            results.push(b.build(n, place)?);
+            let r = b.index_function(&[n], |b, is| Ok(vec![place(b, is[0])?]))?;
+            results.push(b.gather(xs[0], r)?);
+        }
+        Ok(results)
+    });
+}
