@@ -198,9 +198,11 @@ impl<F: Function<M>, M> Linearizer<F, M> {
 
 impl<A: Arrays, R: Arrays> Linear<A, R> {
     /// The tangent of the result for tangents of the arguments. See [`linearize`].
+    #[track_caller]
     pub fn call(&self, tangents: impl Feed<A>) -> Result<R::Concrete> {
+        let location = std::panic::Location::caller();
         let fed = tangents.feed();
-        expect_tangents(&self.args, &fed.tree)?;
+        expect_tangents(&self.args, &fed.tree).map_err(|error| error.at(location))?;
         let inputs: Vec<Array> = self.residuals.iter().chain(&fed.arrays).cloned().collect();
         let values = run_program(&self.program, &RunOptions::default(), &inputs)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(values))
