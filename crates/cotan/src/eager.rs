@@ -28,6 +28,7 @@
 use cotan_array::Array;
 
 use crate::arr::Arr;
+use crate::derive::differentiable;
 use crate::element::{Element, Float};
 use crate::error::{Error, Result};
 use crate::function::{Arg, Choice, Function};
@@ -37,16 +38,22 @@ use crate::tensor::Tensor;
 
 impl<T: Element> Arr<T> {
     /// The elements, in a function that runs eagerly.
+    #[track_caller]
     pub fn value(self) -> Result<Tensor<T>> {
-        Tensor::from_array(stage::value_of(self.raw)?)
+        let location = std::panic::Location::caller();
+        let value = stage::value_of(self.raw).map_err(|error| error.at(location))?;
+        Tensor::from_array(value)
     }
 
     /// The only element, in a function that runs eagerly.
+    #[track_caller]
     pub fn item(self) -> Result<T> {
+        let location = std::panic::Location::caller();
         let tensor = self.value()?;
         tensor.item().ok_or_else(|| {
             let message = format!("an array of {} elements has no single value", tensor.size());
-            Error::type_error("item", message).with_hint("ask for `value()`, or reduce it first")
+            let hint = "ask for `value()`, or reduce it first";
+            Error::type_error("item", message).with_hint(hint).at(location)
         })
     }
 }
@@ -72,20 +79,16 @@ where
 }
 
 /// The leaves of the arguments to differentiate by, which must be floats.
-fn chosen<F, M, W>(op: &str, fed: &Fed) -> Result<(Tree, Vec<usize>)>
+#[track_caller]
+fn chosen<F, M, W>(op: &'static str, fed: &Fed) -> Result<(Tree, Vec<usize>)>
 where
     F: Function<M>,
     W: Choice<F, M>,
 {
+    let location = std::panic::Location::caller();
     let (tree, leaves) = W::of(&fed.tree);
-    match tree.leaves("").into_iter().find(|(_, ty)| !ty.dtype.is_float()) {
-        None => Ok((tree, leaves)),
-        Some((path, ty)) => {
-            let part = if path.is_empty() { String::new() } else { format!(" `{path}`") };
-            let message = format!("cannot differentiate by the argument{part}, which is {ty}");
-            Err(Error::type_error(op, message).with_hint("only f64 and f32 have derivatives"))
-        }
-    }
+    differentiable(op, &fed.tree, &leaves).map_err(|error| error.at(location))?;
+    Ok((tree, leaves))
 }
 
 /// The results of a function that runs eagerly.

@@ -176,7 +176,13 @@ impl From<ArrayError> for Error {
     fn from(error: ArrayError) -> Error {
         let text = error.to_string();
         let (op, message) = text.split_once(": ").unwrap_or(("array", &text));
-        Error::new(ErrorKind::Data, op, message)
+        let kind = match error {
+            ArrayError::TooLarge { .. }
+            | ArrayError::RankTooLarge { .. }
+            | ArrayError::OutOfMemory { .. } => ErrorKind::Limit,
+            _ => ErrorKind::Data,
+        };
+        Error::new(kind, op, message)
     }
 }
 

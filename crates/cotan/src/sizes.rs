@@ -91,9 +91,11 @@ impl Axes for Vec<i32> {
 pub(crate) fn axis_of(op: &str, axis: i64, rank: usize) -> Result<usize> {
     let from_start = if axis < 0 { axis.saturating_add_unsigned(rank as u64) } else { axis };
     usize::try_from(from_start).ok().filter(|&axis| axis < rank).ok_or_else(|| {
-        let message = format!("there is no axis {axis} in {rank} axes");
+        let axes = if rank == 1 { "axis" } else { "axes" };
+        let message = format!("there is no axis {axis} in {rank} {axes}");
         let hint = match rank {
             0 => "a scalar has none".to_owned(),
+            1 => "the only axis is 0, or -1 from the end".to_owned(),
             _ => format!("axes are 0 to {}, or -{rank} to -1 from the end", rank - 1),
         };
         Error::type_error(op, message).with_hint(hint)

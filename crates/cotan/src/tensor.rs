@@ -162,9 +162,27 @@ impl<T: Element> fmt::Display for Tensor<T> {
     }
 }
 
+/// The most elements that `Debug` shows one by one.
+const SHOWN: usize = 32;
+
 impl<T: Element> fmt::Debug for Tensor<T> {
+    /// On one line: the elements of a small tensor, a summary of another.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.array.summary())
+        if self.size() == 0 || self.size() > SHOWN {
+            return write!(f, "{}", self.array.summary());
+        }
+        write!(f, "{}{}: ", T::DTYPE, self.array.shape())?;
+        let strides: Vec<usize> =
+            (0..self.rank()).map(|axis| self.shape().iter().skip(axis).product()).collect();
+        for (n, x) in self.iter().enumerate() {
+            // Rows that end before this element, then those that begin with it.
+            let begin = strides.iter().filter(|&&k| n % k == 0).count();
+            if n > 0 {
+                write!(f, "{}, ", "]".repeat(begin))?;
+            }
+            write!(f, "{}{x:?}", "[".repeat(begin))?;
+        }
+        write!(f, "{}", "]".repeat(self.rank()))
     }
 }
 

@@ -133,16 +133,25 @@ fn staged_region(
     Ok((out, program, captures))
 }
 
-/// The types of the chosen leaves, which must be floats.
-fn differentiable(name: &'static str, args: &Tree, chosen: &[usize]) -> Result<Vec<Param>> {
+/// The types of the chosen leaves, which must be floats and different ones.
+pub(crate) fn differentiable(
+    name: &'static str,
+    args: &Tree,
+    chosen: &[usize],
+) -> Result<Vec<Param>> {
     let leaves = args.leaves("");
+    let mut taken = vec![false; leaves.len()];
     let mut params = Vec::with_capacity(chosen.len());
     for &k in chosen {
-        let Some((path, ty)) = leaves.get(k) else {
+        let (Some((path, ty)), Some(taken)) = (leaves.get(k), taken.get_mut(k)) else {
             return Err(Error::internal("an argument is missing"));
         };
+        let part = if path.is_empty() { String::new() } else { format!(" `{path}`") };
+        if std::mem::replace(taken, true) {
+            let message = format!("the argument{part} is chosen twice");
+            return Err(Error::type_error(name, message).with_hint("name it once in `wrt`"));
+        }
         if !ty.dtype.is_float() {
-            let part = if path.is_empty() { String::new() } else { format!(" `{path}`") };
             let message = format!("cannot differentiate by the argument{part}, which is {ty}");
             let hint = "only f64 and f32 have derivatives: choose other arguments by `wrt`";
             return Err(Error::type_error(name, message).with_hint(hint));

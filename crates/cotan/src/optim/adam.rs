@@ -1,6 +1,6 @@
 //! Adam, and its form with decoupled weight decay.
 
-use super::{Optimizer, Schedule, zeros_like};
+use super::{Optimizer, Schedule, expect_fit, zeros_like};
 use crate::error::Result;
 use crate::structure::{Arrays, zip_tensors};
 
@@ -77,6 +77,7 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for Adam {
     }
 
     fn step(&self, state: &mut AdamState<P>, params: &P, gradient: &P) -> Result<P> {
+        expect_fit(params, gradient, &state.mean)?;
         let rate = self.rate.at(state.step);
         let (direction, next) = self.direction(state, gradient)?;
         let stepped = zip_tensors(params, &direction, |p, d| p - rate * d)?;
@@ -122,6 +123,7 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for AdamW {
     }
 
     fn step(&self, state: &mut AdamState<P>, params: &P, gradient: &P) -> Result<P> {
+        expect_fit(params, gradient, &state.mean)?;
         let (rate, decay) = (self.adam.rate.at(state.step), self.weight_decay);
         let (direction, next) = self.adam.direction(state, gradient)?;
         let stepped = zip_tensors(params, &direction, |p, d| p - rate * (d + decay * p))?;

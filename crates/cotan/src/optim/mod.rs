@@ -45,7 +45,7 @@ pub use schedule::Schedule;
 pub use sgd::{Sgd, SgdState};
 
 use crate::error::Result;
-use crate::structure::{Arrays, map_tensors};
+use crate::structure::{Arrays, expect_same, map_tensors};
 
 /// A method that takes a step for each gradient.
 ///
@@ -76,6 +76,12 @@ pub trait Optimizer<P> {
     /// The parameters after a step. The gradient has the shapes of the parameters; after an error
     /// the state is as before.
     fn step(&self, state: &mut Self::State, params: &P, gradient: &P) -> Result<P>;
+}
+
+/// Checks that a gradient and a part of the state have the shapes of the parameters.
+fn expect_fit<P: Arrays>(params: &P, gradient: &P, state: &P) -> Result<()> {
+    expect_same("step", params, gradient)?;
+    expect_same("step", params, state)
 }
 
 /// Zeros in the shapes of parameters.

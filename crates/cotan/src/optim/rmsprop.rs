@@ -1,6 +1,6 @@
 //! Gradients over the root of the mean of their squares.
 
-use super::{Optimizer, Schedule, zeros_like};
+use super::{Optimizer, Schedule, expect_fit, zeros_like};
 use crate::error::Result;
 use crate::structure::{Arrays, zip_tensors};
 
@@ -55,6 +55,7 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for RmsProp {
     }
 
     fn step(&self, state: &mut RmsPropState<P>, params: &P, gradient: &P) -> Result<P> {
+        expect_fit(params, gradient, &state.velocity)?;
         let &RmsProp { decay, momentum, epsilon, .. } = self;
         let rate = self.rate.at(state.step);
         let square =

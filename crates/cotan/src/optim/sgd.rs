@@ -1,6 +1,6 @@
 //! Gradient descent.
 
-use super::{Optimizer, Schedule, zeros_like};
+use super::{Optimizer, Schedule, expect_fit, zeros_like};
 use crate::error::Result;
 use crate::structure::{Arrays, zip_tensors};
 
@@ -59,6 +59,7 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for Sgd {
     }
 
     fn step(&self, state: &mut SgdState<P>, params: &P, gradient: &P) -> Result<P> {
+        expect_fit(params, gradient, &state.velocity)?;
         let (rate, momentum) = (self.rate.at(state.step), self.momentum);
         let g = zip_tensors(gradient, params, |g, p| g + self.weight_decay * p)?;
         let velocity = zip_tensors(&state.velocity, &g, |v, g| momentum * v + g)?;

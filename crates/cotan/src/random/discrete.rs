@@ -111,7 +111,8 @@ impl Key {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     pub fn permutation(self, n: usize) -> Result<Tensor<i64>> {
-        let mut order: Vec<i64> = (0..n as i64).collect();
+        let ordered = self.tensor(n, |i| i as i64).map_err(|error| error.renamed("permutation"))?;
+        let mut order = ordered.to_vec();
         for place in (1..n).rev() {
             let other = self.below(place as u64, place as u64 + 1);
             order.swap(place, other as usize);

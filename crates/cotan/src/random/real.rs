@@ -108,7 +108,7 @@ impl Key {
     /// ```
     pub fn truncated_normal<T: Float>(self, sizes: impl Sizes, bound: f64) -> Result<Tensor<T>> {
         if bound.is_nan() || bound < 1.0 {
-            let message = format!("a bound of {bound}");
+            let message = format!("a bound of {bound:?}");
             let hint = "numbers beyond the bound are drawn again: it must be 1 at least";
             return Err(bad_parameter("truncated_normal", message, hint));
         }

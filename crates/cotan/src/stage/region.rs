@@ -36,6 +36,24 @@ fn once<X: ?Sized, Y: Default, R>(
     run(&mut |x| f.take().map_or_else(Y::default, |f| f(x)))
 }
 
+/// Abandons the innermost regions when it is dropped.
+struct Abandon(usize);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        with(|stage| stage.abandon_all(self.0));
+    }
+}
+
+/// Runs the closure of so many regions that were opened. When it panics they are abandoned: the
+/// function around it may catch the panic, and go on outside of them.
+fn unless_it_panics<R>(opened: usize, body: impl FnOnce() -> R) -> R {
+    let abandon = Abandon(opened);
+    let results = body();
+    std::mem::forget(abandon);
+    results
+}
+
 fn lambda_of(
     op: &'static str,
     params: &[Param],
@@ -63,7 +81,7 @@ fn lambda_of(
         body(&vec![Raw::default(); params.len()]);
         return None;
     };
-    let results = body(&opened);
+    let results = unless_it_panics(1, || body(&opened));
     let terms = resolve_all(op, &results);
     with(|stage| {
         stage.scopes.pop();
@@ -113,7 +131,7 @@ fn build_over_of(
         body(&vec![Raw::default(); sizes.len()]);
         return None;
     };
-    let results = body(&vars);
+    let results = unless_it_panics(sizes.len(), || body(&vars));
     let terms = resolve_all(op, &results);
     with(|stage| {
         stage.abandon_all(sizes.len());

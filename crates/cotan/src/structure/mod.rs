@@ -21,7 +21,7 @@ pub use tree::{Fixed, Plain, Tree};
 
 use cotan_array::Array;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::stage::{self, Raw};
 
 #[cfg(doc)]
@@ -155,8 +155,14 @@ pub(crate) fn raws<A: Arrays>(structure: &A) -> Vec<Raw> {
         .into_iter()
         .map(|leaf| match leaf.0 {
             LeafKind::Staged(raw) => raw,
-            // Only a concrete structure has concrete leaves, and those are never staged.
-            LeafKind::Concrete(_) => Raw::default(),
+            LeafKind::Concrete(_) => {
+                let message = "a `Tensor` among the arrays of a function";
+                let error = Error::new(ErrorKind::Scope, "result", message);
+                stage::unplaced("result", || {
+                    stage::fail(error.with_hint("`constant` makes an array of it"));
+                });
+                Raw::default()
+            }
         })
         .collect()
 }

@@ -5,6 +5,7 @@
 mod basics;
 mod data;
 mod eager;
+mod misuse;
 mod nested;
 mod structs;
 #[path = "../support/mod.rs"]

@@ -383,8 +383,8 @@ fn errors_say_what_to_do() {
     let branches = compile(|a: Arr<f64>| cond(true, || (a, a), || (a, a.sum())), [2]);
     assert_eq!(
         text(branches, file!()),
-        "cond: part `1` is [2]f64 in the first branch and f64 in the second\n  at FILE:LINE\n  \
-         hint: both branches give the same structure of the same types"
+        "cond: part `1` of the result is [2]f64 in the first branch and f64 in the second\n  \
+         at FILE:LINE\n  hint: both branches give the same structure of the same types"
     );
     let many = compile(|a: Arr<f64>| cond(a.gt(0.0), || a, || a), [2]);
     assert_eq!(
@@ -395,7 +395,7 @@ fn errors_say_what_to_do() {
     let branches = compile(|i: Arr<i64>| switch(i, &[&|| (i, i), &|| (i, i.replicate(2))]), ());
     assert_eq!(
         text(branches, file!()),
-        "switch: part `1` is [2]i64 in branch 1 and i64 in branch 0\n  at FILE:LINE\n  \
+        "switch: part `1` of the result is [2]i64 in branch 1 and i64 in branch 0\n  at FILE:LINE\n  \
          hint: all branches give the same structure of the same types"
     );
     let many = compile(|i: Arr<i64>| switch(i, &[&|| i, &|| i]), [3]);

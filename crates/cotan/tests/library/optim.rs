@@ -167,9 +167,11 @@ fn structures_that_do_not_fit_are_errors() {
     let wrong = (Tensor::from([1.0, 2.0, 3.0]), vec![Tensor::from(1.0)]);
     assert_eq!(
         sgd.step(&mut state, &p, &wrong).unwrap_err().to_string(),
-        "zip_tensors: structures that do not fit at `0`: [3]f64 and [2]f64\n  hint: a gradient, and \
-         the state of an optimiser, has the shapes of the parameters"
+        "step: structures that do not fit at `0`: [2]f64 and [3]f64\n  hint: a gradient, and the \
+         state of an optimiser, has the shapes of the parameters"
     );
+    let unlike_the_state = sgd.step(&mut state, &wrong, &wrong).unwrap_err();
+    assert_eq!(unlike_the_state.message(), "structures that do not fit at `0`: [3]f64 and [2]f64");
     let wrong = (Tensor::from([1.0, 2.0]), vec![]);
     assert!(sgd.step(&mut state, &p, &wrong).unwrap_err().to_string().contains("at `1`"));
     assert_eq!(state, before);

@@ -23,6 +23,10 @@ impl<T: Element> Arr<T> {
             let sizes = sizes.sizes();
             let (has, wanted) = (self.size(), product(&sizes));
             if has != wanted && !crate::stage::failed() {
+                let wanted = match wanted {
+                    usize::MAX => "more than can be counted".to_owned(),
+                    wanted => wanted.to_string(),
+                };
                 let message =
                     format!("{} has {has} elements, the shape {sizes:?} has {wanted}", shown(self));
                 let hint = "a reshape keeps the number of elements";

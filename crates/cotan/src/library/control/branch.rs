@@ -36,11 +36,8 @@ pub fn cond<R: Arrays<Staged = R>>(
             stage::fail(Error::type_error("cond", message).with_hint(hint));
         }
         if let Some((path, one, other)) = then.tree().difference(&otherwise.tree(), "") {
-            let part = match path.trim_start_matches('.') {
-                "" => String::new(),
-                path => format!("part `{path}` "),
-            };
-            let message = format!("{part}is {one} in the first branch and {other} in the second");
+            let part = part_of_result(&path);
+            let message = format!("{part} is {one} in the first branch and {other} in the second");
             let hint = "both branches give the same structure of the same types";
             stage::fail(Error::type_error("cond", message).with_hint(hint));
         }
@@ -91,13 +88,9 @@ pub fn switch<R: Arrays<Staged = R>>(index: impl Operand<i64>, branches: &[&dyn 
         // Where the index is past the one before, the next; so the last holds from its number on.
         results.enumerate().fold(first, |chosen, (before, next)| {
             if let Some((path, found, first)) = next.tree().difference(&wanted, "") {
-                let part = match path.trim_start_matches('.') {
-                    "" => String::new(),
-                    path => format!("part `{path}` "),
-                };
-                let branch = before + 1;
+                let (part, branch) = (part_of_result(&path), before + 1);
                 let message =
-                    format!("{part}is {found} in branch {branch} and {first} in branch 0");
+                    format!("{part} is {found} in branch {branch} and {first} in branch 0");
                 let hint = "all branches give the same structure of the same types";
                 stage::fail(Error::type_error("switch", message).with_hint(hint));
                 return chosen;
@@ -105,4 +98,12 @@ pub fn switch<R: Arrays<Staged = R>>(index: impl Operand<i64>, branches: &[&dyn 
             cond(index.gt(before), || next, || chosen)
         })
     })
+}
+
+/// The part of a branch's result at a path, in words.
+fn part_of_result(path: &str) -> String {
+    match path.trim_start_matches('.') {
+        "" => "the result".to_owned(),
+        path => format!("part `{path}` of the result"),
+    }
 }

@@ -7,7 +7,7 @@ use cotan_array::Array;
 use cotan_ir::{Param, Program};
 use cotan_pipeline::{Pass, Pipeline};
 
-use crate::backend::run_program;
+use crate::backend::{Runner, run_program};
 use crate::compile::{Compiled, RunOptions};
 use crate::derive::program_at;
 use crate::error::{Error, Result};
@@ -31,6 +31,7 @@ impl<F, M> std::fmt::Debug for Linearizer<F, M> {
 #[derive(Clone)]
 pub struct Linear<A, R> {
     program: Program,
+    runner: Runner,
     residuals: Vec<Array>,
     args: Tree,
     out: Tree,
@@ -138,8 +139,8 @@ impl<F: Function<M>, M> Linearizer<F, M> {
             let value =
                 <F::Out as Arrays>::Concrete::unflatten(&out, &mut Leaves::concrete(values))?;
             let program = Pipeline::new(&[Pass::NORMALISE]).run(&parts.linear)?;
-            let args = fed.tree.clone();
-            Ok((value, Linear { program, residuals, args, out, types: PhantomData }))
+            let (runner, args) = (Runner::new(&program), fed.tree.clone());
+            Ok((value, Linear { program, runner, residuals, args, out, types: PhantomData }))
         };
         run().map_err(|error: Error| error.at(location))
     }
@@ -198,11 +199,13 @@ impl<F: Function<M>, M> Linearizer<F, M> {
 
 impl<A: Arrays, R: Arrays> Linear<A, R> {
     /// The tangent of the result for tangents of the arguments. See [`linearize`].
+    #[track_caller]
     pub fn call(&self, tangents: impl Feed<A>) -> Result<R::Concrete> {
+        let location = std::panic::Location::caller();
         let fed = tangents.feed();
-        expect_tangents(&self.args, &fed.tree)?;
+        expect_tangents(&self.args, &fed.tree).map_err(|error| error.at(location))?;
         let inputs: Vec<Array> = self.residuals.iter().chain(&fed.arrays).cloned().collect();
-        let values = run_program(&self.program, &RunOptions::default(), &inputs)?;
+        let values = self.runner.run(&self.program, &RunOptions::default(), &inputs)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(values))
     }
 

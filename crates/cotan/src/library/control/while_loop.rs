@@ -117,7 +117,7 @@ fn run_while<S: Arrays>(
         let at = || replaced(&state, vars.to_vec());
         let holds = user_code(|| cond(at()));
         if holds.rank() > 0 {
-            let message = format!("the condition must be a scalar, not {holds:?}");
+            let message = format!("the condition must be a scalar, not {}", holds.tree());
             let hint = "reduce it: `all()` or `any()`";
             stage::fail(Error::type_error(name, message).with_hint(hint));
         }

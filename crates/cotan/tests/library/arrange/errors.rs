@@ -25,7 +25,7 @@ fn arranging() {
              hint: a reshape keeps the number of elements";
         |x| x.reshape([usize::MAX, 4]) =>
             "reshape: [2, 3]f64 has 6 elements, the shape [18446744073709551615, 4] has \
-             18446744073709551615\n  at HERE\n  hint: a reshape keeps the number of elements";
+             more than can be counted\n  at HERE\n  hint: a reshape keeps the number of elements";
         |x| x.permute([1, 2]) =>
             "permute: there is no axis 2 in 2 axes\n  at HERE\n  \
              hint: axes are 0 to 1, or -2 to -1 from the end";
