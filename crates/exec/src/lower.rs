@@ -46,13 +46,6 @@ pub(crate) struct Lowering<'a> {
 
 /// The plan of a program.
 pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
-    // Both branches of a conditional are computed, and one of them might never end.
-    let has = |f: fn(&Node) -> bool| program.terms().any(|t| f(program.node(t)));
-    if has(|node| matches!(node, Node::Cond(..)))
-        && has(|node| matches!(node, Node::While(w) if w.bound.is_none()))
-    {
-        return Err(Unsupported("a conditional beside a loop that may not end"));
-    }
     let scopes = Scopes::new(program);
     let mut lowering = Lowering {
         program,
