@@ -26,8 +26,7 @@ soak rounds="1000" times="100":
 fuzz target="parse" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
 
-# Small programs of the tile machine under a checker of undefined behaviour; needs nightly Rust with
-# Miri, and takes minutes
+# The unsafe code on small programs, for minutes; needs nightly Rust with Miri
 miri:
     cargo +nightly miri test -p cotan-exec --test small
 
