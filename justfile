@@ -26,6 +26,10 @@ soak rounds="1000" times="100":
 fuzz target="parse" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
 
+# The unsafe code on small programs, for minutes; needs nightly Rust with Miri
+miri:
+    cargo +nightly miri test -p cotan-exec --test small
+
 # Accept what snapshots show now, and write generated documents again
 bless: rules
     COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
