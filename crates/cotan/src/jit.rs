@@ -72,6 +72,8 @@ impl<C: Clone> Cache<C> {
 
     fn insert(&mut self, args: Tree, compiled: C) {
         self.misses += 1;
+        // Two threads may have compiled the same at once.
+        self.entries.retain(|(tree, _)| *tree != args);
         self.entries.push_front((args, compiled));
         while self.entries.len() > self.capacity {
             self.entries.pop_back();

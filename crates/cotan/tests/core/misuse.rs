@@ -149,3 +149,21 @@ fn small_tensors_show_their_elements() {
     let long = Tensor::<f64>::zeros(33).unwrap();
     assert_eq!(shown(&long), "f64[33]: min 0.0, max 0.0, mean 0.0");
 }
+
+#[test]
+fn threads_that_compile_at_once_share_a_place_in_the_cache() {
+    // Each thread stages the function while the other does.
+    let both = std::sync::Barrier::new(2);
+    let f = jit(|x: Arr<f64>| {
+        both.wait();
+        x + 1.0
+    });
+    std::thread::scope(|scope| {
+        let calls = [(); 2].map(|()| scope.spawn(|| f.call([1.0, 2.0]).unwrap().to_vec()));
+        for call in calls {
+            assert_eq!(call.join().unwrap(), [2.0, 3.0]);
+        }
+    });
+    let info = f.cache();
+    assert_eq!((info.misses, info.entries.len()), (2, 1));
+}
