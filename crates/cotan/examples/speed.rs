@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use cotan::prelude::*;
 use cotan::random::Key;
 
+/// A function to a scalar.
+type Kernel = fn(Arr<f64>) -> Arr<f64>;
+
 /// $\sum_i \tanh(2 x_i + 1) e^{-x_i^2}$
 fn chain(x: Arr<f64>) -> Arr<f64> {
     ((2.0 * x + 1.0).tanh() * (-(x * x)).exp()).sum()
@@ -51,7 +54,7 @@ fn least(mut call: impl FnMut() -> cotan::Result<()>) -> cotan::Result<f64> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let kernels: [(&str, fn(Arr<f64>) -> Arr<f64>); 5] = [
+    let kernels: [(&str, Kernel); 5] = [
         ("chain", chain),
         ("cheap", cheap),
         ("self-convolution", self_convolution),
