@@ -3,7 +3,6 @@
 //! With sums in order every bit is the same, whatever the data. In the machine's own order sums of
 //! small integers are the same, because they are exact.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-#![allow(clippy::unwrap_used, reason = "tests fail so")]
 
 use cotan_array::Array;
 use cotan_exec::{Executable, RunLimits, Unsupported};
