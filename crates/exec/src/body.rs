@@ -155,34 +155,18 @@ impl Body {
         dims: &[usize],
         ix: &[Val],
     ) -> Val {
-        let mut strides = vec![1i64; dims.len()];
-        for n in (1..dims.len()).rev() {
-            strides[n - 1] = strides[n].saturating_mul(dims[n] as i64);
+        let outside = |(&v, &size): (&Val, &usize)| self.in_range(v, size) == Some(false);
+        if !self.empty() && ix.iter().zip(dims).any(outside) {
+            return self.zero(dtype);
         }
-        let mut at = Some(Affine::constant(0, self.extents.len()));
-        let mut checks = Vec::new();
-        for (n, &v) in ix.iter().enumerate() {
-            match self.in_range(v, dims[n]) {
-                Some(false) if !self.empty() => return self.zero(dtype),
-                Some(_) => {}
-                None => match self.moderate(v) {
-                    Some(affine) => checks.push((affine.clone(), (dims[n] as i64).min(MODERATE))),
-                    None => at = None,
-                },
-            }
-            at = at.zip(self.as_affine(v)).and_then(|(at, i)| at.plus(strides[n], i));
+        match self.affine_place(dims, ix) {
+            Some((at, checks)) => self.push(Instr::Load { buffer, at, checks }, dtype),
+            None => self.push(Instr::LoadAt { buffer, index: components(dims, ix) }, dtype),
         }
-        if let Some(at) = at {
-            return self.push(Instr::Load { buffer, at, checks }, dtype);
-        }
-        let index = ix.iter().enumerate();
-        let index = index.map(|(n, &value)| Component { value, size: dims[n], stride: strides[n] });
-        let index = index.collect();
-        self.push(Instr::LoadAt { buffer, index }, dtype)
     }
 
     /// An index into an array of the given shape as an affine place with the checks it needs, if
-    /// every component is affine.
+    /// every component is affine and none that must be checked may wrap.
     pub(crate) fn affine_place(
         &self,
         dims: &[usize],
@@ -190,14 +174,13 @@ impl Body {
     ) -> Option<(Affine, Vec<(Affine, i64)>)> {
         let mut at = Affine::constant(0, self.extents.len());
         let mut checks = Vec::new();
-        let mut stride = 1i64;
-        for (&size, &v) in dims.iter().zip(ix).rev() {
-            let affine = self.as_affine(v)?;
-            at = at.plus(stride, affine)?;
-            if self.in_range(v, size) != Some(true) {
-                checks.push((affine.clone(), i64::try_from(size).ok()?));
+        for Component { value, size, stride } in components(dims, ix) {
+            let affine = self.as_affine(value)?;
+            if self.in_range(value, size) != Some(true) {
+                let size = i64::try_from(size).unwrap_or(MODERATE).min(MODERATE);
+                checks.push((self.moderate(value)?.clone(), size));
             }
-            stride = stride.checked_mul(i64::try_from(size).ok()?)?;
+            at = at.plus(stride, affine)?;
         }
         Some((at, checks))
     }
@@ -240,4 +223,16 @@ impl Body {
             }
         }
     }
+}
+
+/// An index into an array of the given shape, component by component.
+pub(crate) fn components(dims: &[usize], ix: &[Val]) -> Vec<Component> {
+    let mut stride = 1i64;
+    let mut index = Vec::with_capacity(dims.len());
+    for (&size, &value) in dims.iter().zip(ix).rev() {
+        index.push(Component { value, size, stride });
+        stride = stride.saturating_mul(i64::try_from(size).unwrap_or(i64::MAX));
+    }
+    index.reverse();
+    index
 }

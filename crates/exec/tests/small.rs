@@ -275,3 +275,17 @@ fn index_arithmetic_wraps() {
         Ok(results)
     });
 }
+
+#[test]
+fn places_of_a_scatter_may_wrap() {
+    // Indices i * 2^62 and i * 2^62 + i: 0, 2^62, -2^63, .. of which few are in range.
+    for step in [1i64 << 62, (1 << 62) + 1, i64::MAX, -(1 << 61)] {
+        same(&[numbers(&[9])], |b, xs| {
+            let region = b.index_function(&[9], |b, is| {
+                let far = b.scalar(step)?;
+                Ok(vec![b.op(Op::Mul, &[is[0], far])?])
+            })?;
+            Ok(vec![b.scatter(&[4], xs[0], region)?, b.gather(xs[0], region)?])
+        });
+    }
+}

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::decide::Decisions;
 use super::{Lowering, Place, R, Unsupported};
-use crate::body::Body;
-use crate::nest::{Affine, BufferId, Component, Nest, Val, Write};
+use crate::body::{Body, components};
+use crate::nest::{Affine, BufferId, Nest, Val, Write};
 use crate::vm::Kernel;
 
 /// Stacks of up to so many parts may be expanded to a choice.
@@ -137,18 +137,11 @@ impl Lowering<'_> {
         let mut places = self.call(&mut e, *r, &ix[..sizes])?;
         places.extend(&ix[sizes..]);
         let shape = self.program.shape(t).dims();
-        if let Some((at, checks)) = e.body.affine_place(shape, &places) {
-            let nest = e.finish(value, 0, to, Write::Add { at, checks });
-            return Ok(Kernel::new(nest, self.in_order));
-        }
-        let mut stride = 1i64;
-        let mut index = Vec::with_capacity(shape.len());
-        for (&size, &value) in shape.iter().zip(&places).rev() {
-            index.push(Component { value, size, stride });
-            stride = stride.saturating_mul(size as i64);
-        }
-        index.reverse();
-        Ok(Kernel::new(e.finish(value, 0, to, Write::AddAt(index)), self.in_order))
+        let write = match e.body.affine_place(shape, &places) {
+            Some((at, checks)) => Write::Add { at, checks },
+            None => Write::AddAt(components(shape, &places)),
+        };
+        Ok(Kernel::new(e.finish(value, 0, to, write), self.in_order))
     }
 
     /// The index that an index function gives.

@@ -312,17 +312,17 @@ impl Kernel {
                 if lo >= hi {
                     return;
                 }
-                let begin = frame.element(self.nest.target, first + step * lo, size);
-                let end = frame.element(self.nest.target, first + step * (hi - 1), size);
-                let (Some(begin), Some(_)) = (begin, end) else {
+                // A place that wraps wraps back, as in `load`.
+                let first = first.wrapping_add(step.wrapping_mul(lo));
+                let n = (hi - lo) as usize;
+                let Some(begin) = frame.elements(self.nest.target, first, step, n, size) else {
                     debug_assert!(false, "an addition outside its buffer");
                     return;
                 };
-                // SAFETY: lanes `lo..hi` of the value; elements of the target between two that are
-                // within.
+                // SAFETY: lanes `lo..hi` of the value; elements of the target.
                 unsafe {
                     let from = value.add(lo as usize * size);
-                    tile::add_strided(dtype, begin, step, from, (hi - lo) as usize);
+                    tile::add_strided(dtype, begin, step, from, n);
                 }
             }
             Write::AddAt(index) => {
