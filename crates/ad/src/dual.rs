@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cotan_array::{Array, Shape};
+use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Extreme, Result, TermId, Type};
 
@@ -94,6 +94,26 @@ impl<'a, A: Algebra> Dual<'a, A> {
                 Some(self.deltas.push(Delta::Scale(minus, d), ty.clone()))
             }
         })
+    }
+
+    /// The results of a former with several, those that are active with a part of its Delta.
+    pub(crate) fn several(
+        &mut self,
+        delta: Delta<A>,
+        results: Vec<A::T>,
+        active: &[bool],
+    ) -> Result<Vec<DualArray<A>>> {
+        // It is no array itself: its type means nothing.
+        let whole = self.deltas.push(delta, Type::scalar(Dtype::F64));
+        let mut duals = Vec::with_capacity(results.len());
+        for (n, primal) in results.into_iter().enumerate() {
+            let delta = match active[n] {
+                true => self.record(Delta::Result(whole, n), &primal)?,
+                false => None,
+            };
+            duals.push(DualArray { primal, delta });
+        }
+        Ok(duals)
     }
 
     fn primals(ts: &[DualArray<A>]) -> Vec<A::T> {

@@ -58,16 +58,7 @@ impl<A: Algebra> Dual<'_, A> {
             active_outputs: active_outputs.clone(),
             result_types,
         }));
-        let whole = self.deltas.push(delta, Type::scalar(cotan_array::Dtype::F64));
-        let mut duals = Vec::with_capacity(results.len());
-        for (n, primal) in results.into_iter().enumerate() {
-            let delta = match active_outputs[n] {
-                true => self.record(Delta::Result(whole, n), &primal)?,
-                false => None,
-            };
-            duals.push(DualArray { primal, delta });
-        }
-        Ok(duals)
+        self.several(delta, results, &active_outputs)
     }
 }
 

@@ -189,13 +189,7 @@ impl Lowering<'_> {
             }
             Node::MapAccum(m) => {
                 let step = self.program.region(m.step).clone();
-                let (mut states, mut inputs) = (Vec::new(), Vec::new());
-                for (n, &init) in m.init.iter().enumerate() {
-                    let (from, ty) = (self.buffer_of(init)?, program.ty(init));
-                    let state = self.temporary(ty);
-                    self.places.insert(step.params()[n], Place::Buffer(state));
-                    states.push((from, state));
-                }
+                let (states, mut inputs) = (self.states(step.params(), &m.init)?, Vec::new());
                 for (n, &x) in m.inputs.iter().enumerate() {
                     let whole = self.buffer_of(x)?;
                     let param = step.params()[m.init.len() + n];
@@ -204,7 +198,7 @@ impl Lowering<'_> {
                     inputs.push((whole, part));
                 }
                 let mut inner = Vec::new();
-                self.inner(m.step, step.results(), &mut inner)?;
+                self.scope(self.scopes.region(m.step), step.results(), &mut inner)?;
                 let mut outputs = Vec::new();
                 let types = program.result_types(t).unwrap_or_default();
                 let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
@@ -227,13 +221,7 @@ impl Lowering<'_> {
             }
             Node::While(w) => {
                 let step = self.program.region(w.step).clone();
-                let mut states = Vec::new();
-                for (&param, &init) in step.params().iter().zip(&w.init) {
-                    let (from, ty) = (self.buffer_of(init)?, program.ty(init));
-                    let state = self.temporary(ty);
-                    self.places.insert(param, Place::Buffer(state));
-                    states.push((from, state));
-                }
+                let states = self.states(step.params(), &w.init)?;
                 let (&condition, rest) = step
                     .results()
                     .split_first()
@@ -301,6 +289,17 @@ impl Lowering<'_> {
         })
     }
 
+    /// The states of a loop: where each begins, and where it is during a step.
+    fn states(&mut self, params: &[TermId], init: &[TermId]) -> R<Vec<(BufferId, BufferId)>> {
+        let mut states = Vec::with_capacity(init.len());
+        for (&param, &init) in params.iter().zip(init) {
+            let (from, state) = (self.buffer_of(init)?, self.temporary(self.program.ty(init)));
+            self.places.insert(param, Place::Buffer(state));
+            states.push((from, state));
+        }
+        Ok(states)
+    }
+
     /// The states of a loop: where each begins, where it is, and where the step puts the next.
     ///
     /// The next states become the states one after the other, so none of them may be the place of a
@@ -325,11 +324,6 @@ impl Lowering<'_> {
             }
         }
         Ok(moved)
-    }
-
-    /// The steps of the body of a loop.
-    fn inner(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
-        self.scope(self.scopes.region(r), results, steps)
     }
 
     /// The part of a region that some of its results need, without what is `done` already.
