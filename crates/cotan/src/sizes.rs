@@ -81,6 +81,12 @@ impl Axes for &[i32] {
     }
 }
 
+impl Axes for &[usize] {
+    fn axes(self) -> Vec<i64> {
+        self.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX)).collect()
+    }
+}
+
 impl Axes for Vec<i32> {
     fn axes(self) -> Vec<i64> {
         self.into_iter().map(i64::from).collect()

@@ -2,10 +2,11 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
-use super::parts::{chosen, failed, from_front, reshape, shown, to_front};
+use super::parts::chosen;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
 use crate::error::Error;
+use crate::library::axes::{failed, fronted, restored, type_text as shown};
 use crate::ops::select;
 use crate::sizes::Axes;
 use crate::stage::operation;
@@ -225,7 +226,7 @@ impl<T: Float> Arr<T> {
             let [axis] = chosen("glu", self, axis)[..] else {
                 return failed(Error::type_error("glu", "it halves one axis"));
             };
-            let front = to_front(self, axis);
+            let front = fronted(self, axis);
             let mut dims = front.shape();
             let (half, odd) = match dims.first() {
                 Some(k) => (k / 2, k % 2 == 1),
@@ -237,8 +238,8 @@ impl<T: Float> Arr<T> {
                 return failed(Error::type_error("glu", message).with_hint(hint));
             }
             dims.splice(..1, [2, half]);
-            let halves = reshape(front, &dims);
-            from_front(halves.at(0) * halves.at(1).logistic(), axis)
+            let halves = front.reshape(&dims);
+            restored(halves.at(0) * halves.at(1).logistic(), axis)
         })
     }
 }

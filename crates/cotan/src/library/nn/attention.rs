@@ -1,10 +1,10 @@
 //! Attention, its masks, and embedding.
 
-use super::parts::{failed, reshape, shown, sum_along};
 use crate::arr::Arr;
 use crate::build::build;
 use crate::element::{Element, Float};
 use crate::error::Error;
+use crate::library::axes::{failed, type_text as shown};
 use crate::ops::select;
 use crate::stage::operation;
 
@@ -62,13 +62,13 @@ fn misfit<T: Element>(q: Arr<T>, k: Arr<T>, v: Arr<T>) -> Error {
 fn new_axis<T: Element>(x: Arr<T>, after: usize) -> Arr<T> {
     let mut shape = x.shape();
     shape.insert(shape.len().saturating_sub(after), 1);
-    reshape(x, &shape)
+    x.reshape(&shape)
 }
 
 /// The sum along the axis that is number `from_end` from the end.
 #[track_caller]
 fn sum_last<T: Float>(x: Arr<T>, from_end: usize) -> Arr<T> {
-    sum_along(x, &[x.rank().saturating_sub(from_end)])
+    x.sum_axis(x.rank().saturating_sub(from_end))
 }
 
 /// The mask, of shape `[m, n]`, by which each of `m` queries attends to the keys up to its own

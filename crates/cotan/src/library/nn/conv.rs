@@ -1,12 +1,12 @@
 //! Convolution, and its transpose.
 
-use super::parts::{failed, reshape, shown};
 use super::window::{Padding, Windows, extent};
 use crate::arr::{Arr, zeros};
 use crate::build::build;
 use crate::derive::vjp;
 use crate::element::{Float, Number};
 use crate::error::{Error, ErrorKind, Result};
+use crate::library::axes::{failed, type_text as shown};
 use crate::stage::operation;
 
 /// How a kernel moves over `N` axes: by default by single steps, inside the array, over all
@@ -171,8 +171,8 @@ impl Plan {
         let &Plan { batch, groups, channels: (inputs, outputs), .. } = self;
         let Windows { counts, sizes, .. } = &self.windows;
         let joined = |front: &[usize], back: &[usize]| [front, back].concat();
-        let x = reshape(x, &joined(&[batch, groups, inputs], &self.spatial));
-        let kernel = reshape(kernel, &joined(&[groups, outputs, inputs], sizes));
+        let x = x.reshape(joined(&[batch, groups, inputs], &self.spatial));
+        let kernel = kernel.reshape(joined(&[groups, outputs, inputs], sizes));
         let y = build(joined(&[batch, groups, outputs], counts), |ix| {
             let [b, g, o, p @ ..] = &ix[..] else { return Arr::nothing() };
             let products = build(joined(&[inputs], sizes), |jx| {
@@ -182,7 +182,7 @@ impl Plan {
             });
             products.sum()
         });
-        reshape(y, &joined(&[batch, groups * outputs], counts))
+        y.reshape(joined(&[batch, groups * outputs], counts))
     }
 }
 

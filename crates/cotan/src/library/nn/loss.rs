@@ -1,9 +1,10 @@
 //! Losses of predicted numbers, element by element. Arguments fit as numpy's do.
 
-use super::parts::{broadcast, chosen, failed, mean, sum_along};
+use super::parts::chosen;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
 use crate::error::Error;
+use crate::library::axes::failed;
 use crate::ops::select;
 use crate::sizes::Axes;
 use crate::stage::operation;
@@ -38,7 +39,7 @@ pub fn squared_error<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
 #[track_caller]
 pub fn mse<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
     let target = target.operand();
-    operation("mse", || mean(squared_error(x, target)))
+    operation("mse", || squared_error(x, target).mean())
 }
 
 /// $|x - t|$. Its derivative where they are equal is 0.
@@ -70,7 +71,7 @@ pub fn absolute_error<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
 #[track_caller]
 pub fn mae<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
     let target = target.operand();
-    operation("mae", || mean(absolute_error(x, target)))
+    operation("mae", || absolute_error(x, target).mean())
 }
 
 /// Huber's loss: with $r = x - t$, $r^2 / 2$ where $|r| \le \delta$, $\delta (|r| - \delta / 2)$
@@ -161,9 +162,9 @@ pub fn cosine_similarity<T: Float>(
         let common = products.shape();
         // Squares are compared, for the root of 0 has no derivative.
         let length = |x: Arr<T>| {
-            let squares = sum_along(broadcast(x * x, &common), &axes);
+            let squares = (x * x).broadcast_to(&common).sum_axis(&axes[..]);
             squares.maximum(T::of(epsilon * epsilon)).sqrt()
         };
-        sum_along(products, &axes) / (length(a) * length(b))
+        products.sum_axis(&axes[..]) / (length(a) * length(b))
     })
 }

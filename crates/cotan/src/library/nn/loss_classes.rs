@@ -2,11 +2,12 @@
 
 use cotan_ir::scalar::Op;
 
-use super::parts::{failed, last_axis, shown, sum_along};
+use super::parts::last_axis;
 use crate::arr::{Arr, Operand};
 use crate::build::build;
 use crate::element::Float;
 use crate::error::Error;
+use crate::library::axes::{failed, type_text as shown};
 use crate::ops::elementwise;
 use crate::stage::operation;
 
@@ -179,7 +180,7 @@ pub fn kl_divergence<T: Float>(p: Arr<T>, q: impl Operand<T>) -> Arr<T> {
 #[track_caller]
 fn sum_last<T: Float>(x: Arr<T>) -> Arr<T> {
     match x.rank().checked_sub(1) {
-        Some(last) => sum_along(x, &[last]),
+        Some(last) => x.sum_axis(last),
         None => x,
     }
 }

@@ -1,9 +1,10 @@
 //! Normalisation and dropout.
 
-use super::parts::{chosen, count, failed, mean_keep, reshape, shown};
+use super::parts::chosen;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
 use crate::error::Error;
+use crate::library::axes::{failed, type_text as shown};
 use crate::ops::select;
 use crate::sizes::Axes;
 use crate::stage::operation;
@@ -33,9 +34,9 @@ struct Moments<T> {
 
 #[track_caller]
 fn moments<T: Float>(x: Arr<T>, axes: &[usize]) -> Moments<T> {
-    let mean = mean_keep(x, axes);
+    let mean = x.mean_keep(axes);
     let centred = x - mean;
-    Moments { centred, mean, variance: mean_keep(centred * centred, axes) }
+    Moments { centred, mean, variance: (centred * centred).mean_keep(axes) }
 }
 
 impl<T: Float> Moments<T> {
@@ -81,7 +82,7 @@ pub fn layer_norm<T: Float>(x: Arr<T>, scale: Arr<T>, bias: Arr<T>, epsilon: f64
 #[track_caller]
 pub fn rms_norm<T: Float>(x: Arr<T>, scale: Arr<T>, epsilon: f64) -> Arr<T> {
     operation("rms_norm", || match trailing_axes("rms_norm", x, &[("scale", scale)]) {
-        Ok(axes) => x / (mean_keep(x * x, &axes) + T::of(epsilon)).sqrt() * scale,
+        Ok(axes) => x / ((x * x).mean_keep(&axes[..]) + T::of(epsilon)).sqrt() * scale,
         Err(error) => failed(error),
     })
 }
@@ -137,10 +138,10 @@ pub fn batch_norm<T: Float>(
         };
         let axes: Vec<usize> = (0..x.rank()).filter(|&axis| axis != 1).collect();
         let of_batch = moments(x, &axes);
-        let [scale, bias] = [scale, bias].map(|parameter| reshape(parameter, &along));
-        let channels = [count(&x.shape(), &[1])];
+        let [scale, bias] = [scale, bias].map(|parameter| parameter.reshape(&along));
+        let channels = x.shape().get(1).copied().unwrap_or(1);
         let y = of_batch.standardized(epsilon) * scale + bias;
-        (y, reshape(of_batch.mean, &channels), reshape(of_batch.variance, &channels))
+        (y, of_batch.mean.reshape(channels), of_batch.variance.reshape(channels))
     })
 }
 
@@ -172,7 +173,7 @@ pub fn batch_norm_with<T: Float>(
             Ok(along) => {
                 // One factor for each channel, before it meets the array.
                 let factor = scale / (variance + T::of(epsilon)).sqrt();
-                let [mean, factor, bias] = [mean, factor, bias].map(|c| reshape(c, &along));
+                let [mean, factor, bias] = [mean, factor, bias].map(|c| c.reshape(&along));
                 (x - mean) * factor + bias
             }
             Err(error) => failed(error),

@@ -1,11 +1,11 @@
 //! Pooling: one number for each window.
 
-use super::parts::{failed, max_along, mean_keep, reshape, shown, sum_along};
 use super::window::{Padding, Windows};
 use crate::arr::Arr;
 use crate::build::build;
 use crate::element::{Element, Float};
 use crate::error::{Error, Result};
+use crate::library::axes::{failed, type_text as shown};
 use crate::ops::select;
 use crate::stage::operation;
 
@@ -72,7 +72,7 @@ impl<const N: usize> Pool<N> {
 #[track_caller]
 pub fn max_pool<T: Float, const N: usize>(x: Arr<T>, pool: Pool<N>) -> Arr<T> {
     operation("max_pool", || match Windowed::new("max_pool", x, &pool) {
-        Ok(windowed) => max_along(windowed.elements(x, T::LEAST), &windowed.axes()),
+        Ok(windowed) => windowed.elements(x, T::LEAST).max_axis(&windowed.axes()[..]),
         Err(error) => failed(error),
     })
 }
@@ -94,7 +94,7 @@ pub fn max_pool<T: Float, const N: usize>(x: Arr<T>, pool: Pool<N>) -> Arr<T> {
 pub fn avg_pool<T: Float, const N: usize>(x: Arr<T>, pool: Pool<N>) -> Arr<T> {
     operation("avg_pool", || match Windowed::new("avg_pool", x, &pool) {
         Ok(windowed) => {
-            let total = sum_along(windowed.elements(x, T::default()), &windowed.axes());
+            let total = windowed.elements(x, T::default()).sum_axis(&windowed.axes()[..]);
             match windowed.sizes(pool.count_padding) {
                 Some(sizes) => total / sizes,
                 None => total / T::of(pool.window.iter().map(|&k| k as f64).product()),
@@ -160,7 +160,7 @@ impl Windowed {
             let inside = self.windows.inside(&self.windows.position(i, j));
             inside.map_or_else(Arr::nothing, |inside| inside.cast::<T>())
         });
-        Some(sum_along(inside, &(counts.len()..counts.len() + sizes.len()).collect::<Vec<_>>()))
+        Some(inside.sum_axis(&(counts.len()..counts.len() + sizes.len()).collect::<Vec<_>>()[..]))
     }
 }
 
@@ -177,7 +177,7 @@ impl Windowed {
 #[track_caller]
 pub fn global_avg_pool<T: Float>(x: Arr<T>) -> Arr<T> {
     operation("global_avg_pool", || match channel_axes("global_avg_pool", x) {
-        Ok((channels, axes)) => reshape(mean_keep(x, &axes), &channels),
+        Ok((channels, axes)) => x.mean_keep(&axes[..]).reshape(&channels),
         Err(error) => failed(error),
     })
 }
@@ -195,7 +195,7 @@ pub fn global_avg_pool<T: Float>(x: Arr<T>) -> Arr<T> {
 #[track_caller]
 pub fn global_max_pool<T: Float>(x: Arr<T>) -> Arr<T> {
     operation("global_max_pool", || match channel_axes("global_max_pool", x) {
-        Ok((_, axes)) => max_along(x, &axes),
+        Ok((_, axes)) => x.max_axis(&axes[..]),
         Err(error) => failed(error),
     })
 }

@@ -1,6 +1,6 @@
 //! Softmax and its logarithm.
 
-use super::parts::{chosen, max_keep, sum_keep};
+use super::parts::chosen;
 use crate::arr::Arr;
 use crate::element::Float;
 use crate::sizes::Axes;
@@ -24,7 +24,7 @@ impl<T: Float> Arr<T> {
         operation("softmax", || {
             let axes = chosen("softmax", self, axes);
             let exp = below_max(self, &axes).exp();
-            exp / sum_keep(exp, &axes)
+            exp / exp.sum_keep(&axes[..])
         })
     }
 
@@ -43,7 +43,7 @@ impl<T: Float> Arr<T> {
         operation("log_softmax", || {
             let axes = chosen("log_softmax", self, axes);
             let below = below_max(self, &axes);
-            below - sum_keep(below.exp(), &axes).log()
+            below - below.exp().sum_keep(&axes[..]).log()
         })
     }
 }
@@ -52,5 +52,5 @@ impl<T: Float> Arr<T> {
 /// a constant.
 #[track_caller]
 fn below_max<T: Float>(x: Arr<T>, axes: &[usize]) -> Arr<T> {
-    x - max_keep(x, axes).stop_gradient()
+    x - x.max_keep(axes).stop_gradient()
 }
