@@ -1,0 +1,153 @@
+//! Programs made ready to run.
+
+use std::time::{Duration, Instant};
+
+use cotan_array::Array;
+use cotan_exec::{Executable, RunLimits};
+use cotan_interp::{Interp, Value};
+use cotan_ir::{Limits, Program, Type};
+use cotan_pipeline::{Pass, Pipeline, derive};
+use cotan_syntax::{ArgSpec, Modules, instantiate, load_text};
+
+use crate::Result;
+use crate::inputs::Inputs;
+use crate::suite::{Benchmark, Case, Measured};
+
+/// What runs a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The fast one, or the interpreter for what it cannot run.
+    Machine,
+    /// The reference interpreter.
+    Interpreter,
+}
+
+/// A function of a text, ready to run.
+pub struct Function {
+    /// The program that runs.
+    pub program: Program,
+    /// How long it took from the text to here.
+    pub compile: Duration,
+    executable: Option<Executable>,
+}
+
+impl Function {
+    /// The objective of a benchmark.
+    pub fn objective(
+        benchmark: &Benchmark,
+        case: &Case,
+        inputs: &Inputs,
+        engine: Engine,
+    ) -> Result<Function> {
+        let begin = Instant::now();
+        let source = Source { benchmark, case, inputs }.program(benchmark.objective)?;
+        let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
+        Ok(Function::new(program, begin, engine))
+    }
+
+    /// What is measured of a benchmark.
+    pub fn measured(
+        benchmark: &Benchmark,
+        case: &Case,
+        inputs: &Inputs,
+        engine: Engine,
+    ) -> Result<Function> {
+        let begin = Instant::now();
+        let source = Source { benchmark, case, inputs };
+        let program = match (benchmark.measured, benchmark.measured.derivative()) {
+            (_, Some(derivative)) => {
+                let objective = source.program(benchmark.objective)?;
+                let position = |name: &&str| {
+                    let found = objective.inputs().iter().position(|input| input.name == **name);
+                    found.ok_or_else(|| format!("the objective does not take `{name}`"))
+                };
+                let by: Vec<usize> =
+                    benchmark.by.iter().map(position).collect::<std::result::Result<_, _>>()?;
+                derive(&objective, derivative, Some(&by))?
+            }
+            (Measured::Function(name), None) => {
+                Pipeline::new(&[Pass::BULK]).run(&source.program(name)?)?
+            }
+            (_, None) => return Err("nothing is measured".into()),
+        };
+        Ok(Function::new(program, begin, engine))
+    }
+
+    fn new(program: Program, begin: Instant, engine: Engine) -> Function {
+        let executable = match engine {
+            Engine::Machine => Executable::new(&program).ok(),
+            Engine::Interpreter => None,
+        };
+        Function { program, compile: begin.elapsed(), executable }
+    }
+
+    /// What runs it.
+    pub fn engine(&self) -> Engine {
+        if self.executable.is_some() { Engine::Machine } else { Engine::Interpreter }
+    }
+
+    /// The bytes that a call needs besides arguments and results, where that is known beforehand.
+    pub fn workspace_bytes(&self) -> Option<usize> {
+        self.executable.as_ref().map(Executable::workspace_bytes)
+    }
+
+    /// The arguments, in order. The tangent of an input `x` is the input `v_x`.
+    pub fn arguments(&self, inputs: &Inputs) -> Result<Vec<Array>> {
+        let argument = |name: &str| {
+            let tangent = || inputs.find(&format!("v_{}", name.strip_prefix("d.")?));
+            let found = inputs.find(name).or_else(tangent);
+            found.cloned().ok_or_else(|| format!("there is no input `{name}`").into())
+        };
+        self.program.inputs().iter().map(|input| argument(&input.name)).collect()
+    }
+
+    /// The results at arguments.
+    pub fn call(&self, arguments: &[Array]) -> Result<Vec<Array>> {
+        match &self.executable {
+            Some(executable) => {
+                let run = executable.run(arguments, &RunLimits::default());
+                run.map_err(|stop| format!("the run ended early: {stop:?}").into())
+            }
+            None => {
+                let values: Vec<Value> = arguments.iter().map(Value::from).collect();
+                let run = Interp::new(&self.program).run(&values)?;
+                Ok(run
+                    .outputs
+                    .iter()
+                    .map(Value::to_array)
+                    .collect::<std::result::Result<_, _>>()?)
+            }
+        }
+    }
+}
+
+/// Where the functions of a case come from.
+struct Source<'a> {
+    benchmark: &'a Benchmark,
+    case: &'a Case,
+    inputs: &'a Inputs,
+}
+
+impl Source<'_> {
+    /// A function of the text at the types of the inputs.
+    fn program(&self, function: &str) -> Result<Program> {
+        let modules = load_text(self.benchmark.name, self.benchmark.text)?;
+        let args = self.arguments(&modules, function)?;
+        let statics = self.benchmark.statics.iter().map(|name| (*name, self.case.size(name)));
+        let sizes: Vec<(&str, usize)> = statics.collect();
+        Ok(instantiate(&modules, function, &args, &sizes, &Limits::default())?.program)
+    }
+
+    fn arguments(&self, modules: &Modules, function: &str) -> Result<Vec<ArgSpec>> {
+        let interface = modules.interface(function)?;
+        let ty = |name: &str| {
+            let array = self.inputs.find(name);
+            array.map(|a| Type::new(a.dtype(), a.shape().clone()))
+        };
+        let spec = |param: &cotan_syntax::Parameter| {
+            let found = ty(&param.name).map(|ty| ArgSpec::Leaves(vec![ty]));
+            found.ok_or_else(|| format!("there is no input `{}`", param.name).into())
+        };
+        interface.params.iter().map(spec).collect()
+    }
+}
