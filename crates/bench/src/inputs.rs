@@ -165,15 +165,16 @@ fn mlp(made: &mut Inputs, size: impl Fn(&str) -> usize) -> Result<()> {
 
 fn cnn(made: &mut Inputs, size: impl Fn(&str) -> usize) -> Result<()> {
     let mut r = Random::new(32);
-    let (batch, image, c, e) = (size("batch"), size("image"), size("c"), size("e"));
-    let left = ((image - 4) / 2 - 4) / 2;
-    made.datum("x", f32s(r.uniform(&[batch, image, image])?)?);
+    let (batch, c, e) = (size("batch"), size("c"), size("e"));
+    // What two convolutions and poolings leave of an image.
+    let (s, t) = (size("s"), size("t"));
+    made.datum("x", f32s(r.uniform(&[batch, 4 * s + 12, 4 * t + 12])?)?);
     made.datum("y", r.integers(&[batch], 10)?);
     made.param("k1", f32s(r.normal(&[c, 1, 5, 5], 0.2)?)?);
     made.param("b1", f32s(r.normal(&[c], 0.01)?)?);
     made.param("k2", f32s(r.normal(&[e, c, 5, 5], 0.07)?)?);
     made.param("b2", f32s(r.normal(&[e], 0.01)?)?);
-    made.param("W", f32s(r.normal(&[e * left * left, 10], 0.06)?)?);
+    made.param("W", f32s(r.normal(&[e * s * t, 10], 0.06)?)?);
     made.param("b", f32s(r.normal(&[10], 0.01)?)?);
     Ok(())
 }

@@ -138,8 +138,9 @@ pub const ALL: &[Benchmark] = &[
         case!("small": batch = 4, i = 6, h = 5, g = 4, o = 3)),
     benchmark!("cnn" 'B' "cnn" Gradient, ["k1", "b1", "k2", "b2", "W", "b"]
             -> ["k1", "b1", "k2", "b2", "W", "b"], F32,
-        [case!("b64": batch = 64, image = 28, c = 16, e = 32)],
-        case!("small": batch = 2, image = 16, c = 2, e = 3)),
+        [case!("b64": batch = 64, s = 4, t = 4, c = 16, e = 32)],
+        case!("small": batch = 2, s = 1, t = 2, c = 2, e = 3),
+        statics: &["s", "t"]),
     benchmark!("rnn" 'B' "rnn" Gradient, ["Wx", "Wh", "bh", "Wo", "bo"]
             -> ["Wx", "Wh", "bh", "Wo", "bo"], F32,
         [case!("b64": batch = 64, steps = 28, i = 28, h = 128)],
