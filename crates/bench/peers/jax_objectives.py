@@ -131,6 +131,147 @@ def gmm(p, data):
     return likelihood - 0.5 * n * d * np.log(2 * np.pi) + prior
 
 
+def lstm(p, data):
+    seq, state = data["seq"], data["state"]
+    b = seq.shape[1]
+    layers = p["main"].reshape(-1, 2, 4, b)
+    hidden, cell = state[0::2], state[1::2]
+
+    def step(carry, x):
+        hidden, cell = carry
+        for n in range(len(layers)):
+            (forget, ingate, output, change), bias = layers[n]
+            f = jax.nn.sigmoid(x * forget + bias[0])
+            i = jax.nn.sigmoid(hidden[n] * ingate + bias[1])
+            o = jax.nn.sigmoid(x * output + bias[2])
+            c = cell[n] * f + i * jnp.tanh(hidden[n] * change + bias[3])
+            x = o * jnp.tanh(c)
+            hidden = hidden[:n] + (x,) + hidden[n + 1 :]
+            cell = cell[:n] + (c,) + cell[n + 1 :]
+        return (hidden, cell), x
+
+    _, y = lax.scan(step, (tuple(hidden), tuple(cell)), seq[:-1] * p["extra"][0])
+    y = y * p["extra"][1] + p["extra"][2]
+    return -jnp.mean(seq[1:] * (y - jnp.log(2 + jnp.sum(jnp.exp(y), axis=1, keepdims=True))))
+
+
+def reprojection_error(cam, x, w, feat):
+    rotation, x = cam[:3], x - cam[3:6]
+    squared = rotation @ rotation
+    turned = squared > 0
+    angle = jnp.sqrt(jnp.where(turned, squared, 1))
+    axis = rotation / angle
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    rotated = c * x + s * jnp.cross(axis, x) + (axis @ x) * (1 - c) * axis
+    x = jnp.where(turned, rotated, x + jnp.cross(rotation, x))
+    flat = x[:2] / x[2]
+    r = flat @ flat
+    return w * (cam[6] * (1 + cam[9] * r + cam[10] * r * r) * flat + cam[7:9] - feat)
+
+
+def observed(p, data):
+    """Camera, point, weight and feature of each observation."""
+    return p["cams"][data["obs"][:, 0]], p["X"][data["obs"][:, 1]], p["w"], data["feats"]
+
+
+def ba(p, data):
+    return jax.vmap(reprojection_error)(*observed(p, data)), 1 - p["w"] ** 2
+
+
+def ba_jacobian(p, data):
+    def block(cam, x, w, feat):
+        _, back = jax.vjp(lambda *by: reprojection_error(*by, feat), cam, x, w)
+        cam, x, w = jax.vmap(back)(jnp.eye(2))
+        return jnp.concatenate([cam, x, w[:, None]], axis=1)
+
+    return {"J_reproj": jax.vmap(block)(*observed(p, data)), "J_w": -2 * p["w"]}
+
+
+def ba_squares(p, data):
+    points, weights = ba(p, data)
+    return 0.5 * (jnp.sum(points**2) + jnp.sum(weights**2))
+
+
+def euler(angles):
+    (cx, cz, cy), (sx, sz, sy) = jnp.cos(angles), jnp.sin(angles)
+    x = jnp.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
+    y = jnp.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
+    z = jnp.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
+    return z @ y @ x
+
+
+def axis_angle(v):
+    angle = jnp.sqrt(v @ v)
+    a = v / angle
+    turn = jnp.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+    return jnp.cos(angle) * jnp.eye(3) + jnp.sin(angle) * turn + (1 - jnp.cos(angle)) * jnp.outer(a, a)
+
+
+def hand(parents):
+    """The errors of a model whose bones hang together in this way."""
+    bones = len(parents)
+    # Four angles for each finger: two of its second bone, and one of each of the next two.
+    joints = [(4 * f + 2 + j, k) for f in range(5) for j, k in ((0, 0), (0, 1), (1, 0), (2, 0))]
+    where = tuple(np.array(joints).T)
+
+    def run(p, data):
+        theta = p["theta"]
+        pose = jnp.zeros((bones, 3)).at[where].set(theta[6:])
+        base = data["base_rel"]
+        turned = base[:, :, :3] @ jax.vmap(euler)(pose)
+        relative = jnp.concatenate([turned, base[:, :, 3:]], axis=2)
+        absolute = []
+        for bone, parent in enumerate(parents):
+            own = relative[bone]
+            absolute.append(own if parent < 0 else absolute[parent] @ own)
+        moved = jnp.stack(absolute) @ data["inv_abs"]
+        at = jnp.einsum("bij,vj,vb->vi", moved[:, :3], data["base_pos"], data["weights"])
+        at = at @ axis_angle(theta[:3]).T + theta[3:6]
+        if "us" not in p:
+            return data["points"] - at[data["corr"]]
+        a, b, c = at[data["triangles"][data["corr"]]].transpose(1, 0, 2)
+        u, v = p["us"][:, :1], p["us"][:, 1:]
+        return data["points"] - (u * a + v * b + (1 - u - v) * c)
+
+    return run
+
+
+def hand_jacobian(errors):
+    def run(p, data):
+        jacobian = jax.jacfwd(lambda theta: errors({**p, "theta": theta}, data).reshape(-1))(p["theta"])
+        if "us" in p:
+            # Each error depends on one pair: all first coordinates at once, all second ones at once.
+            def column(k):
+                direction = jnp.zeros_like(p["us"]).at[:, k].set(1)
+                by = lambda us: errors({**p, "us": us}, data).reshape(-1)
+                return jax.jvp(by, (p["us"],), (direction,))[1]
+
+            jacobian = jnp.concatenate([column(0)[:, None], column(1)[:, None], jacobian], axis=1)
+        return {"J": jacobian}
+
+    return run
+
+
+def half_squares(f):
+    return lambda p, data: 0.5 * jnp.sum(f(p, data) ** 2)
+
+
+# ----------------------------------------------------------------------------- GradBench
+
+
+def lse(p, _):
+    return logsumexp(p["x"])
+
+
+def llsq(points):
+    def run(p, _):
+        t = 2 * jnp.arange(points) / (points - 1.0) - 1
+        y = jnp.sum(p["x"] * t[:, None] ** jnp.arange(len(p["x"])), axis=1)
+        return 0.5 * jnp.sum((jnp.sign(t) - y) ** 2)
+
+    return run
+
+
 # ----------------------------------------------------------------------------- what is measured
 
 OBJECTIVES = {
@@ -147,6 +288,10 @@ OBJECTIVES = {
     "hessian_logreg": logreg,
     "gmm": gmm,
     "hvp_gmm": gmm,
+    "lstm": lstm,
+    "ba": ba,
+    "ba_grad": ba_squares,
+    "lse": lse,
 }
 
 
@@ -156,6 +301,11 @@ def objective(name, structure, sizes):
         return stencil(sizes.get("steps", 10))
     if name == "histogram":
         return histogram(sizes.get("bins", 1000))
+    if name == "llsq":
+        return llsq(sizes.get("n", 16392))
+    if name in ("hand", "hand_grad"):
+        errors = hand(structure["parents"].tolist())
+        return errors if name == "hand" else half_squares(errors)
     return OBJECTIVES[name]
 
 
@@ -173,4 +323,10 @@ def measured(name, f):
     def hessian(p, data):
         return {"H": jax.hessian(lambda w: f({"w": w}, data))(p["w"])}
 
-    return {"hvp_gmm": hessian_vector, "hessian_logreg": hessian}.get(name, value_and_gradient)
+    others = {
+        "hvp_gmm": hessian_vector,
+        "hessian_logreg": hessian,
+        "ba": ba_jacobian,
+        "hand": hand_jacobian(f),
+    }
+    return others.get(name, value_and_gradient)

@@ -72,8 +72,10 @@ class Loaded:
         import numpy as np
 
         value, derivatives = self.calls["objective"](), self.calls["gradient"]()
-        if isinstance(value, tuple):
-            value = 0.5 * sum(float((np.asarray(v) ** 2).sum()) for v in value)
+        # The value of errors is half the sum of their squares.
+        if isinstance(value, tuple) or value.ndim > 0:
+            errors = value if isinstance(value, tuple) else (value,)
+            value = 0.5 * sum(float((np.asarray(e) ** 2).sum()) for e in errors)
         found = {k: summary(np.asarray(a, dtype="f8")) for k, a in derivatives.items() if k != "value"}
         return {"value": float(value), "gradients": found}
 

@@ -7,11 +7,11 @@ use cotan_exec::{Executable, RunLimits};
 use cotan_interp::{Interp, Value};
 use cotan_ir::{Limits, Program, Type};
 use cotan_pipeline::{Pass, Pipeline, derive};
-use cotan_syntax::{ArgSpec, Modules, instantiate, load_text};
+use cotan_syntax::{ArgSpec, MemoryLoader, Modules, instantiate, load};
 
 use crate::Result;
 use crate::inputs::Inputs;
-use crate::suite::{Benchmark, Case, Measured};
+use crate::suite::{Benchmark, Case, LIBRARY, Measured};
 
 /// What runs a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,19 +103,30 @@ impl Function {
 
     /// The results at arguments.
     pub fn call(&self, arguments: &[Array]) -> Result<Vec<Array>> {
+        let mut results = Vec::new();
+        self.call_into(arguments, &mut results, 1)?;
+        Ok(results)
+    }
+
+    /// Writes the results at arguments over those of an earlier call, with so many threads.
+    pub fn call_into(
+        &self,
+        arguments: &[Array],
+        results: &mut Vec<Array>,
+        threads: usize,
+    ) -> Result<()> {
         match &self.executable {
             Some(executable) => {
-                let run = executable.run(arguments, &RunLimits::default());
+                let limits = RunLimits { threads: Some(threads), ..RunLimits::default() };
+                let run = executable.run_into(arguments, results, &limits);
                 run.map_err(|stop| format!("the run ended early: {stop:?}").into())
             }
             None => {
                 let values: Vec<Value> = arguments.iter().map(Value::from).collect();
                 let run = Interp::new(&self.program).run(&values)?;
-                Ok(run
-                    .outputs
-                    .iter()
-                    .map(Value::to_array)
-                    .collect::<std::result::Result<_, _>>()?)
+                let arrays = run.outputs.iter().map(Value::to_array);
+                *results = arrays.collect::<std::result::Result<_, _>>()?;
+                Ok(())
             }
         }
     }
@@ -131,7 +142,10 @@ struct Source<'a> {
 impl Source<'_> {
     /// A function of the text at the types of the inputs.
     fn program(&self, function: &str) -> Result<Program> {
-        let modules = load_text(self.benchmark.name, self.benchmark.text)?;
+        let file = format!("{}.ct", self.benchmark.name);
+        let loader = MemoryLoader::new().with(&file, self.benchmark.text);
+        let loader = LIBRARY.iter().fold(loader, |loader, (name, text)| loader.with(*name, *text));
+        let modules = load(&file, &loader)?;
         let args = self.arguments(&modules, function)?;
         let statics = self.benchmark.statics.iter().map(|name| (*name, self.case.size(name)));
         let sizes: Vec<(&str, usize)> = statics.collect();

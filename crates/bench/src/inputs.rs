@@ -1,5 +1,6 @@
 //! What benchmarks run on: made from seeds, or read from files.
 
+mod adbench;
 mod random;
 
 use std::path::Path;
@@ -118,7 +119,7 @@ pub fn generate(benchmark: &Benchmark, case: &Case) -> Result<Inputs> {
             made.param("w", r.normal(&[d], 1.0)?);
         }
         "gmm" | "hvp_gmm" => {
-            gmm(&mut made, size)?;
+            adbench::gmm(&mut made, size)?;
             if benchmark.name == "hvp_gmm" {
                 let mut r = Random::new(61);
                 for (name, array) in made.params.clone() {
@@ -126,6 +127,11 @@ pub fn generate(benchmark: &Benchmark, case: &Case) -> Result<Inputs> {
                 }
             }
         }
+        "lse" => made.param("x", Random::new(71).normal(&[size("n")], 1.0)?),
+        "llsq" => made.param("x", Random::new(72).normal(&[size("m")], 1.0)?),
+        "lstm" => adbench::lstm(&mut made, size)?,
+        "ba" | "ba_grad" => adbench::ba(&mut made, size)?,
+        "hand" | "hand_grad" => adbench::hand(&mut made, size)?,
         other => return Err(format!("no inputs are known for `{other}`").into()),
     }
     Ok(made)
@@ -189,17 +195,5 @@ fn rnn(made: &mut Inputs, size: impl Fn(&str) -> usize) -> Result<()> {
     made.param("bh", f32s(r.normal(&[h], 0.01)?)?);
     made.param("Wo", f32s(r.normal(&[h, 10], 0.1)?)?);
     made.param("bo", f32s(r.normal(&[10], 0.01)?)?);
-    Ok(())
-}
-
-fn gmm(made: &mut Inputs, size: impl Fn(&str) -> usize) -> Result<()> {
-    let mut r = Random::new(11);
-    let (n, d, k) = (size("n"), size("d"), size("k"));
-    made.param("alphas", r.normal(&[k], 1.0)?);
-    made.param("means", r.uniform(&[k, d])?);
-    made.param("icf", r.normal(&[k, d * (d + 1) / 2], 1.0)?);
-    made.datum("x", r.normal(&[n, d], 1.0)?);
-    made.datum("gamma", Array::scalar(1.0));
-    made.datum("m", Array::scalar(0.0));
     Ok(())
 }

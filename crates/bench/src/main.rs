@@ -27,7 +27,7 @@ struct Args {
     /// none are given
     filters: Vec<String>,
 
-    /// Only these groups: A (ADBench), B (training), C (kernels), D (second order)
+    /// Only these groups: A (ADBench), B (training), C (kernels), D (second order), E (GradBench)
     #[arg(long, value_name = "LETTERS")]
     groups: Option<String>,
 
@@ -50,6 +50,11 @@ struct Args {
     /// Compare with JAX, run by this Python (see scripts/peers)
     #[arg(long, value_name = "PYTHON")]
     peers: Option<PathBuf>,
+
+    /// How many threads to use; where the machine has twice as many, gradients are measured with
+    /// these as well
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
 
     /// Write the figures to a file, an object for each case on a line
     #[arg(long, value_name = "FILE")]
@@ -123,6 +128,7 @@ fn try_main(args: &Args) -> Result<bool> {
             None => Expected::own()?,
         },
         engine: if args.interpreter { Engine::Interpreter } else { Engine::Machine },
+        threads: args.threads.max(1),
         scratch: scratch.clone(),
     };
     let outcome = measure(args, &cases, &settings);
@@ -152,7 +158,7 @@ fn measure(
         println!();
     }
     let mut peers = match &args.peers {
-        Some(python) if !cases.is_empty() => vec![Peer::jax(python, 1)?],
+        Some(python) if !cases.is_empty() => vec![Peer::jax(python, settings.threads)?],
         _ => Vec::new(),
     };
     let mut lines: Vec<(String, std::result::Result<Figured, String>)> = Vec::new();

@@ -52,13 +52,13 @@ pub fn table(lines: &[(String, std::result::Result<Figured, String>)]) -> String
         .max_by_key(|f| f.peers.len())
         .map_or(Vec::new(), |f| f.peers.iter().map(|(name, _)| *name).collect());
     let mut text = String::from(
-        "| benchmark | error | compile | objective | gradient | ratio | memory | by hand | of by hand |",
+        "| benchmark | error | compile | objective | gradient | ratio | threads x 2 | memory | by hand | ours / by hand |",
     );
     for name in &peers {
         let _ =
             write!(text, " {name} compile | {name} objective | {name} gradient | {name} / ours |");
     }
-    text += "\n|---|--:|--:|--:|--:|--:|--:|--:|--:|";
+    text += "\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
     text += &"--:|--:|--:|--:|".repeat(peers.len());
     text.push('\n');
     for (name, line) in lines {
@@ -98,12 +98,13 @@ fn row(name: &str, f: &Figured) -> String {
     let objective = f.own.objective.as_ref().map_or(f64::NAN, Times::median);
     let note = if f.engine == Engine::Interpreter { " (interpreter)" } else { "" };
     let mut text = format!(
-        "| {name}{note} | {:.0e} | {} | {} | {} | {} | {} |",
+        "| {name}{note} | {:.0e} | {} | {} | {} | {} | {} | {} |",
         f.own.deviation,
         f.own.compile.map_or("-".to_owned(), milliseconds),
         f.own.objective.as_ref().map_or("-".to_owned(), cell),
         cell(&f.own.gradient),
         three_digits(own / objective),
+        f.threaded.as_ref().map_or("-".to_owned(), cell),
         f.workspace.map_or("-".to_owned(), bytes),
     );
     match &f.by_hand {
@@ -163,6 +164,7 @@ pub fn json(name: &str, line: &std::result::Result<Figured, String>) -> Value {
             json!({
                 "benchmark": name,
                 "cotan": figures_json(&f.own),
+                "threaded": f.threaded.as_ref().map(times_json),
                 "workspace_bytes": f.workspace,
                 "engine": format!("{:?}", f.engine).to_lowercase(),
                 "by_hand": f.by_hand.as_ref().map(figures_json),

@@ -24,6 +24,8 @@ pub struct Settings {
     pub expected: Expected,
     /// What runs programs.
     pub engine: Engine,
+    /// How many threads to use.
+    pub threads: usize,
     /// A folder for files that other systems read.
     pub scratch: PathBuf,
 }
@@ -50,6 +52,8 @@ pub struct Figured {
     pub case: &'static str,
     /// Our own figures.
     pub own: Figures,
+    /// The times of what is measured with twice as many threads, where the machine has them.
+    pub threaded: Option<Times>,
     /// The bytes that a call needs besides arguments and results.
     pub workspace: Option<usize>,
     /// What ran it.
@@ -121,6 +125,16 @@ fn value_of(values: &[Array]) -> Result<f64> {
     Ok(0.5 * squares?)
 }
 
+/// A program that writes its results into the same arrays again and again.
+fn contender<'a>(function: &'a Function, arguments: &'a [Array], threads: usize) -> Contender<'a> {
+    let mut results = Vec::new();
+    Contender::function(move || {
+        function.call_into(arguments, &mut results, threads)?;
+        std::hint::black_box(&mut results);
+        Ok(())
+    })
+}
+
 /// Runs a case: checks every contender, then lets them take turns.
 pub fn run(
     benchmark: &'static Benchmark,
@@ -156,13 +170,16 @@ pub fn run(
     };
     let peers = load_peers(peers, benchmark, case, (&inputs, &path), &checked);
 
-    let call = |function: &'_ Function, arguments: &'_ [Array]| {
-        function.call(arguments).map(std::hint::black_box).map(drop)
-    };
     let mut contenders = vec![
-        Contender::function(|| call(&own.objective, &own.arguments.0)),
-        Contender::function(|| call(&own.measured, &own.arguments.1)),
+        contender(&own.objective, &own.arguments.0, settings.threads),
+        contender(&own.measured, &own.arguments.1, settings.threads),
     ];
+    let twice = 2 * settings.threads;
+    let can_be_threaded = own.measured.engine() == Engine::Machine
+        && std::thread::available_parallelism().is_ok_and(|n| n.get() >= twice);
+    if can_be_threaded {
+        contenders.push(contender(&own.measured, &own.arguments.1, twice));
+    }
     if let Some(gradient) = &mut by_hand {
         contenders.push(Contender::function(|| {
             std::hint::black_box(gradient.run());
@@ -187,6 +204,7 @@ pub fn run(
         objective: Some(next()?),
         gradient: next()?,
     };
+    let threaded = if can_be_threaded { Some(next()?) } else { None };
     let by_hand = match by_hand_deviation {
         Some(deviation) => {
             Some(Figures { deviation, compile: None, objective: None, gradient: next()? })
@@ -210,6 +228,7 @@ pub fn run(
         benchmark: benchmark.name,
         case: case.name,
         own: own_figures,
+        threaded,
         workspace: own.measured.workspace_bytes(),
         engine: own.measured.engine(),
         by_hand,

@@ -56,7 +56,8 @@ impl Case {
 pub struct Benchmark {
     /// Its name.
     pub name: &'static str,
-    /// A: the problems of ADBench. B: steps of training. C: kernels. D: second order.
+    /// A: the problems of ADBench. B: steps of training. C: kernels. D: second order. E: problems of
+    /// GradBench.
     pub group: char,
     /// The text of the program.
     pub text: &'static str,
@@ -108,7 +109,18 @@ macro_rules! benchmark {
     (@statics $statics:expr) => { $statics };
 }
 
-use Measured::{Gradient, Hessian, HessianVector};
+use Measured::{Function, Gradient, Hessian, HessianVector};
+
+/// What programs of the suite import, by name.
+pub const LIBRARY: &[(&str, &str)] =
+    &[("hand_model.ct", include_str!("../programs/hand_model.ct"))];
+
+const HAND: [Case; 4] = [
+    case!("simple_c100": c = 100, v = 544),
+    case!("simple_c800": c = 800, v = 544),
+    case!("complicated_c100": c = 100, v = 544, t = 1084),
+    case!("complicated_c800": c = 800, v = 544, t = 1084),
+];
 
 /// Every benchmark.
 pub const ALL: &[Benchmark] = &[
@@ -162,4 +174,48 @@ pub const ALL: &[Benchmark] = &[
             case!("10k_d64_K25": n = 10_000, d = 64, k = 25),
         ],
         case!("small": n = 6, d = 3, k = 2)),
+    benchmark!("lstm" 'A' "lstm" Gradient, ["main", "extra"] -> ["main", "extra"], F64,
+        [
+            case!("l2_c1024": l = 2, c = 1024, b = 14),
+            case!("l4_c1024": l = 4, c = 1024, b = 14),
+            case!("l2_c4096": l = 2, c = 4096, b = 14),
+            case!("l4_c4096": l = 4, c = 4096, b = 14),
+        ],
+        case!("small": l = 2, c = 5, b = 3), statics: &["l"]),
+    Benchmark {
+        objective: "errors",
+        ..benchmark!("ba" 'A' "ba" Function("jacobian_blocks"), [] -> ["J_reproj", "J_w"], F64,
+            [
+                case!("ba1": n = 49, m = 7776, p = 31_843),
+                case!("ba2": n = 21, m = 11_315, p = 36_455),
+                case!("ba3": n = 161, m = 48_126, p = 182_072),
+                case!("ba4": n = 372, m = 47_423, p = 204_472),
+                case!("ba5": n = 257, m = 65_132, p = 225_911),
+            ],
+            case!("small": n = 3, m = 4, p = 6))
+    },
+    benchmark!("ba_grad" 'A' "ba" Gradient, ["cams", "X", "w"] -> ["cams", "X", "w"], F64,
+        [
+            case!("ba1": n = 49, m = 7776, p = 31_843),
+            case!("ba5": n = 257, m = 65_132, p = 225_911),
+        ],
+        case!("small": n = 3, m = 4, p = 6)),
+    Benchmark {
+        objective: "errors",
+        ..benchmark!("hand" 'A' "hand_simple" Function("jacobian_dense"), [] -> ["J"], F64,
+            [HAND[0], HAND[1]], case!("simple_small": c = 3, v = 5))
+    },
+    Benchmark {
+        objective: "errors",
+        ..benchmark!("hand" 'A' "hand_complicated" Function("jacobian_dense"), [] -> ["J"], F64,
+            [HAND[2], HAND[3]], case!("complicated_small": c = 3, v = 5, t = 4))
+    },
+    benchmark!("hand_grad" 'A' "hand_simple" Gradient, ["theta"] -> ["theta"], F64,
+        [HAND[0], HAND[1]], case!("simple_small": c = 3, v = 5)),
+    benchmark!("hand_grad" 'A' "hand_complicated" Gradient, ["us", "theta"] -> ["us", "theta"], F64,
+        [HAND[2], HAND[3]], case!("complicated_small": c = 3, v = 5, t = 4)),
+    benchmark!("lse" 'E' "lse" Gradient, ["x"] -> ["x"], F64,
+        [case!("n10000": n = 10_000), case!("n1280000": n = 1_280_000)], case!("small": n = 11)),
+    benchmark!("llsq" 'E' "llsq" Gradient, ["x"] -> ["x"], F64,
+        [case!("n16392_m128": n = 16_392, m = 128)], case!("small": n = 9, m = 4), statics: &["n"]),
 ];

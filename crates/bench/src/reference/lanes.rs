@@ -15,19 +15,49 @@ pub(super) fn fold(mut lanes: [f64; LANES]) -> f64 {
     lanes[0]
 }
 
-/// The sum of `f` over the positions below `n`, in lanes.
-#[inline(always)]
-pub(super) fn sum(n: usize, mut f: impl FnMut(usize) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let whole = n / LANES * LANES;
-    let mut at = 0;
-    while at < whole {
-        for (k, lane) in lanes.iter_mut().enumerate() {
-            *lane += f(at + k);
+/// The sum of squares.
+pub(super) fn sum_of_squares(x: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for k in 0..LANES {
+            sums[k] = chunk[k].mul_add(chunk[k], sums[k]);
         }
-        at += LANES;
     }
-    (whole..n).map(&mut f).sum::<f64>() + fold(lanes)
+    fold(sums) + rest.iter().map(|x| x * x).sum::<f64>()
+}
+
+/// The largest element; that of none is -inf.
+pub(super) fn largest(x: &[f64]) -> f64 {
+    let mut tops = [f64::NEG_INFINITY; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for k in 0..LANES {
+            tops[k] = if chunk[k] > tops[k] { chunk[k] } else { tops[k] };
+        }
+    }
+    tops.iter().chain(rest).copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Writes $e^{x_j - c}$ to `to` and gives the sum.
+pub(super) fn exponentials(x: &[f64], c: f64, to: &mut [f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    let (to_chunks, to_rest) = to.as_chunks_mut::<LANES>();
+    for (chunk, to) in chunks.iter().zip(to_chunks) {
+        for k in 0..LANES {
+            to[k] = exp(chunk[k] - c);
+        }
+        for k in 0..LANES {
+            sums[k] += to[k];
+        }
+    }
+    let mut sum = fold(sums);
+    for (x, to) in rest.iter().zip(to_rest) {
+        *to = exp(x - c);
+        sum += *to;
+    }
+    sum
 }
 
 /// $e^x$ without branches: $x = n \ln 2 + r$ with $|r| \le \ln 2 / 2$, and the series of $e^r$.
@@ -79,9 +109,16 @@ mod tests {
     }
 
     #[test]
-    fn sums_take_every_element() {
+    fn every_element_counts() {
         for n in [0, 1, 31, 32, 33, 100] {
-            assert_eq!(sum(n, |k| k as f64), (n * n.saturating_sub(1) / 2) as f64);
+            let x: Vec<f64> = (0..n).map(f64::from).collect();
+            assert_eq!(sum_of_squares(&x), x.iter().map(|x| x * x).sum::<f64>());
+            assert_eq!(largest(&x), x.last().copied().unwrap_or(f64::NEG_INFINITY));
+            let mut to = vec![0.0; x.len()];
+            let sum = exponentials(&x, 50.0, &mut to);
+            let wanted: f64 = x.iter().map(|x| (x - 50.0).exp()).sum();
+            assert!((sum - wanted).abs() <= 1e-14 * wanted, "{n}: {sum} {wanted}");
+            assert!(to.iter().zip(&x).all(|(y, x)| *y == exp(x - 50.0)));
         }
     }
 }

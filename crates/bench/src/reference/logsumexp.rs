@@ -19,29 +19,13 @@ impl LogSumExp {
     }
 }
 
-/// The largest element, in lanes.
-fn largest(row: &[f64]) -> f64 {
-    let mut lanes = [f64::NEG_INFINITY; lanes::LANES];
-    let (chunks, rest) = row.as_chunks::<{ lanes::LANES }>();
-    for chunk in chunks {
-        for (lane, &x) in lanes.iter_mut().zip(chunk) {
-            *lane = if x > *lane { x } else { *lane };
-        }
-    }
-    lanes.iter().chain(rest).copied().fold(f64::NEG_INFINITY, f64::max)
-}
-
 impl Gradient for LogSumExp {
     fn run(&mut self) -> f64 {
         let columns = self.columns;
         let mut value = 0.0;
         for (row, dx) in self.x.chunks_exact(columns).zip(self.dx.chunks_exact_mut(columns)) {
-            let (row, dx) = (&row[..columns], &mut dx[..columns]);
-            let top = largest(row);
-            let sum = lanes::sum(columns, |j| {
-                dx[j] = lanes::exp(row[j] - top);
-                dx[j]
-            });
+            let top = lanes::largest(row);
+            let sum = lanes::exponentials(row, top, dx);
             let scale = 1.0 / sum;
             for dx in dx {
                 *dx *= scale;

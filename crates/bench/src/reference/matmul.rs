@@ -137,8 +137,7 @@ impl Gradient for MatMul {
         let c = Matrix { elements: &self.c, row: n, column: 1 };
         multiply(c, b.transposed(), (m, n, k), &mut self.da, &mut self.panels);
         multiply(a.transposed(), c, (k, m, n), &mut self.db, &mut self.panels);
-        let c = &self.c[..];
-        0.5 * lanes::sum(c.len(), |i| c[i] * c[i])
+        0.5 * lanes::sum_of_squares(&self.c)
     }
 
     fn derivatives(&self) -> Vec<(&'static str, Vec<usize>, &[f64])> {

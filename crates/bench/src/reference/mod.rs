@@ -5,11 +5,14 @@
 //! (`just bench` does so). Every function writes into arrays of its own, made once.
 
 mod dot;
+mod gmm;
 mod histogram;
 mod kmeans;
 mod lanes;
 mod lj;
+mod llsq;
 mod logsumexp;
+mod lse;
 mod matmul;
 mod selfrev;
 mod stencil;
@@ -52,6 +55,9 @@ pub fn by_name(benchmark: &str, case: &Case, inputs: &Inputs) -> Result<Option<B
         "lj" => Box::new(lj::LennardJones::new(inputs)?),
         "kmeans" => Box::new(kmeans::KMeans::new(inputs)?),
         "logsumexp" => Box::new(logsumexp::LogSumExp::new(inputs)?),
+        "gmm" => Box::new(gmm::Gmm::new(inputs)?),
+        "lse" => Box::new(lse::Lse::new(inputs)?),
+        "llsq" => Box::new(llsq::LeastSquares::new(inputs, case.size("n"))?),
         _ => return Ok(None),
     }))
 }

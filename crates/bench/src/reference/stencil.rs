@@ -89,8 +89,7 @@ impl Gradient for Stencil {
         if self.steps == 0 {
             self.now.copy_from_slice(&self.u);
         }
-        let last = &self.now[..];
-        let value = 0.5 * lanes::sum(last.len(), |i| last[i] * last[i]);
+        let value = 0.5 * lanes::sum_of_squares(&self.now);
         for _ in 0..self.steps {
             step_transposed(&self.now, n, &mut self.next);
             std::mem::swap(&mut self.now, &mut self.next);
