@@ -92,6 +92,10 @@ impl Executable {
         Ok(Executable::of(lower(program, in_order, Tuning::tiny())?))
     }
 
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     fn of(plan: Plan) -> Executable {
         Executable { plan: Arc::new(plan), pool: Arc::default() }
     }
