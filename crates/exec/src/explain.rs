@@ -105,10 +105,6 @@ impl Text<'_> {
                     let (from, to) = (self.name(*from), self.name(*to));
                     self.line(format_args!("{to} = {from}"));
                 }
-                Step::ArgExtreme { extreme, from, to } => {
-                    let (from, to) = (self.name(*from), self.name(*to));
-                    self.line(format_args!("{to} = position of the {extreme:?} of {from}"));
-                }
                 Step::ArgSort { from, to } => {
                     let (from, to) = (self.name(*from), self.name(*to));
                     self.line(format_args!("{to} = argsort {from}"));
@@ -196,7 +192,11 @@ impl Text<'_> {
         self.depth += 1;
         let parallel = nest.extents.len() - nest.reduced;
         for (dim, extent) in nest.extents.iter().enumerate() {
-            let how = if dim < parallel { "for" } else { "sum over" };
+            let how = match &nest.write {
+                _ if dim < parallel => "for",
+                Write::Extreme { .. } => "over",
+                _ => "sum over",
+            };
             self.line(format_args!("{how} i{dim} < {extent}"));
         }
         for (n, instr) in nest.instrs.iter().enumerate() {
@@ -208,6 +208,10 @@ impl Text<'_> {
         let text = match &nest.write {
             Write::Store(at) => format!("{target}[{}] = {value}", affine(at)),
             Write::Sum(at) => format!("{target}[{}] = sum {value}", affine(at)),
+            Write::Extreme { at, largest } => {
+                let which = if *largest { "largest" } else { "smallest" };
+                format!("{target}[{}] = position of the {which} {value}", affine(at))
+            }
             Write::Add { at, checks } => {
                 format!("{target}[{}] += {value}{}", affine(at), conditions(checks))
             }

@@ -29,7 +29,7 @@ pub(crate) struct Tuning {
 impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
-            small: 1024,
+            small: 64,
             parts: 64,
             long_sum: 1 << 15,
             bytes: 128 << 10,

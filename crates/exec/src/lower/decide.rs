@@ -74,11 +74,12 @@ impl Lowering<'_> {
                     forced.extend(&c.args);
                     forced.extend(self.scopes.region(c.region).captures());
                 }
-                Node::ArgExtreme(_, u) | Node::ArgSort(u) => {
+                Node::ArgSort(u) => {
                     forced.insert(*u);
                 }
                 Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
                 Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
+                Node::ArgExtreme(..) => {}
                 Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => {}
                 Node::Reshape(..) | Node::Result(..) => {}
             }

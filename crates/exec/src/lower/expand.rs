@@ -2,7 +2,7 @@
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Node, RegionId, TermId};
+use cotan_ir::{Extreme, Node, RegionId, TermId};
 use rustc_hash::FxHashMap;
 
 use super::decide::{Decisions, SHORT_SUM};
@@ -171,6 +171,24 @@ impl Lowering<'_> {
         let mut place = row_major(&dims, 0..rank, rank + reduced);
         place.constant = (part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
         Ok(e.finish(t, value, reduced, to, Write::Sum(place)))
+    }
+
+    /// The nest of a search along the outermost axis.
+    pub(super) fn extreme_nest(&mut self, t: TermId, to: BufferId) -> R<Nest> {
+        let Node::ArgExtreme(extreme, u) = self.program.node(t) else {
+            return Err(Unsupported("not a search"));
+        };
+        let dims = self.program.shape(t).dims().to_vec();
+        let rank = dims.len();
+        let mut extents = dims.clone();
+        extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+        let mut e = Expansion::new(extents);
+        let mut ix = vec![e.body.index(rank)];
+        ix.extend(e.indices(None, 0..rank));
+        let value = self.element(&mut e, *u, &ix)?;
+        let at = row_major(&dims, 0..rank, rank + 1);
+        let write = Write::Extreme { at, largest: *extreme == Extreme::Max };
+        Ok(e.finish(t, value, 1, to, write))
     }
 
     /// The nest of a scatter into zeros.
