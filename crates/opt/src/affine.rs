@@ -66,6 +66,12 @@ impl Form {
         }
     }
 
+    /// Whether the form is 0.
+    pub fn is_zero(&self) -> bool {
+        let none = |cs: &[i64]| cs.iter().all(|&c| c == 0);
+        self.constant == 0 && self.others.is_empty() && none(&self.vars) && none(&self.positions)
+    }
+
     /// The only variable, if the form is nothing else.
     pub fn only_var(&self) -> Option<usize> {
         if self.constant != 0 || !self.others.is_empty() || self.positions.iter().any(|&c| c != 0) {

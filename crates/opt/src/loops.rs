@@ -297,11 +297,9 @@ impl Opt<'_> {
         for k in 0..states {
             needed[k] |= used[k] || !self.options.loops;
         }
-        // A loop has at least one state.
-        if !needed.contains(&true)
-            && let Some(first) = needed.first_mut()
-        {
-            *first = true;
+        // A loop has at least one state; one whose condition needs none is not worth more thought.
+        if !needed.contains(&true) {
+            needed.fill(true);
         }
         let mut images: Vec<Option<TermId>> = vec![None; used.len()];
         let mut fixed = Vec::new();

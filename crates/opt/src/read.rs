@@ -177,7 +177,7 @@ impl Opt<'_> {
             // Of an axis of size 1 the only element may be meant.
             let var = match form.only_var() {
                 Some(k) => k,
-                None if dims[axis] == 1 && integer(&self.b, ix[axis]) == Some(0) => {
+                None if dims[axis] == 1 && form.is_zero() => {
                     match (0..sizes.len()).find(|&k| sizes[k] == 1 && map[k].is_none()) {
                         Some(k) => k,
                         None => return Ok(None),

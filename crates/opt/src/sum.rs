@@ -39,7 +39,8 @@ impl Opt<'_> {
             Node::Iota(k) => {
                 let k = k as i64;
                 let total = (k - 1).wrapping_mul(k).wrapping_div(2);
-                Ok(Some((rule!("sum/iota"), self.b.scalar(total)?)))
+                let total = self.b.scalar(total)?;
+                Ok(Some((rule!("sum/iota"), self.fill(total, ty.shape.dims())?)))
             }
             Node::OneHot(outer, x, ix) if v.is_plain() => {
                 // Out of range along the summed axis nothing is added.
@@ -186,6 +187,10 @@ impl Opt<'_> {
             inner[..n].iter().product::<usize>() == dims[0] && inner[n..] == dims[1..]
         });
         let Some(summed) = summed else { return Ok(None) };
+        // Axes of size 1 are no sums.
+        if inner[..summed].iter().filter(|&&k| k != 1).count() < 2 {
+            return Ok(None);
+        }
         let mut sum = u;
         for _ in 0..summed {
             sum = self.sum(sum)?;
