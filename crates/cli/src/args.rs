@@ -346,6 +346,8 @@ pub enum Stage {
     Delta,
     /// Value and gradient, and what they cost
     Gradient,
+    /// Value and gradient as they run: optimised, with the rules that fired
+    Optimised,
 }
 
 #[derive(Debug, Args)]

@@ -87,11 +87,7 @@ impl Form {
 pub(crate) fn forms(arena: &Arena, r: RegionId, positions: usize) -> Vec<Option<Form>> {
     let region = arena.region(r);
     let vars = region.params().len();
-    region
-        .results()
-        .iter()
-        .map(|&t| form(arena, region.level(), vars, positions, t))
-        .collect()
+    region.results().iter().map(|&t| form(arena, region.level(), vars, positions, t)).collect()
 }
 
 fn form(arena: &Arena, level: u8, vars: usize, positions: usize, root: TermId) -> Option<Form> {

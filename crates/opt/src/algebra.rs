@@ -98,8 +98,7 @@ impl Opt<'_> {
                 parts.push(self.view_of(v.base, &map, &small)?);
             }
             let once = self.op(op, &parts)?;
-            let mut map: AxisMap =
-                (0..rank).map(|n| kept.iter().position(|&k| k == n)).collect();
+            let mut map: AxisMap = (0..rank).map(|n| kept.iter().position(|&k| k == n)).collect();
             if self.faulty(Fault::BroadcastTransposed)
                 && let Some(n) = (1..rank).find(|&n| dims[n] == dims[n - 1])
             {
@@ -135,7 +134,8 @@ impl Opt<'_> {
     /// An operation on constants, computed.
     fn fold(&mut self, op: Op, args: &[TermId]) -> Result<Option<TermId>> {
         let floats = args.iter().any(|&t| self.b.dtype(t).is_float());
-        let Some(dtype) = op.result_dtype(&args.iter().map(|&t| self.b.dtype(t)).collect::<Vec<_>>())
+        let Some(dtype) =
+            op.result_dtype(&args.iter().map(|&t| self.b.dtype(t)).collect::<Vec<_>>())
         else {
             return Ok(None);
         };

@@ -157,7 +157,8 @@ impl Opt<'_> {
             if self.options.loops && !self.b.free(y).contains(level) {
                 self.report.count(rule!("loop/invariant-output"));
                 let inner = self.dims(y);
-                let map: AxisMap = std::iter::once(None).chain((0..inner.len()).map(Some)).collect();
+                let map: AxisMap =
+                    std::iter::once(None).chain((0..inner.len()).map(Some)).collect();
                 let dims = [&[m.length], inner.as_slice()].concat();
                 images[n] = Some(self.view_of(y, &map, &dims)?);
                 continue;

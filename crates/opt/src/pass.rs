@@ -45,8 +45,7 @@ pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report
 fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
     let scopes = Scopes::new(program);
     // What is made is never larger than what was there, up to a constant; limits were checked there.
-    let limits =
-        Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
+    let limits = Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
     let mut opt = Opt {
         b: Builder::with_limits(limits, options.cancel.clone()),
         source: program,
@@ -215,9 +214,18 @@ impl Opt<'_> {
                 })?;
                 return self.simplify(raw).map(Some);
             }
-            node @ (Node::Const(_) | Node::Cond(..) | Node::Op(..) | Node::Index(..)
-            | Node::SumOuter(_) | Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..)
-            | Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::ArgExtreme(..)
+            node @ (Node::Const(_)
+            | Node::Cond(..)
+            | Node::Op(..)
+            | Node::Index(..)
+            | Node::SumOuter(_)
+            | Node::Stack(_)
+            | Node::Replicate(..)
+            | Node::Transpose(..)
+            | Node::Reshape(..)
+            | Node::Iota(_)
+            | Node::OneHot(..)
+            | Node::ArgExtreme(..)
             | Node::ArgSort(_)) => {
                 let images = &self.images;
                 let raw = self.b.remake(node, None, |u| {
@@ -239,8 +247,9 @@ impl Opt<'_> {
         for (&p, &var) in region.params().iter().zip(&vars) {
             self.set_image(p, var);
         }
-        let results =
-            self.scope(self.scopes.region(r).order()).and_then(|()| self.all_images(region.results()));
+        let results = self
+            .scope(self.scopes.region(r).order())
+            .and_then(|()| self.all_images(region.results()));
         self.forget(self.scopes.region(r).order());
         self.forget(region.params());
         match results {

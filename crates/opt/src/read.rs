@@ -138,9 +138,7 @@ impl Opt<'_> {
                     cotan_array::Dtype::Bool => c.get::<bool>(&at).map(cotan_array::Array::scalar),
                 };
                 match element {
-                    Some(element) => {
-                        Ok(Some((rule!("index/const"), self.b.constant(&element)?)))
-                    }
+                    Some(element) => Ok(Some((rule!("index/const"), self.b.constant(&element)?))),
                     None => Ok(None),
                 }
             }

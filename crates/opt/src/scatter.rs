@@ -9,9 +9,9 @@
 //! $i + j$ are sums over the smaller variable. Arithmetic wraps on both sides alike, so the solution
 //! is exact. What would be more work than the scatter stays.
 
+use cotan_array::{Dtype, Shape};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, TermMap, Type};
-use cotan_array::{Dtype, Shape};
 
 use crate::affine::{Form, forms};
 use crate::options::Fault;
@@ -141,9 +141,8 @@ impl Opt<'_> {
         let mut dims: Vec<usize> = free.iter().map(|&k| sizes[k]).collect();
         dims.extend(outer);
         let space = Space { dims, free };
-        let f = self.index_function(&space.dims.clone(), |opt, vars| {
-            opt.solved(solution, &space, vars)
-        })?;
+        let f = self
+            .index_function(&space.dims.clone(), |opt, vars| opt.solved(solution, &space, vars))?;
         let mut value = self.gather(t, f)?;
         let mut masks = Vec::new();
         for mask in &solution.masks {
@@ -164,8 +163,7 @@ impl Opt<'_> {
             }
             if let Some(all) = all {
                 let rank = space.dims.len();
-                let map: AxisMap =
-                    (0..whole.len()).map(|n| (n < rank).then_some(n)).collect();
+                let map: AxisMap = (0..whole.len()).map(|n| (n < rank).then_some(n)).collect();
                 let all = self.view_of(all, &map, &whole)?;
                 let zeros = self.zeros(&self.b.ty(value).clone())?;
                 value = self.op(Op::Select, &[all, value, zeros])?;
@@ -326,7 +324,8 @@ impl Opt<'_> {
             let array = match self.b.node(t).clone() {
                 Node::Var { position, .. } => {
                     let k = position as usize;
-                    let mut form = Form::zero(solution.vars.len(), space.dims.len() - space.free.len());
+                    let mut form =
+                        Form::zero(solution.vars.len(), space.dims.len() - space.free.len());
                     form.vars[k] = 1;
                     if let Some(known) = &solution.vars[k] {
                         form.substitute(k, known);

@@ -63,7 +63,9 @@ impl Opt<'_> {
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Cond(..) => Ok(None),
             Node::Index(..) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => Ok(None),
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => Ok(None),
-            Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => Ok(None),
+            Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
+                Ok(None)
+            }
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => Ok(None),
         }
     }
@@ -167,10 +169,8 @@ impl Opt<'_> {
         let once = self.sum(t)?;
         let both = self.sum(once)?;
         // Axes of the view, less the one summed: of `inner`, then of u, then of `both`.
-        let mut map: AxisMap = v.map[1..]
-            .iter()
-            .map(|m| m.map(|n| if n > axis { n - 1 } else { n }))
-            .collect();
+        let mut map: AxisMap =
+            v.map[1..].iter().map(|m| m.map(|n| if n > axis { n - 1 } else { n })).collect();
         if self.faulty(Fault::SumExchangeWrongAxis)
             && let [.., m, n] = map.as_mut_slice()
             && dims[dims.len() - 1] == dims[dims.len() - 2]
@@ -183,9 +183,8 @@ impl Opt<'_> {
     /// A sum over an axis that several axes were made into is a sum over each of them.
     fn sum_of_reshape(&mut self, u: TermId, dims: &[usize]) -> Result<Fired> {
         let inner = self.dims(u);
-        let summed = (2..=inner.len()).find(|&n| {
-            inner[..n].iter().product::<usize>() == dims[0] && inner[n..] == dims[1..]
-        });
+        let summed = (2..=inner.len())
+            .find(|&n| inner[..n].iter().product::<usize>() == dims[0] && inner[n..] == dims[1..]);
         let Some(summed) = summed else { return Ok(None) };
         // Axes of size 1 are no sums.
         if inner[..summed].iter().filter(|&&k| k != 1).count() < 2 {
@@ -205,7 +204,8 @@ impl Opt<'_> {
         else {
             return Ok(None);
         };
-        if !self.b.bounds(first).within(k) || self.b.region(r).level() as usize != self.b.depth() + 1
+        if !self.b.bounds(first).within(k)
+            || self.b.region(r).level() as usize != self.b.depth() + 1
         {
             return Ok(None);
         }
