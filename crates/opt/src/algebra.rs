@@ -293,7 +293,28 @@ impl Opt<'_> {
         if self.is_finite(y) {
             return Ok(Some((rule!("scale/finite"), self.op(Op::Mul, &[x, y])?)));
         }
+        if let Some(masked) = self.scale_mask(x, y)? {
+            return Ok(Some((rule!("scale/mask"), masked)));
+        }
         self.signs(Op::Scale, x, y, rule!("scale/neg"))
+    }
+
+    /// A masked constant as a first factor masks the product.
+    fn scale_mask(&mut self, x: TermId, y: TermId) -> Result<Option<TermId>> {
+        let v = view(&self.b, x);
+        let Node::Op(Op::Select, args) = self.b.node(v.base) else { return Ok(None) };
+        let args = args.clone();
+        let constants = args[1..].iter().all(|&t| uniform(&self.b, t).is_some());
+        if !constants || args[1..].iter().all(|&t| !is_all(&self.b, t, 0)) {
+            return Ok(None);
+        }
+        let dims = self.dims(x);
+        let mut parts = vec![self.view_of(args[0], &v.map, &dims)?];
+        for &t in &args[1..] {
+            let factor = self.view_of(t, &v.map, &dims)?;
+            parts.push(self.op(Op::Scale, &[factor, y])?);
+        }
+        self.op(Op::Select, &parts).map(Some)
     }
 
     fn neg_rules(&mut self, x: TermId) -> Result<Fired> {

@@ -32,6 +32,18 @@ impl Opt<'_> {
             let count = self.fill_number(&ty, count)?;
             return Ok(Some((rule!("sum/replicate"), self.op(Op::Mul, &[one, count])?)));
         }
+        if v.map.contains(&None) {
+            // What is copied along other axes is summed once.
+            let kept: Vec<usize> = (0..dims.len()).filter(|&n| v.map[n].is_some()).collect();
+            let map: AxisMap = kept.iter().map(|&n| v.map[n]).collect();
+            let small: Vec<usize> = kept.iter().map(|&n| dims[n]).collect();
+            let inner = self.view_of(v.base, &map, &small)?;
+            let sum = self.sum(inner)?;
+            let copies: AxisMap = (1..dims.len())
+                .map(|n| kept.iter().position(|&k| k == n).map(|at| at - 1))
+                .collect();
+            return Ok(Some((rule!("sum/copies"), self.view_of(sum, &copies, ty.shape.dims())?)));
+        }
         match self.b.node(v.base).clone() {
             Node::Op(op, args) => self.sum_of_op(op, &args, &v, &dims, &ty),
             Node::SumOuter(u) => self.sum_of_sum(v.base, u, &v, &dims),
@@ -127,8 +139,32 @@ impl Opt<'_> {
                 let choice = if zero == 2 { [mask, sum, nothing] } else { [mask, nothing, sum] };
                 Ok(Some((rule!("sum/mask"), self.op(Op::Select, &choice)?)))
             }
+            Op::Select if is_all(&self.b, args[2], 0) => {
+                let Some(place) = self.only_place(&parts[0], dims)? else { return Ok(None) };
+                let all = whole(self, 1)?;
+                let f = self.index_function(&dims[1..], |opt, vars| {
+                    let place = opt.index(place, vars)?;
+                    Ok(std::iter::once(place).chain(vars.iter().copied()).collect())
+                })?;
+                Ok(Some((rule!("sum/select"), self.gather(all, f)?)))
+            }
             _ => Ok(None),
         }
+    }
+
+    /// For a mask that holds along the outermost axis where the index is `t`, that `t`, an array over
+    /// the other axes.
+    fn only_place(&mut self, mask: &View, dims: &[usize]) -> Result<Option<TermId>> {
+        let Node::Op(Op::Eq, args) = self.b.node(mask.base) else { return Ok(None) };
+        let sides = [self.seen_through(mask, args[0]), self.seen_through(mask, args[1])];
+        for (count, place) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
+            let counts = matches!(self.b.node(count.base), Node::Iota(_))
+                && count.map.iter().enumerate().all(|(n, m)| m.is_some() == (n == 0));
+            if counts && place.map[0].is_none() {
+                return self.without_axis(place, dims, 0).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Of two sums, takes the other one first when that takes a factor out of it, or removes a
