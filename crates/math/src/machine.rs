@@ -78,6 +78,8 @@ pub trait Machine {
     fn le(&self, a: Self::Real, b: Self::Real) -> Self::Mask;
     /// `a == b`
     fn eq(&self, a: Self::Real, b: Self::Real) -> Self::Mask;
+    /// Whether the highest bit is set.
+    fn top_bit(&self, a: Self::Bits) -> Self::Mask;
     /// Both.
     fn both(&self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// Either.
@@ -131,6 +133,17 @@ pub trait Machine {
         };
         let shifted = self.mul_add(a, b, shift);
         Rounded { value: self.sub(shifted, shift), shifted }
+    }
+
+    /// 2 to the power `n + offset`, which must be a normal number.
+    #[inline(always)]
+    fn power(&self, n: Rounded<Self::Real>, offset: i64) -> Self::Real {
+        let (bias, fraction) = match self.precision() {
+            Precision::Double => (1023, 52),
+            Precision::Single => (127, 23),
+        };
+        let offset = self.bits((offset - bias) as u64);
+        self.with_bits(self.shl(self.int_add(self.bits_of(n.shifted), offset), fraction))
     }
 
     /// `a * 2^n`, rounded once (so `vscalef` does it), for `0.25 <= |a| <= 4` and
@@ -279,6 +292,10 @@ macro_rules! scalar_machine {
             #[inline(always)]
             fn eq(&self, a: $real, b: $real) -> bool {
                 a == b
+            }
+            #[inline(always)]
+            fn top_bit(&self, a: $bits) -> bool {
+                a >> (<$bits>::BITS - 1) != 0
             }
             #[inline(always)]
             fn both(&self, a: bool, b: bool) -> bool {
