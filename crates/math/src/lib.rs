@@ -7,6 +7,11 @@
 
 #![deny(missing_docs)]
 
+mod arith;
+pub mod double;
+mod function;
 mod machine;
+pub mod single;
 
+pub use function::{Binary, Unary};
 pub use machine::{Double, Machine, Precision, Rounded, Single};

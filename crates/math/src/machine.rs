@@ -146,7 +146,7 @@ pub trait Machine {
         self.with_bits(self.shl(self.int_add(self.bits_of(n.shifted), offset), fraction))
     }
 
-    /// `a * 2^n`, rounded once (so `vscalef` does it), for `0.25 <= |a| <= 4` and
+    /// `a * 2^n`, rounded once (so `vscalef` does it), for `2^-10 <= |a| <= 2^10` and
     /// `-1100 <= n <= 1030` (`-160 <= n <= 130` in single precision).
     #[inline(always)]
     fn scale(&self, a: Self::Real, n: Rounded<Self::Real>) -> Self::Real {
