@@ -5,7 +5,7 @@
 //! $t = (x - c) / (x + c)$, a variable that stays between -1 and 1.
 
 use super::exp::{reduce, rest};
-use crate::arith::{poly, product, sum};
+use crate::arith::{Pair, ordered_sum, poly, product, sum};
 use crate::machine::Machine;
 
 /// $\mathrm{erf}\, x / x - 1$ for $z = x^2 \le 1$, to 2^-56 of erf.
@@ -67,12 +67,15 @@ fn complement<M: Machine>(m: &M, a: M::Real) -> M::Real {
     let twice = m.mul(m.real(2.0 * C), inverse);
     let t = m.neg_mul_add(twice, error, m.sub(one, twice));
     let g = m.mul_add(t, poly(m, t, &ERFC), m.real(ERFC_0_LOW));
-    let g = m.mul(inverse, m.add(m.real(ERFC_0), g));
-    let g = m.mul_add(g, error, g);
+    let g = ordered_sum(m, m.real(ERFC_0), g);
+    let p = product(m, inverse, g.high);
+    let g = Pair { high: p.high, low: m.mul_add(inverse, g.low, p.low) };
     let square = product(m, a, a);
     let (r, n) = reduce(m, m.neg(square.high));
     let p = rest(m, m.sub(r, square.low));
-    m.scale(m.mul_add(g, p, g), n)
+    // g (1 + error) (1 + p) 2^n
+    let p = m.mul_add(error, m.add(one, p), p);
+    m.scale(m.add(g.high, m.mul_add(g.high, p, g.low)), n)
 }
 
 /// $\mathrm{erf}\, x$
