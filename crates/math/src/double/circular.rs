@@ -53,9 +53,13 @@ fn reduce<M: Machine>(m: &M, x: M::Real) -> (Pair<M::Real>, M::Bits) {
 fn series<M: Machine>(m: &M, r: Pair<M::Real>) -> (M::Real, M::Real) {
     let z = m.mul(r.high, r.high);
     let sin = m.mul_add(m.mul(r.high, z), poly(m, z, &SIN), r.low);
-    let cos = m.mul_add(z, poly(m, z, &COS), m.real(-0.5));
-    let cos = m.mul_sub(z, cos, m.mul(r.high, r.low));
-    (m.add(r.high, sin), m.add(m.real(1.0), cos))
+    // 1 - z/2 with its error, and the rest.
+    let (half, one) = (m.real(0.5), m.real(1.0));
+    let head = m.neg_mul_add(half, z, one);
+    let error = m.neg_mul_add(half, z, m.sub(one, head));
+    let error = m.neg_mul_add(r.high, r.low, error);
+    let cos = m.mul_add(m.mul(z, z), poly(m, z, &COS), error);
+    (m.add(r.high, sin), m.add(head, cos))
 }
 
 /// $\sin x$ for $|x| \le 2^{30}$
