@@ -210,9 +210,10 @@ impl Lowering<'_> {
                 Place::Buffer(to)
             }
             Node::Stack(_) => Place::Inline,
-            Node::ArgExtreme(extreme, u) => {
-                let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
-                steps.push(Step::ArgExtreme { extreme: *extreme, from, to });
+            Node::ArgExtreme(..) => {
+                let to = self.temporary(ty);
+                let nest = self.extreme_nest(t, to)?;
+                self.push(nest, steps);
                 Place::Buffer(to)
             }
             Node::ArgSort(u) => {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
-use cotan_ir::Extreme;
 
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
@@ -80,8 +79,6 @@ pub(crate) enum Step<C> {
     Zero(BufferId),
     /// A copy of a whole buffer.
     Copy { from: BufferId, to: BufferId },
-    /// Positions of extreme elements along the outermost axis.
-    ArgExtreme { extreme: Extreme, from: BufferId, to: BufferId },
     /// The permutation that sorts along the outermost axis.
     ArgSort { from: BufferId, to: BufferId },
     /// A loop with states.
@@ -96,9 +93,7 @@ impl<C: Compute> Step<C> {
         match self {
             Step::Compute(compute) => compute.for_each_buffer(f),
             Step::Zero(b) => f(*b),
-            Step::Copy { from, to }
-            | Step::ArgExtreme { from, to, .. }
-            | Step::ArgSort { from, to } => {
+            Step::Copy { from, to } | Step::ArgSort { from, to } => {
                 f(*from);
                 f(*to);
             }

@@ -5,14 +5,14 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use cotan_array::{Array, Shape};
-use cotan_ir::{CancelToken, Extreme, Program};
+use cotan_ir::{CancelToken, Program};
 use smallvec::SmallVec;
 
 use crate::group::{Group, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::BufferId;
 use crate::plan::{Loop, Plan, Role, Step, WhileStep};
-use crate::search::{arg_extreme, arg_sort};
+use crate::search::arg_sort;
 use crate::threads;
 use crate::vm::{Frame, add_up};
 use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
@@ -90,6 +90,10 @@ impl Executable {
     #[doc(hidden)]
     pub fn in_tiny_blocks(program: &Program, in_order: bool) -> Result<Executable, Unsupported> {
         Ok(Executable::of(lower(program, in_order, Tuning::tiny())?))
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     fn of(plan: Plan) -> Executable {
@@ -252,15 +256,6 @@ impl Run<'_> {
                 unsafe { std::ptr::write_bytes(frame.pointers[k], 0, frame.sizes[k]) };
             }
             Step::Copy { from, to } => copy(frame, *from, *to),
-            Step::ArgExtreme { extreme, from, to } => {
-                self.poll()?;
-                let source = &buffers[from.index()];
-                let (outer, inner) = split(&source.shape);
-                let (from, to) = (frame.pointers[from.index()], frame.pointers[to.index()]);
-                let largest = *extreme == Extreme::Max;
-                // SAFETY: the buffers have the shapes that the plan says.
-                unsafe { arg_extreme(source.dtype, largest, from, to.cast(), outer, inner) };
-            }
             Step::ArgSort { from, to } => {
                 self.poll()?;
                 let source = &buffers[from.index()];

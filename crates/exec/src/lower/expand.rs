@@ -2,7 +2,7 @@
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Node, RegionId, TermId};
+use cotan_ir::{Extreme, Node, RegionId, TermId};
 use rustc_hash::FxHashMap;
 
 use super::decide::{Decisions, SHORT_SUM};
@@ -74,9 +74,16 @@ impl Expansion {
         &mut self.memos[at].1
     }
 
-    fn finish(self, value: Val, reduced: usize, target: BufferId, write: Write) -> Nest {
+    fn finish(
+        self,
+        source: TermId,
+        value: Val,
+        reduced: usize,
+        target: BufferId,
+        write: Write,
+    ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Nest { extents, reduced, instrs, dtypes, value, target, write }
+        Nest { extents, reduced, instrs, dtypes, value, target, write, source }
     }
 }
 
@@ -131,7 +138,7 @@ impl Lowering<'_> {
         let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
         let mut at = row_major(&dims, 0..dims.len(), dims.len());
         at.constant = (offset + part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(e.finish(value, 0, to, Write::Store(at)))
+        Ok(e.finish(t, value, 0, to, Write::Store(at)))
     }
 
     /// The nest of a sum, and of the sums that it is the only user of; or of a part of it along its
@@ -163,7 +170,25 @@ impl Lowering<'_> {
         let value = self.element(&mut e, at, &ix)?;
         let mut place = row_major(&dims, 0..rank, rank + reduced);
         place.constant = (part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(e.finish(value, reduced, to, Write::Sum(place)))
+        Ok(e.finish(t, value, reduced, to, Write::Sum(place)))
+    }
+
+    /// The nest of a search along the outermost axis.
+    pub(super) fn extreme_nest(&mut self, t: TermId, to: BufferId) -> R<Nest> {
+        let Node::ArgExtreme(extreme, u) = self.program.node(t) else {
+            return Err(Unsupported("not a search"));
+        };
+        let dims = self.program.shape(t).dims().to_vec();
+        let rank = dims.len();
+        let mut extents = dims.clone();
+        extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+        let mut e = Expansion::new(extents);
+        let mut ix = vec![e.body.index(rank)];
+        ix.extend(e.indices(None, 0..rank));
+        let value = self.element(&mut e, *u, &ix)?;
+        let at = row_major(&dims, 0..rank, rank + 1);
+        let write = Write::Extreme { at, largest: *extreme == Extreme::Max };
+        Ok(e.finish(t, value, 1, to, write))
     }
 
     /// The nest of a scatter into zeros.
@@ -183,7 +208,7 @@ impl Lowering<'_> {
             Some((at, checks)) => Write::Add { at, checks },
             None => Write::AddAt(components(shape, &places)),
         };
-        Ok(e.finish(value, 0, to, write))
+        Ok(e.finish(t, value, 0, to, write))
     }
 
     /// The index that an index function gives.
