@@ -4,7 +4,7 @@ With no arguments, reads requests from standard input and answers on standard ou
 on a line each:
 
     {"load": "dot", "inputs": "dot.npz", "sizes": {..}}  ->  {"value": .., "gradients": {..}, "compile": ..}
-    {"run": "gradient", "calls": 10}                     ->  {"seconds": ..}
+    {"run": "gradient", "calls": 10, "clock": "wall"}    ->  {"seconds": ..}
 
 What is loaded runs as `objective` (the value alone) and as `gradient` (what is measured). The inputs
 are the arrays `p_NAME`, by which is differentiated, and `d_NAME`. `--threads N` says how many
@@ -79,13 +79,14 @@ class Loaded:
         found = {k: summary(np.asarray(a, dtype="f8")) for k, a in derivatives.items() if k != "value"}
         return {"value": float(value), "gradients": found}
 
-    def run(self, what, calls):
-        """The seconds that so many calls take."""
+    def run(self, what, calls, clock):
+        """The seconds that so many calls take, or that the processor gives them."""
         call = self.calls[what]
-        begin = time.perf_counter()
+        now = time.process_time if clock == "processor" else time.perf_counter
+        begin = now()
         for _ in range(calls):
             call()
-        return time.perf_counter() - begin
+        return now() - begin
 
 
 def summary(array):
@@ -113,7 +114,7 @@ def serve():
                 loaded = Loaded(request["load"], request["inputs"], request["sizes"])
                 answer = {**loaded.outcome(), "compile": loaded.compile}
             else:
-                answer = {"seconds": loaded.run(request["run"], request["calls"])}
+                answer = {"seconds": loaded.run(request["run"], request["calls"], request["clock"])}
         except Exception as error:  # Whatever went wrong, the other side wants to know.
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)

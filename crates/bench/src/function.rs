@@ -42,7 +42,7 @@ impl Function {
         let begin = Instant::now();
         let source = Source { benchmark, case, inputs }.program(benchmark.objective)?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        Ok(Function::new(program, begin, engine))
+        Function::new(&program, begin, engine)
     }
 
     /// What is measured of a benchmark.
@@ -70,15 +70,21 @@ impl Function {
             }
             (_, None) => return Err("nothing is measured".into()),
         };
-        Ok(Function::new(program, begin, engine))
+        Function::new(&program, begin, engine)
     }
 
-    fn new(program: Program, begin: Instant, engine: Engine) -> Function {
+    fn new(program: &Program, begin: Instant, engine: Engine) -> Result<Function> {
+        let program = Pipeline::new(&[Pass::OPTIMISE]).run(program)?;
         let executable = match engine {
             Engine::Machine => Executable::new(&program).ok(),
             Engine::Interpreter => None,
         };
-        Function { program, compile: begin.elapsed(), executable }
+        Ok(Function { program, compile: begin.elapsed(), executable })
+    }
+
+    /// The loop nests that run it, as text; nothing if it is interpreted.
+    pub fn kernels(&self) -> String {
+        self.executable.as_ref().map_or(String::new(), |e| e.kernels(&self.program))
     }
 
     /// What runs it.

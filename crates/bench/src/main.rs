@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use cotan_bench::Result;
 use cotan_bench::expected::Expected;
-use cotan_bench::function::Engine;
+use cotan_bench::function::{Engine, Function};
 use cotan_bench::inputs::generate;
-use cotan_bench::measure::Effort;
+use cotan_bench::measure::{Clock, Effort};
 use cotan_bench::peers::Peer;
 use cotan_bench::report::{json, milliseconds, table, three_digits};
 use cotan_bench::run::{Figured, Settings, run};
@@ -55,6 +55,15 @@ struct Args {
     /// these as well
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
+
+    /// Measure the time that the processor gives to a thread in place of the time that passes: for a
+    /// machine with other work
+    #[arg(long, conflicts_with = "threads")]
+    processor_time: bool,
+
+    /// Show the loop nests that run each gradient, and end
+    #[arg(long)]
+    kernels: bool,
 
     /// Write the figures to a file, an object for each case on a line
     #[arg(long, value_name = "FILE")]
@@ -117,7 +126,18 @@ fn try_main(args: &Args) -> Result<bool> {
         }
         return Ok(true);
     }
-    let effort = if args.quick { Effort::QUICK } else { Effort::FULL };
+    if args.kernels {
+        for (benchmark, case) in cases {
+            let inputs = generate(benchmark, case)?;
+            let function = Function::measured(benchmark, case, &inputs, Engine::Machine)?;
+            println!("# {}/{}\n{}", benchmark.name, case.name, function.kernels());
+        }
+        return Ok(true);
+    }
+    let mut effort = if args.quick { Effort::QUICK } else { Effort::FULL };
+    if args.processor_time {
+        effort.clock = Clock::Processor;
+    }
     let scratch = std::env::temp_dir().join(format!("cotan-bench-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
     let settings = Settings {

@@ -1,11 +1,40 @@
 //! Contenders that take turns, and their times.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::Result;
 
-/// Runs something so many times and gives the seconds that it took.
-pub type Block<'a> = Box<dyn FnMut(usize) -> Result<f64> + 'a>;
+/// Runs something so many times and gives the seconds that it took by a clock.
+pub type Block<'a> = Box<dyn FnMut(usize, Clock) -> Result<f64> + 'a>;
+
+/// What counts as time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The time that passes.
+    Wall,
+    /// The time that the processor gives to the thread: for machines that have other work, too. On
+    /// Linux only.
+    Processor,
+}
+
+impl Clock {
+    /// Seconds from some point in time on.
+    pub fn now(self) -> Result<f64> {
+        static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        match self {
+            Clock::Wall => Ok(BEGIN.elapsed().as_secs_f64()),
+            Clock::Processor => {
+                // The kernel counts up to now when it is asked to choose who runs next.
+                std::thread::yield_now();
+                let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+                let nanoseconds = text.split(' ').next().and_then(|n| n.parse::<u64>().ok());
+                let nanoseconds = nanoseconds.ok_or("the kernel does not say the time used")?;
+                Ok(nanoseconds as f64 * 1e-9)
+            }
+        }
+    }
+}
 
 /// How much time to spend.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +45,8 @@ pub struct Effort {
     pub rounds: usize,
     /// How long all turns may take together; then fewer rounds are run, at least three.
     pub budget: Duration,
+    /// What is measured.
+    pub clock: Clock,
 }
 
 impl Effort {
@@ -23,8 +54,12 @@ impl Effort {
     pub const FULL: Effort =
         Effort { block: Duration::from_millis(20), rounds: 15, budget: Duration::from_secs(12) };
     /// For a look.
-    pub const QUICK: Effort =
-        Effort { block: Duration::from_millis(5), rounds: 5, budget: Duration::from_secs(2) };
+    pub const QUICK: Effort = Effort {
+        block: Duration::from_millis(5),
+        rounds: 5,
+        budget: Duration::from_secs(2),
+        clock: Clock::Wall,
+    };
 }
 
 /// The times of one contender, in seconds per call.
@@ -66,25 +101,25 @@ impl<'a> Contender<'a> {
 
     /// A function of this process.
     pub fn function(mut call: impl FnMut() -> Result<()> + 'a) -> Contender<'a> {
-        Contender::new(Box::new(move |calls| {
-            let begin = Instant::now();
+        Contender::new(Box::new(move |calls, clock| {
+            let begin = clock.now()?;
             for _ in 0..calls {
                 call()?;
             }
-            Ok(begin.elapsed().as_secs_f64())
+            Ok(clock.now()? - begin)
         }))
     }
 
     /// Calls it until caches, pages and branches are warm, and finds out how many calls fill a block.
     /// Returns the seconds that a turn takes.
-    fn warm_up(&mut self, block: Duration) -> Result<f64> {
-        let block = block.as_secs_f64();
-        (self.run)(1)?;
-        let mut seconds = (self.run)(1)?;
+    fn warm_up(&mut self, effort: Effort) -> Result<f64> {
+        let (block, clock) = (effort.block.as_secs_f64(), effort.clock);
+        (self.run)(1, clock)?;
+        let mut seconds = (self.run)(1, clock)?;
         while seconds < 0.5 * block {
             let wanted = self.calls as f64 * 1.2 * block / seconds.max(1e-9);
             self.calls = (wanted as usize).clamp(self.calls + 1, 100 * self.calls);
-            seconds = (self.run)(self.calls)?;
+            seconds = (self.run)(self.calls, clock)?;
         }
         let each = seconds / self.calls as f64;
         self.calls = ((block / each) as usize).max(1);
@@ -92,9 +127,9 @@ impl<'a> Contender<'a> {
     }
 
     /// A turn: one call to bring its data back into the caches, and the block that counts.
-    fn turn(&mut self) -> Result<()> {
-        (self.run)(1)?;
-        let seconds = (self.run)(self.calls)?;
+    fn turn(&mut self, clock: Clock) -> Result<()> {
+        (self.run)(1, clock)?;
+        let seconds = (self.run)(self.calls, clock)?;
         self.times.0.push(seconds / self.calls as f64);
         Ok(())
     }
@@ -104,12 +139,12 @@ impl<'a> Contender<'a> {
 pub fn race(contenders: &mut [Contender<'_>], effort: Effort) -> Result<()> {
     let mut round = 0.0;
     for contender in &mut *contenders {
-        round += contender.warm_up(effort.block)?;
+        round += contender.warm_up(effort)?;
     }
     let affordable = (effort.budget.as_secs_f64() / round.max(1e-9)) as usize;
     for _ in 0..affordable.clamp(3, effort.rounds.max(3)) {
         for contender in &mut *contenders {
-            contender.turn()?;
+            contender.turn(effort.clock)?;
         }
     }
     Ok(())
@@ -124,6 +159,17 @@ mod tests {
         let times = Times(vec![3.0, 1.0, 2.0, 9.0, 4.0]);
         assert_eq!((times.median(), times.least(), times.blocks()), (3.0, 1.0, 5));
         assert!(Times::default().median().is_nan());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn sleep_takes_no_time_of_the_processor() {
+        let times = [Clock::Processor, Clock::Wall].map(|clock| {
+            let begin = clock.now().unwrap();
+            std::thread::sleep(Duration::from_millis(30));
+            clock.now().unwrap() - begin
+        });
+        assert!(times[0] < 0.02 && times[1] >= 0.03, "{times:?}");
     }
 
     #[test]
@@ -143,6 +189,7 @@ mod tests {
             block: Duration::from_micros(500),
             rounds: 4,
             budget: Duration::from_secs(10),
+            clock: Clock::Wall,
         };
         race(&mut contenders, effort).unwrap();
         for (contender, count) in contenders.iter().zip(&counts) {

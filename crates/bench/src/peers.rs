@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Result;
 use crate::expected::Outcome;
+use crate::measure::Clock;
 use crate::suite::{Benchmark, Case};
 
 /// Another system.
@@ -56,8 +57,12 @@ impl Peer {
     }
 
     /// The seconds that so many calls of `objective` or `gradient` take.
-    pub fn run(&mut self, what: &str, calls: usize) -> Result<f64> {
-        let answer = self.ask(&json!({"run": what, "calls": calls}))?;
+    pub fn run(&mut self, what: &str, calls: usize, clock: Clock) -> Result<f64> {
+        let clock = match clock {
+            Clock::Wall => "wall",
+            Clock::Processor => "processor",
+        };
+        let answer = self.ask(&json!({"run": what, "calls": calls, "clock": clock}))?;
         answer["seconds"].as_f64().ok_or_else(|| "its times cannot be read".into())
     }
 

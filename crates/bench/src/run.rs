@@ -9,7 +9,7 @@ use crate::Result;
 use crate::expected::{Expected, Outcome, Summary};
 use crate::function::{Engine, Function};
 use crate::inputs::{Inputs, generate};
-use crate::measure::{Contender, Effort, Times, race};
+use crate::measure::{Clock, Contender, Effort, Times, race};
 use crate::peers::Peer;
 use crate::reference;
 use crate::suite::{Benchmark, Case};
@@ -175,7 +175,9 @@ pub fn run(
         contender(&own.measured, &own.arguments.1, settings.threads),
     ];
     let twice = 2 * settings.threads;
-    let can_be_threaded = own.measured.engine() == Engine::Machine
+    // What the processors give to several threads together says nothing about how long they take.
+    let can_be_threaded = settings.effort.clock == Clock::Wall
+        && own.measured.engine() == Engine::Machine
         && std::thread::available_parallelism().is_ok_and(|n| n.get() >= twice);
     if can_be_threaded {
         contenders.push(contender(&own.measured, &own.arguments.1, twice));
@@ -189,8 +191,9 @@ pub fn run(
     for (peer, loaded) in &peers {
         if loaded.is_ok() {
             for what in ["objective", "gradient"] {
-                contenders
-                    .push(Contender::new(Box::new(|calls| peer.borrow_mut().run(what, calls))));
+                contenders.push(Contender::new(Box::new(|calls, clock| {
+                    peer.borrow_mut().run(what, calls, clock)
+                })));
             }
         }
     }
