@@ -51,8 +51,12 @@ pub struct Effort {
 
 impl Effort {
     /// For figures to rely on.
-    pub const FULL: Effort =
-        Effort { block: Duration::from_millis(20), rounds: 15, budget: Duration::from_secs(12) };
+    pub const FULL: Effort = Effort {
+        block: Duration::from_millis(20),
+        rounds: 15,
+        budget: Duration::from_secs(12),
+        clock: Clock::Wall,
+    };
     /// For a look.
     pub const QUICK: Effort = Effort {
         block: Duration::from_millis(5),
