@@ -15,6 +15,7 @@ use crate::memory::place_temporaries;
 use crate::nest::BufferId;
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
+mod contract;
 mod decide;
 mod expand;
 
@@ -158,15 +159,15 @@ impl Lowering<'_> {
             Node::SumOuter(_) if decisions.absorbed.contains(&t) => Place::Inline,
             Node::SumOuter(_) => {
                 let to = self.temporary(ty);
-                let kernel = self.sum_nest(t, to, decisions)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                let nest = self.sum_nest(t, to, decisions)?;
+                self.sum_steps(nest, steps);
                 Place::Buffer(to)
             }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 steps.push(Step::Zero(to));
-                let kernel = self.scatter_nest(t, to)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                let nest = self.scatter_nest(t, to)?;
+                self.scatter_steps(nest, steps);
                 Place::Buffer(to)
             }
             Node::Stack(ts) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::Extreme;
 
+use crate::contract::Contraction;
 use crate::nest::{BufferId, Instr, Nest};
 use crate::vm::Kernel;
 
@@ -68,6 +69,8 @@ pub(crate) struct WhileStep {
 pub(crate) enum Step {
     /// A loop nest.
     Nest(Box<Kernel>),
+    /// A sum of products.
+    Contract(Box<Contraction>),
     /// Zeros.
     Zero(BufferId),
     /// A copy of a whole buffer.
@@ -87,6 +90,10 @@ impl Step {
     pub(crate) fn for_each_buffer(&self, f: &mut impl FnMut(BufferId)) {
         match self {
             Step::Nest(kernel) => nest_buffers(&kernel.nest, f),
+            Step::Contract(contraction) => {
+                contraction.for_each_buffer(f);
+                contraction.fallback().into_iter().for_each(|k| nest_buffers(&k.nest, f));
+            }
             Step::Zero(b) => f(*b),
             Step::Copy { from, to }
             | Step::ArgExtreme { from, to, .. }

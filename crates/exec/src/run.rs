@@ -210,6 +210,9 @@ impl Run<'_> {
             Step::Nest(kernel) => {
                 return if kernel.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
             }
+            Step::Contract(contraction) => {
+                return if contraction.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
+            }
             Step::Zero(b) => {
                 let k = b.index();
                 // SAFETY: all bytes of the buffer.

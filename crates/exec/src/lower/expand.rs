@@ -101,31 +101,53 @@ impl Lowering<'_> {
     }
 
     /// The nest of a sum, and of the sums that it is the only user of.
-    pub(super) fn sum_nest(&mut self, t: TermId, to: BufferId, decisions: &Decisions) -> R<Kernel> {
+    pub(super) fn sum_nest(&mut self, t: TermId, to: BufferId, decisions: &Decisions) -> R<Nest> {
         let dims = self.program.shape(t).dims().to_vec();
-        let mut extents = dims.clone();
-        let mut at = t;
-        let mut reduced = 0;
-        while let Node::SumOuter(u) = self.program.node(at)
-            && (at == t || decisions.absorbed.contains(&at))
-        {
-            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
-            reduced += 1;
-            at = *u;
-        }
-        let mut e = Expansion::new(extents);
-        // The sum that is taken first runs innermost: over the outermost axis of what is summed.
         let rank = dims.len();
-        let summed = (0..reduced).rev().map(|n| rank + n);
-        let ix: Vec<Val> = summed.chain(0..rank).map(|dim| e.body.index(dim)).collect();
+        let mut extents = dims.clone();
+        // The dimension that each axis of what is summed runs along. The sum that is taken first
+        // runs innermost: over the outermost axis.
+        let (mut at, mut axes): (TermId, Vec<usize>) = (t, (0..rank).collect());
+        let mut inner = at;
+        while let Node::SumOuter(u) = self.program.node(inner)
+            && (inner == t || decisions.absorbed.contains(&inner))
+        {
+            let of_sum = if inner == t { axes } else { self.axes_below(at, axes) };
+            axes = std::iter::once(extents.len()).chain(of_sum).collect();
+            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+            (at, inner) = (*u, self.below_transposes(*u));
+        }
+        let all = extents.len();
+        let mut e = Expansion::new(extents);
+        let ix: Vec<Val> = axes.iter().map(|&dim| e.body.index(dim)).collect();
         let value = self.element(&mut e, at, &ix)?;
-        let all = rank + reduced;
         let place = row_major(&dims, 0..rank, all);
-        Ok(Kernel::new(e.finish(value, reduced, to, Write::Sum(place)), self.in_order))
+        Ok(e.finish(value, all - rank, to, Write::Sum(place)))
+    }
+
+    /// What an array is a transposition of, however often.
+    fn below_transposes(&self, mut t: TermId) -> TermId {
+        while let Node::Transpose(_, u) = self.program.node(t) {
+            t = *u;
+        }
+        t
+    }
+
+    /// Given the dimension that each axis of an array runs along, those of what it is a
+    /// transposition of.
+    fn axes_below(&self, mut t: TermId, mut axes: Vec<usize>) -> Vec<usize> {
+        while let Node::Transpose(perm, u) = self.program.node(t) {
+            let mut below = axes.clone();
+            for (n, &k) in perm.iter().enumerate() {
+                below[usize::from(k)] = axes[n];
+            }
+            (t, axes) = (*u, below);
+        }
+        axes
     }
 
     /// The nest of a scatter into zeros.
-    pub(super) fn scatter_nest(&mut self, t: TermId, to: BufferId) -> R<Kernel> {
+    pub(super) fn scatter_nest(&mut self, t: TermId, to: BufferId) -> R<Nest> {
         let Node::Scatter(_, u, r) = self.program.node(t) else {
             return Err(Unsupported("not a scatter"));
         };
@@ -141,7 +163,7 @@ impl Lowering<'_> {
             Some((at, checks)) => Write::Add { at, checks },
             None => Write::AddAt(components(shape, &places)),
         };
-        Ok(Kernel::new(e.finish(value, 0, to, write), self.in_order))
+        Ok(e.finish(value, 0, to, write))
     }
 
     /// The index that an index function gives.
