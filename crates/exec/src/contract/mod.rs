@@ -204,7 +204,8 @@ impl Contraction {
     pub(crate) fn pays(&self) -> bool {
         let [rows, columns, depth] =
             [Group::Rows, Group::Columns, Group::Depth].map(|group| self.count(group));
-        if rows.min(columns) < 2 || depth < 2 {
+        // A single row is not worth packing, a single column leaves vectors empty.
+        if depth < 2 || columns < 2 || rows < 2 && !self.direct || columns * depth < 8 {
             return false;
         }
         let work = rows.saturating_mul(columns).saturating_mul(depth);

@@ -92,27 +92,41 @@ unsafe fn line<E: Real, const W: usize>(
 /// # Safety
 /// As [`pack`], for one full panel.
 unsafe fn transposed<E: Real, const W: usize>(source: &Source<E>, rows: &[i64], to: *mut E) {
-    /// Rows that are read side by side: enough to fill lines of memory, few enough for registers.
-    const TOGETHER: usize = 4;
     let begin = source.depth.first().copied().unwrap_or(0);
-    for (group, rows) in rows.chunks(TOGETHER).enumerate() {
-        let from = |r: usize| source.from.wrapping_offset(rows[r].wrapping_add(begin) as isize);
-        // SAFETY: by the contract.
-        unsafe {
-            let to = to.add(group * TOGETHER);
-            if rows.len() == TOGETHER {
-                let from = [from(0), from(1), from(2), from(3)];
-                for k in 0..source.depth.len() {
-                    let x = from.map(|from| from.add(k).read());
-                    to.add(k * W).cast::<[E; TOGETHER]>().write_unaligned(x);
-                }
-            } else {
-                for k in 0..source.depth.len() {
-                    for r in 0..rows.len() {
-                        to.add(k * W + r).write(from(r).add(k).read());
+    let from = |row: i64| source.from.wrapping_offset(row.wrapping_add(begin) as isize);
+    // SAFETY: by the contract.
+    unsafe {
+        for (group, rows) in rows.chunks(4).enumerate() {
+            let to = to.add(group * 4);
+            match *rows {
+                [a, b, c, d] => side_by_side([a, b, c, d].map(from), source.depth.len(), to, W),
+                [a, b] => side_by_side([a, b].map(from), source.depth.len(), to, W),
+                _ => {
+                    for (r, &row) in rows.iter().enumerate() {
+                        side_by_side([from(row)], source.depth.len(), to.add(r), W);
                     }
                 }
             }
+        }
+    }
+}
+
+/// Elements of `N` rows next to each other, `step` from those of the next position of the depth.
+///
+/// # Safety
+/// The rows have `depth` elements; there is room for them.
+#[inline(always)]
+unsafe fn side_by_side<E: Real, const N: usize>(
+    from: [*const E; N],
+    depth: usize,
+    to: *mut E,
+    step: usize,
+) {
+    for k in 0..depth {
+        // SAFETY: by the contract.
+        unsafe {
+            let x = from.map(|from| from.add(k).read());
+            to.add(k * step).cast::<[E; N]>().write_unaligned(x);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::run::RunLimits;
 use crate::vm::Frame;
 
 /// Rows of a block: packed and as deep as a block, they stay in the second cache.
-const ROWS: usize = 64;
+const ROWS: usize = 128;
 
 /// Columns of a block: packed, they stay in the third cache.
 const COLUMNS: usize = 1024;
@@ -29,9 +29,8 @@ const LINE: usize = 64;
 /// The sizes of tiles and blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocking {
-    /// The rows and the columns of a full tile.
+    /// The rows of a full tile.
     pub rows: usize,
-    columns: usize,
     row_block: usize,
     column_block: usize,
     depth_block: usize,
@@ -57,7 +56,7 @@ impl Blocking {
         [left, right]: [&Operand; 2],
     ) -> Blocking {
         fn tiles<E>(machine: &Machine<E>) -> (usize, usize, usize) {
-            (machine.rows, machine.columns(), machine.depth)
+            (machine.rows, machine.columns(machine.rows), machine.depth)
         }
         let (rows, columns, depth) = match dtype {
             Dtype::F32 => tiles(f32::machine(isa)),
@@ -79,7 +78,6 @@ impl Blocking {
         let (left, right) = (packed(row_block), packed(column_block));
         Blocking {
             rows,
-            columns,
             row_block,
             column_block,
             depth_block,
@@ -363,6 +361,7 @@ impl Contraction {
         let right_depth = self.right.place.step(Group::Depth);
         let (to_row, to_column) = (self.place.step(Group::Rows), self.place.step(Group::Columns));
         let to_rows: [i64; MOST_ROWS] = std::array::from_fn(|r| to_row.wrapping_mul(r as i64));
+        let full = machine.columns(m.min(sizes.rows));
         let pointer = |b: crate::nest::BufferId, form: &Form, batch: usize| {
             let base = form.base(extents, batch) as isize;
             pointers[b.index()].cast::<E>().wrapping_offset(base)
@@ -374,8 +373,8 @@ impl Contraction {
             let to = pointer(self.target, &self.place, batch);
             let first = block % row_blocks * sizes.row_block;
             let last = (first + sizes.row_block).min(m);
-            for column in (0..n).step_by(sizes.columns) {
-                let columns = (n - column).min(sizes.columns);
+            for column in (0..n).step_by(full) {
+                let columns = (n - column).min(full);
                 for row in (first..last).step_by(sizes.rows) {
                     let rows = (last - row).min(sizes.rows);
                     let (tile, tail) = machine.tile(rows, columns);
@@ -429,7 +428,7 @@ impl<E: Real> Product<'_, E> {
     /// # Safety
     /// The operands are packed for the machine; the offsets are those of elements of the target.
     unsafe fn run(&self, machine: &Machine<E>) {
-        let (full_rows, full_columns) = (machine.rows, machine.columns());
+        let (full_rows, full_columns) = (machine.rows, machine.columns(machine.rows));
         for (panel, to_columns) in self.to_columns.chunks(full_columns).enumerate() {
             let columns = to_columns.len();
             let unit = is_unit(to_columns);

@@ -5,14 +5,11 @@
 use super::pack::{Pack, pack};
 use super::vector::{Plain, Real, Vector};
 
-/// Vectors in a row of a tile at most.
-pub(super) const VECTORS: usize = 3;
-
 /// Rows of a tile at most, on any machine.
 pub(super) const MOST_ROWS: usize = 8;
 
 /// Columns of a tile at most, on any machine.
-pub(super) const MOST_COLUMNS: usize = 48;
+pub(super) const MOST_COLUMNS: usize = 128;
 
 /// What a tile is made of. Distances are in elements.
 pub(super) struct Job<E> {
@@ -133,7 +130,7 @@ pub(super) struct Machine<E: 'static> {
     /// deep, stay in the first cache.
     pub depth: usize,
     /// By rows, vectors, and whether the last vector is partly used.
-    tiles: &'static [[[Tile<E>; 2]; VECTORS]],
+    tiles: &'static [&'static [[Tile<E>; 2]]],
     /// Packs rows of the left operand for full tiles.
     pub pack_rows: Pack<E>,
     /// Packs columns of the right operand for full tiles.
@@ -141,9 +138,9 @@ pub(super) struct Machine<E: 'static> {
 }
 
 impl<E> Machine<E> {
-    /// The columns of a full tile.
-    pub(super) fn columns(&self) -> usize {
-        self.lanes * VECTORS
+    /// The most columns of a tile of so many rows.
+    pub(super) fn columns(&self, rows: usize) -> usize {
+        self.lanes * self.tiles[rows - 1].len()
     }
 
     /// The function for a tile of so many rows and columns, and the elements of its last vector.
@@ -154,36 +151,47 @@ impl<E> Machine<E> {
     }
 }
 
+/// The tiles are listed by rows, each with the numbers of vectors in a row. Registers must hold the
+/// sums, a row of the right operand, an element of the left one, and one more: compilers move
+/// registers around when none is free.
 macro_rules! machine {
     ($name:ident = $entry:ident, $vector:ty, $element:ty, $rows:literal x $columns:literal,
-     $depth:literal deep, $($r:literal)*) => {
+     $depth:literal deep, { $($r:literal: $($v:literal)*;)* }) => {
         static $name: Machine<$element> = Machine {
             rows: $rows,
             lanes: <$vector as Vector>::LANES,
             depth: $depth,
-            tiles: &[$([
-                [$entry::<$vector, $r, 1, false>, $entry::<$vector, $r, 1, true>],
-                [$entry::<$vector, $r, 2, false>, $entry::<$vector, $r, 2, true>],
-                [$entry::<$vector, $r, 3, false>, $entry::<$vector, $r, 3, true>],
-            ]),*],
+            tiles: &[$(
+                &[$([$entry::<$vector, $r, $v, false>, $entry::<$vector, $r, $v, true>]),*]
+            ),*],
             pack_rows: pack::<$element, $rows>,
             pack_columns: pack::<$element, $columns>,
         };
     };
 }
 
-machine!(PLAIN_F64 = plain, Plain<f64, 2>, f64, 4 x 6, 256 deep, 1 2 3 4);
-machine!(PLAIN_F32 = plain, Plain<f32, 4>, f32, 4 x 12, 256 deep, 1 2 3 4);
+machine!(PLAIN_F64 = plain, Plain<f64, 2>, f64, 4 x 4, 256 deep,
+    { 1: 1 2 3 4 5 6; 2: 1 2 3 4; 3: 1 2; 4: 1 2; });
+machine!(PLAIN_F32 = plain, Plain<f32, 4>, f32, 4 x 8, 256 deep,
+    { 1: 1 2 3 4 5 6; 2: 1 2 3 4; 3: 1 2; 4: 1 2; });
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::vector::x86::{F32x8, F32x16, F64x4, F64x8};
     use super::*;
 
-    machine!(AVX2_F64 = avx2, F64x4, f64, 4 x 12, 256 deep, 1 2 3 4);
-    machine!(AVX2_F32 = avx2, F32x8, f32, 4 x 24, 256 deep, 1 2 3 4);
-    machine!(AVX512_F64 = avx512, F64x8, f64, 8 x 24, 192 deep, 1 2 3 4 5 6 7 8);
-    machine!(AVX512_F32 = avx512, F32x16, f32, 8 x 48, 192 deep, 1 2 3 4 5 6 7 8);
+    // Sixteen registers.
+    machine!(AVX2_F64 = avx2, F64x4, f64, 6 x 8, 256 deep,
+        { 1: 1 2 3 4 5 6; 2: 1 2 3 4; 3: 1 2; 4: 1 2; 5: 1 2; 6: 1 2; });
+    machine!(AVX2_F32 = avx2, F32x8, f32, 6 x 16, 256 deep,
+        { 1: 1 2 3 4 5 6; 2: 1 2 3 4; 3: 1 2; 4: 1 2; 5: 1 2; 6: 1 2; });
+    // Thirty-two registers.
+    machine!(AVX512_F64 = avx512, F64x8, f64, 8 x 24, 192 deep,
+        { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; 3: 1 2 3; 4: 1 2 3; 5: 1 2 3; 6: 1 2 3; 7: 1 2 3;
+          8: 1 2 3; });
+    machine!(AVX512_F32 = avx512, F32x16, f32, 8 x 48, 192 deep,
+        { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; 3: 1 2 3; 4: 1 2 3; 5: 1 2 3; 6: 1 2 3; 7: 1 2 3;
+          8: 1 2 3; });
 
     pub(super) fn wide(isa: Isa) -> &'static Machine<f64> {
         match isa {

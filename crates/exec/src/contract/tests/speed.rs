@@ -35,7 +35,8 @@ fn least(mut f: impl FnMut()) -> f64 {
 fn peak(dtype: Dtype, isa: Isa) -> f64 {
     // A tile so deep that everything else is small, from one line of memory.
     let (n, lanes) = (1 << 12, super::super::lanes(isa, dtype));
-    let case = matrices(dtype, 8, 3 * lanes, n);
+    let (rows, columns) = if lanes * dtype.size() == 64 { (8, 3 * lanes) } else { (6, 2 * lanes) };
+    let case = matrices(dtype, rows, columns, n);
     let mut contraction = recognise(&case, isa);
     contraction.direct = true;
     contraction.left.place = contraction.left.place.frozen(None);
@@ -45,7 +46,7 @@ fn peak(dtype: Dtype, isa: Isa) -> f64 {
     memory.run(0, |frame| {
         time = least(|| assert!(contraction.run(frame, &RunLimits::default())));
     });
-    2.0 * 8.0 * 3.0 * lanes as f64 * n as f64 / time
+    2.0 * (rows * columns * n) as f64 / time
 }
 
 fn recognise(case: &Case, isa: Isa) -> Contraction {
