@@ -251,8 +251,8 @@ impl Contraction {
     }
 }
 
-/// A right operand of at most so many bytes stays in the first cache, packed or not.
-const SMALL_OPERAND: usize = 24 << 10;
+/// A right operand of at most so many bytes is near enough where it lies, as measured.
+const SMALL_OPERAND: usize = 96 << 10;
 
 /// Multiplications below which the ordinary kernel is faster, as measured: for operands that are
 /// read where they lie, for packed ones, and for a result whose columns are no neighbours.

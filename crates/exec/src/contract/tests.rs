@@ -2,4 +2,5 @@
 
 mod nests;
 mod plans;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod speed;

@@ -170,7 +170,12 @@ fn read(dtype: Dtype, room: &[u64], k: usize) -> f64 {
     }
 }
 
-/// The memory of a nest: operands, result, scratch.
+/// A line of memory.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "room")] [u64; 8]);
+
+/// The memory of a nest: operands and result.
 pub(super) struct Memory {
     rooms: Vec<Vec<u64>>,
     dtype: Dtype,
@@ -179,19 +184,21 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn new(rng: &mut Rng, case: &Case, special: bool) -> Memory {
         let dtype = case.nest.dtypes[0];
-        let mut rooms: Vec<Vec<u64>> =
-            case.sizes.iter().map(|&n| fill(rng, dtype, n, special)).collect();
-        rooms.push(Vec::new());
+        let rooms = case.sizes.iter().map(|&n| fill(rng, dtype, n, special)).collect();
         Memory { rooms, dtype }
     }
 
     /// Runs with a result that holds nothing of use.
     pub(super) fn run(&mut self, scratch: usize, run: impl FnOnce(&mut Frame)) -> Vec<f64> {
         self.rooms[2].fill(u64::MAX);
-        self.rooms[3] = vec![u64::MAX; scratch.div_ceil(8)];
-        let pointers = self.rooms.iter_mut().map(|room| room.as_mut_ptr().cast()).collect();
+        // Scratch memory begins with a line.
+        let mut scratch = vec![Line([u64::MAX; 8]); scratch.div_ceil(64)];
+        let mut pointers: Vec<*mut u8> =
+            self.rooms.iter_mut().map(|room| room.as_mut_ptr().cast()).collect();
+        pointers.push(scratch.as_mut_ptr().cast());
         let size = |room: &Vec<u64>| room.len() * self.dtype.size();
-        let sizes = self.rooms.iter().map(size).collect();
+        let mut sizes: Vec<usize> = self.rooms.iter().map(size).collect();
+        sizes.push(scratch.len() * 64);
         run(&mut Frame::new(pointers, sizes));
         (0..self.rooms[2].len()).map(|k| read(self.dtype, &self.rooms[2], k)).collect()
     }
