@@ -92,7 +92,7 @@ impl Step {
             Step::Nest(kernel) => nest_buffers(&kernel.nest, f),
             Step::Contract(contraction) => {
                 contraction.for_each_buffer(f);
-                contraction.fallback().into_iter().for_each(|k| nest_buffers(&k.nest, f));
+                contraction.kernels().for_each(|kernel| nest_buffers(&kernel.nest, f));
             }
             Step::Zero(b) => f(*b),
             Step::Copy { from, to }

@@ -46,8 +46,10 @@ pub(crate) struct Contraction {
     swapped: bool,
     /// Operands that must be finite: where 0 times anything has to be 0.
     finite: [bool; 2],
-    /// What to run if they are not.
+    /// What to run instead of all this if they are not.
     fallback: Option<Box<Kernel>>,
+    /// What to run with the sums.
+    after: Option<Box<Kernel>>,
     /// Room for packed operands and offsets.
     scratch: Option<BufferId>,
 }
@@ -174,6 +176,7 @@ impl Contraction {
             swapped,
             finite: [false; 2],
             fallback: None,
+            after: None,
             scratch: None,
         };
         contraction.direct = contraction.direct_pays();
@@ -245,9 +248,14 @@ impl Contraction {
         self.scratch.into_iter().for_each(f);
     }
 
-    /// The kernel for operands that are not finite.
-    pub(crate) fn fallback(&self) -> Option<&Kernel> {
-        self.fallback.as_deref()
+    /// Says what to run with the sums.
+    pub(crate) fn set_after(&mut self, after: Kernel) {
+        self.after = Some(Box::new(after));
+    }
+
+    /// The ordinary kernels that may be run with it.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.fallback.as_deref().into_iter().chain(self.after.as_deref())
     }
 }
 

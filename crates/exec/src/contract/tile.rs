@@ -237,6 +237,7 @@ impl Isa {
         all
     }
 
+    /// The best that this machine has.
     pub(crate) fn best() -> Isa {
         Isa::all().pop().unwrap_or(Isa::Plain)
     }
