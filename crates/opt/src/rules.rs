@@ -179,6 +179,7 @@ pub const RULES: &[Rule] = &[
     rule(Scatters, "scatter/nil", "scatter(sh, t, [] => ix)  ~>  one_hot(sh, t, ix)", "", Bits),
     rule(Scatters, "scatter/affine", "scatter(sh, t, is => ix)  ~>  gather(sh, t, ps => is(ps))", "ix = ps solved for is", ZeroSign),
     rule(Scatters, "scatter/mask", "scatter(sh, t, is => ix)  ~>  where(mask(ps), gather(sh, t, ps => is(ps)), 0)", "some components solved for is; the others are the mask", ZeroSign),
+    rule(Scatters, "scatter/strided", "scatter([n], t, i => [a i + c])  ~>  reshape([n], scatter([n / a, a], t, i => [i + c // a, c % a]))", "one variable for each component; a slice where a does not divide n", ZeroSign),
     rule(Scatters, "scatter/sum", "scatter(sh, t, (is, js) => ix(is))  ~>  sum over js of reads", "ix = ps solved for is", Reassociates),
     rule(Scatters, "scatter/window", "scatter(sh, t, (i, j) => i + j)  ~>  sum over j of t[p - j, j]", "at most twice the work of the scatter", Reassociates),
     rule(Scatters, "scatter/ignored", "scatter(sh, t, (is, js) => ix(is))  ~>  scatter(sh, sum of t over js, is => ix(is))", "", Reassociates),

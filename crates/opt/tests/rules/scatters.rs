@@ -108,6 +108,32 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "scatter/strided",
+            |s| {
+                let (k, n) = (2 + s.choice(3), 1 + s.choice(8));
+                let (stride, shift) = ([2, 3, -2, -3][s.choice(4)], s.choice(7) as i64 - 2);
+                let t = s.array(&[k, 2])?;
+                Ok((k, n, stride, shift, t))
+            },
+            |b, &(k, n, stride, shift, t)| {
+                let f = b.index_function(&[k], |b, is| {
+                    Ok(vec![affine(b, is[0], stride, shift)?])
+                })?;
+                b.scatter(&[n], t, f)
+            },
+            // Each place takes what is sent to it.
+            |b, &(k, n, stride, shift, t)| {
+                b.build(n, |b, p| {
+                    total(b, k, |b, i| {
+                        let (place, x) = (affine(b, i, stride, shift)?, b.index(t, &[i])?);
+                        let (here, zero) = (b.op(Op::Eq, &[place, p])?, b.scalar(0.0)?);
+                        let zero = b.replicate(2, zero)?;
+                        b.cond(here, x, zero)
+                    })
+                })
+            },
+        ),
+        check(
             "scatter/sum",
             |s| {
                 let (k, l, n) = (2 + s.choice(3), 2 + s.choice(3), 1 + s.choice(3));
