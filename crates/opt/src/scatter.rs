@@ -154,7 +154,9 @@ impl Opt<'_> {
         let free = solution.free();
         let summands = product(&free.iter().map(|&k| sizes[k]).collect::<Vec<_>>());
         let (places, elements) = (product(outer.dims()), product(&sizes));
-        let work = places.saturating_mul(summands);
+        // A mask costs about as much as a read.
+        let masks = solution.masks.len() + solution.others.len();
+        let work = places.saturating_mul(summands).saturating_mul(1 + masks);
         let light = solution.others.iter().all(|&n| self.is_light(r, ix[n]));
         if light && work <= MAX_GROWTH.saturating_mul(places.saturating_add(elements)) {
             return self.reads(r, outer.dims(), t, &solution, &ty);
@@ -336,8 +338,6 @@ impl Opt<'_> {
                 (*l, *r) = (0, l.wrapping_neg());
             }
         }
-        right.constant = left.constant.wrapping_neg();
-        left.constant = 0;
         let (left, right) = (self.form_array(&left, space)?, self.form_array(&right, space)?);
         self.op(Op::Eq, &[left, right])
     }

@@ -206,7 +206,15 @@ impl Opt<'_> {
             let sum = self.scatter(&[places], chosen, f)?;
             // Places come first; the result has them after the axes before.
             let map: AxisMap = (1..dims.len())
-                .map(|n| Some(if n == axis { 0 } else if n < axis { n } else { n - 1 }))
+                .map(|n| {
+                    Some(if n == axis {
+                        0
+                    } else if n < axis {
+                        n
+                    } else {
+                        n - 1
+                    })
+                })
                 .collect();
             return Ok(Some((rule!("sum/by-place"), self.view_of(sum, &map, &dims[1..])?)));
         }

@@ -18,12 +18,7 @@ pub fn checks() -> Vec<Check> {
 
 fn arithmetic() -> Vec<Check> {
     vec![
-        elementwise(
-            "stop-gradient",
-            &[F],
-            |b, x| b.op(Op::StopGradient, &[x[0]]),
-            |_, x| Ok(x[0]),
-        ),
+        elementwise("stop-gradient", &[F], |b, x| b.op(Op::StopGradient, &[x[0]]), |_, x| Ok(x[0])),
         elementwise(
             "add/zero",
             &[F],
@@ -221,7 +216,8 @@ fn arithmetic() -> Vec<Check> {
             |b, x| {
                 let n = b.op(Op::ToI64, &[x[0]])?;
                 let (two, three) = (fill(b, n, 2.0)?, fill(b, n, 3.0)?);
-                let (square, cube) = (b.op(Op::Powi, &[x[0], two])?, b.op(Op::Powi, &[x[0], three])?);
+                let (square, cube) =
+                    (b.op(Op::Powi, &[x[0], two])?, b.op(Op::Powi, &[x[0], three])?);
                 b.op(Op::Add, &[square, cube])
             },
             |b, x| {

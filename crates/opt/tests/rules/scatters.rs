@@ -57,7 +57,8 @@ pub fn checks() -> Vec<Check> {
         check(
             "scatter/affine",
             |s| {
-                let (k, l, m, n) = (2 + s.choice(3), 2 + s.choice(3), 2 + s.choice(3), 2 + s.choice(3));
+                let (k, l, m, n) =
+                    (2 + s.choice(3), 2 + s.choice(3), 2 + s.choice(3), 2 + s.choice(3));
                 let (shift, sign) = (s.choice(3) as i64 - 1, [1, -1][s.choice(2)]);
                 let x = s.array(&[k, l, 2])?;
                 Ok((x, [k, l], [m, n], shift, sign, s.array_of(Dtype::I64, &[])?))
@@ -84,25 +85,23 @@ pub fn checks() -> Vec<Check> {
             "scatter/mask",
             |s| {
                 let (k, m, n) = (2 + s.choice(3), 2 + s.choice(3), 1 + s.choice(3));
-                Ok((k, m, n, s.array(&[k])?, s.array_of(Dtype::I64, &[k])?))
+                let places =
+                    if s.choice(2) == 0 { None } else { Some(s.array_of(Dtype::I64, &[k])?) };
+                Ok((k, m, n, s.array(&[k])?, places))
             },
             |b, &(k, m, n, t, places)| {
                 let f = b.index_function(&[k], |b, is| {
-                    Ok(vec![is[0], is[0], b.index(places, &[is[0]])?])
+                    Ok(vec![is[0], places.map_or(Ok(is[0]), |at| b.index(at, is))?])
                 })?;
-                b.scatter(&[m, m, n], t, f)
+                b.scatter(&[m, n], t, f)
             },
             |b, &(_, m, n, t, places)| {
                 b.build(m, |b, p| {
-                    b.build(m, |b, q| {
-                        b.build(n, |b, r| {
-                            let (x, zero) = (b.index(t, &[p])?, b.scalar(0.0)?);
-                            let place = b.index(places, &[p])?;
-                            let here = b.op(Op::Eq, &[place, r])?;
-                            let same = b.op(Op::Eq, &[p, q])?;
-                            let both = b.op(Op::And, &[here, same])?;
-                            b.cond(both, x, zero)
-                        })
+                    b.build(n, |b, q| {
+                        let (x, zero) = (b.index(t, &[p])?, b.scalar(0.0)?);
+                        let place = places.map_or(Ok(p), |at| b.index(at, &[p]))?;
+                        let here = b.op(Op::Eq, &[place, q])?;
+                        b.cond(here, x, zero)
                     })
                 })
             },
@@ -116,9 +115,8 @@ pub fn checks() -> Vec<Check> {
                 Ok((k, n, stride, shift, t))
             },
             |b, &(k, n, stride, shift, t)| {
-                let f = b.index_function(&[k], |b, is| {
-                    Ok(vec![affine(b, is[0], stride, shift)?])
-                })?;
+                let f =
+                    b.index_function(&[k], |b, is| Ok(vec![affine(b, is[0], stride, shift)?]))?;
                 b.scatter(&[n], t, f)
             },
             // Each place takes what is sent to it.

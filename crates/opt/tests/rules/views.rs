@@ -325,9 +325,8 @@ fn of_reads() -> Vec<Check> {
             |b, (k, t, table)| {
                 let copies = b.replicate(*k, *t)?;
                 let turned = b.transpose(&[1, 0], copies)?;
-                let f = b.index_function(&[3, *k], |b, is| {
-                    Ok(vec![table.at(b, &is[..1])?[0], is[1]])
-                })?;
+                let f =
+                    b.index_function(&[3, *k], |b, is| Ok(vec![table.at(b, &is[..1])?[0], is[1]]))?;
                 b.gather(turned, f)
             },
             |b, (k, t, table)| {
