@@ -48,6 +48,10 @@ tour example="self_convolution":
     cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage bot --trace
     cargo run --quiet -p cotan-cli -- run --example {{example}}
 
+# The benchmarks beside JAX; options as of `scripts/bench --help`
+bench *args:
+    scripts/bench --peers "$(scripts/peers)" {{args}}
+
 # Sizes of source files
 size:
     bash scripts/size
@@ -55,7 +59,7 @@ size:
 # One layout for Rust and for .ct files
 fmt:
     cargo fmt --all
-    cargo run --quiet -p cotan-cli -- fmt examples/*.ct
+    cargo run --quiet -p cotan-cli -- fmt examples/*.ct crates/bench/programs/*.ct
 
 # The documentation, in a browser
 doc:
