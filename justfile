@@ -53,7 +53,7 @@ size:
 # One layout for Rust and for .ct files
 fmt:
     cargo fmt --all
-    cargo run --quiet -p cotan-cli -- fmt examples/*.ct
+    cargo run --quiet -p cotan-cli -- fmt examples/*.ct examples/gradbench/*.ct
 
 # The documentation, in a browser
 doc:

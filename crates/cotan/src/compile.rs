@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Instant;
 
+use cotan_array::Array;
 use cotan_ir::{CancelToken, Program};
 use cotan_pipeline::{Pass, Pipeline, peak_bytes};
 
@@ -55,6 +56,7 @@ where
 pub struct Compiled<A, R> {
     source: Program,
     program: Program,
+    optimised: Program,
     args: Tree,
     out: Tree,
     several: bool,
@@ -94,6 +96,7 @@ impl<A, R> Clone for Compiled<A, R> {
         Compiled {
             source: self.source.clone(),
             program: self.program.clone(),
+            optimised: self.optimised.clone(),
             args: self.args.clone(),
             out: self.out.clone(),
             several: self.several,
@@ -120,6 +123,9 @@ pub struct RunOptions {
     /// The most bytes that arrays may take at once. A function whose [`Compiled::cost`] predicts
     /// more is refused before it runs.
     pub max_bytes: Option<u64>,
+    /// How many threads may work on the call; by default as many as the environment variable
+    /// `COTAN_THREADS` says, or as the machine has. The results do not depend on it.
+    pub threads: Option<usize>,
 }
 
 impl<A: Arrays, R: Arrays> Compiled<A, R> {
@@ -134,9 +140,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             Ok((result.tree(), raws(&result)))
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        let (cost, runner) = (Cost::of(&program), Runner::new(&program));
+        let optimised = Pipeline::new(&[Pass::OPTIMISE]).run(&program)?;
+        let (cost, runner) = (Cost::of(&optimised), Runner::new(&optimised));
         let (several, types) = (F::SEVERAL, PhantomData);
-        Ok(Compiled { source, program, args, out, several, cost, runner, types })
+        Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
     }
 
     /// The results at arguments.
@@ -152,7 +159,35 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         self.call_fed(options, args.feed()).map_err(|error| error.at(location))
     }
 
+    /// The results at arguments, in the place of earlier ones: their memory is used again, unless
+    /// somebody else holds it too. If the call fails, `out` has any values.
+    #[track_caller]
+    pub fn call_into(
+        &self,
+        options: &RunOptions,
+        args: impl Feed<A>,
+        out: &mut R::Concrete,
+    ) -> Result<()> {
+        let location = std::panic::Location::caller();
+        let mut leaves = Vec::new();
+        out.flatten(&mut leaves);
+        let mut arrays: Vec<Array> =
+            leaves.into_iter().filter_map(|leaf| leaf.concrete()).collect();
+        // Now only `arrays` holds the memory.
+        *out = R::Concrete::nothing();
+        let done = self.run_fed(options, args.feed(), &mut arrays);
+        done.map_err(|error| error.at(location))?;
+        *out = R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))?;
+        Ok(())
+    }
+
     pub(crate) fn call_fed(&self, options: &RunOptions, fed: Fed) -> Result<R::Concrete> {
+        let mut arrays = Vec::new();
+        self.run_fed(options, fed, &mut arrays)?;
+        R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
+    }
+
+    fn run_fed(&self, options: &RunOptions, fed: Fed, arrays: &mut Vec<Array>) -> Result<()> {
         self.check("call", &fed.tree)?;
         if let Some(limit) = options.max_bytes
             && self.cost.peak_bytes > limit
@@ -162,8 +197,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        let arrays = self.runner.run(&self.program, options, &fed.arrays)?;
-        R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
+        self.runner.run(&self.optimised, options, &fed.arrays, arrays)
     }
 
     /// Checks that arguments are those it was compiled for.
@@ -196,14 +230,29 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         &self.source
     }
 
-    /// The program that runs, in bulk operations.
+    /// The program in bulk operations.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The program that runs: in bulk operations, optimised.
+    pub fn optimised(&self) -> &Program {
+        &self.optimised
     }
 
     /// What runs it.
     pub fn backend(&self) -> Backend {
         self.runner.backend()
+    }
+
+    /// The kernels that run it, as loop nests; nothing if it is interpreted.
+    pub fn kernels(&self) -> String {
+        self.runner.executable().map_or(String::new(), |e| e.kernels(&self.optimised))
+    }
+
+    /// The arrays in memory while it runs, step by step; nothing if it is interpreted.
+    pub fn memory(&self) -> String {
+        self.runner.executable().map_or(String::new(), |e| e.memory(&self.optimised))
     }
 
     /// What the arguments are.
@@ -221,12 +270,13 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         self.cost
     }
 
-    /// Every stage, readable: the program as staged, in bulk operations, and what it costs.
+    /// Every stage, readable: the program as staged, in bulk operations, optimised, and what it costs.
     pub fn explain(&self) -> Explanation {
         Explanation {
             signature: format!("{} -> {}", self.args, self.out),
             source: self.source.to_string(),
             program: self.program.to_string(),
+            optimised: self.optimised.to_string(),
             cost: self.cost(),
         }
     }
@@ -241,6 +291,8 @@ pub struct Explanation {
     pub source: String,
     /// The program in bulk operations.
     pub program: String,
+    /// The program that runs.
+    pub optimised: String,
     /// What one call costs.
     pub cost: Cost,
 }
@@ -250,6 +302,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "# {}\n", self.signature)?;
         writeln!(f, "# as staged\n{}", self.source)?;
         writeln!(f, "# in bulk operations\n{}", self.program)?;
+        writeln!(f, "# optimised\n{}", self.optimised)?;
         writeln!(f, "# cost of a call: {}", self.cost)
     }
 }

@@ -33,18 +33,26 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares a program, which may contain `build`s.
     pub fn new(source: &Program) -> Result<Prepared> {
-        let program = Pipeline::new(&[Pass::BULK]).run(source)?;
+        let program = Pipeline::new(&[Pass::BULK, Pass::OPTIMISE]).run(source)?;
         let runner = Runner::new(&program);
         Ok(Prepared { program, runner })
     }
 
     /// The results for arrays of the types of the inputs.
     pub fn call(&self, inputs: &[Array]) -> Result<Vec<Array>> {
-        self.call_with(&RunOptions::default(), inputs)
+        let mut outputs = Vec::new();
+        self.call_into(&RunOptions::default(), inputs, &mut outputs)?;
+        Ok(outputs)
     }
 
-    /// The results, with a deadline or a cancel token.
-    pub fn call_with(&self, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
+    /// The results in the place of earlier ones: their memory is used again, unless somebody else
+    /// holds it too. If the call fails, `outputs` has any values.
+    pub fn call_into(
+        &self,
+        options: &RunOptions,
+        inputs: &[Array],
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
         let wanted = self.program.inputs();
         if inputs.len() != wanted.len() {
             let message = format!("{} inputs, not {}", wanted.len(), inputs.len());
@@ -58,7 +66,7 @@ impl Prepared {
                 return Err(Error::type_error("call", message));
             }
         }
-        self.runner.run(&self.program, options, inputs)
+        self.runner.run(&self.program, options, inputs, outputs)
     }
 
     /// What runs it.
@@ -66,8 +74,13 @@ impl Prepared {
         self.runner.backend()
     }
 
-    /// The program that runs, in bulk operations.
+    /// The program that runs, in bulk operations and optimised.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The kernels that run it, as loop nests; nothing if it is interpreted.
+    pub fn kernels(&self) -> String {
+        self.runner.executable().map_or(String::new(), |e| e.kernels(&self.program))
     }
 }

@@ -8,13 +8,18 @@
 //! programs. What it cannot run it says ([`Unsupported`]) when the plan is made.
 
 mod body;
+mod explain;
+mod group;
+mod isa;
 mod lower;
 mod memory;
 mod nest;
 mod plan;
 mod run;
 mod search;
+mod threads;
 mod vm;
+mod workspace;
 
 pub use lower::Unsupported;
 pub use run::{Executable, RunLimits, Stop};

@@ -11,12 +11,16 @@ use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::group::{Tuning, schedule};
 use crate::memory::place_temporaries;
-use crate::nest::BufferId;
+use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
 mod decide;
 mod expand;
+
+/// Stacks of up to so many parts are read part by part.
+pub(crate) const SMALL_STACK: usize = 8;
 
 /// Why a program has no plan: something in it is for the interpreter only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +46,14 @@ pub(crate) struct Lowering<'a> {
     constants: FxHashMap<TermId, BufferId>,
     /// Whether sums are taken from the first element to the last.
     pub(crate) in_order: bool,
+    /// The level of the scope that is being lowered.
+    level: u8,
+    /// Steps that must come before the nest in the making.
+    pending: Vec<Step<Nest>>,
 }
 
 /// The plan of a program.
-pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
+pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan> {
     let scopes = Scopes::new(program);
     let mut lowering = Lowering {
         program,
@@ -54,13 +62,15 @@ pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
         places: FxHashMap::default(),
         constants: FxHashMap::default(),
         in_order,
+        level: 0,
+        pending: Vec::new(),
     };
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
     lowering.scope(scopes.top(), &results, &mut steps)?;
     let mut outputs = Vec::with_capacity(results.len());
     let mut taken: FxHashSet<BufferId> = FxHashSet::default();
-    for (n, &t) in results.iter().enumerate() {
+    for &t in &results {
         let made = lowering.buffer_of(t)?;
         let own = matches!(lowering.buffers[made.index()].role, Role::Temporary(_));
         let buffer = if own && taken.insert(made) {
@@ -70,11 +80,18 @@ pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
             steps.push(Step::Copy { from: made, to });
             to
         };
-        lowering.buffers[buffer.index()].role = Role::Output(n);
+        lowering.buffers[buffer.index()].role = Role::Output;
         outputs.push(buffer);
     }
-    let arena = place_temporaries(&mut lowering.buffers, &steps);
-    Ok(Plan { buffers: lowering.buffers, steps, outputs, arena })
+    let mut buffers = lowering.buffers;
+    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
+    let arena = place_temporaries(&mut buffers, &steps);
+    let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
+        Role::Input(k) => Some((BufferId(n as u32), k)),
+        _ => None,
+    };
+    let inputs = buffers.iter().enumerate().filter_map(input).collect();
+    Ok(Plan { buffers, steps, inputs, outputs, arena, local, shared: tuning.shared })
 }
 
 impl Lowering<'_> {
@@ -109,22 +126,30 @@ impl Lowering<'_> {
         }
         let ty = self.program.ty(t).clone();
         let array = match self.program.node(t) {
-            Node::Const(c) => Arc::new((**c).clone()),
-            _ => Arc::new(cotan_array::Array::scalar(0.0)),
+            Node::Const(c) => c.contiguous().unwrap_or_else(|_| (**c).clone()),
+            _ => cotan_array::Array::scalar(0.0),
         };
-        let b = self.buffer(ty.dtype, ty.shape, Role::Constant(array));
+        let b = self.buffer(ty.dtype, ty.shape, Role::Constant(Arc::new(array)));
         self.constants.insert(t, b);
         b
     }
 
     /// The steps of a scope. Its `results` and what its loops need end up in memory.
-    fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+    fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
         self.expect_end(scope, results)?;
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
             let place = self.node(t, &decisions, steps)?;
             self.places.insert(t, place);
         }
+        Ok(())
+    }
+
+    /// The steps of a region whose results end up in memory.
+    fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
+        let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
+        self.scope(self.scopes.region(r), results, steps)?;
+        self.level = outer;
         Ok(())
     }
 
@@ -139,7 +164,7 @@ impl Lowering<'_> {
         &mut self,
         t: TermId,
         decisions: &decide::Decisions,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Step<Nest>>,
     ) -> R<Place> {
         let program = self.program;
         let ty = program.ty(t);
@@ -155,31 +180,40 @@ impl Lowering<'_> {
             Node::Const(_) if ty.shape.rank() > 0 || decisions.forced.contains(&t) => {
                 Place::Buffer(self.constant_buffer(t))
             }
-            Node::SumOuter(_) if decisions.absorbed.contains(&t) => Place::Inline,
+            Node::SumOuter(_)
+                if decisions.absorbed.contains(&t) || decisions.unrolled.contains(&t) =>
+            {
+                Place::Inline
+            }
             Node::SumOuter(_) => {
                 let to = self.temporary(ty);
-                let kernel = self.sum_nest(t, to, decisions)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                for part in parts(ty, decisions.stacked.contains(&t)) {
+                    let nest = self.sum_nest(t, to, part, decisions)?;
+                    self.push(nest, steps);
+                }
                 Place::Buffer(to)
             }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
+                let nest = self.scatter_nest(t, to)?;
+                steps.append(&mut self.pending);
                 steps.push(Step::Zero(to));
-                let kernel = self.scatter_nest(t, to)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                self.push(nest, steps);
                 Place::Buffer(to)
             }
-            Node::Stack(ts) => {
+            Node::Stack(ts) if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
                 for (n, &part) in ts.iter().enumerate() {
-                    let kernel = self.store_nest(part, to, n)?;
-                    steps.push(Step::Nest(Box::new(kernel)));
+                    let nest = self.store_nest(part, to, n)?;
+                    self.push(nest, steps);
                 }
                 Place::Buffer(to)
             }
-            Node::ArgExtreme(extreme, u) => {
-                let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
-                steps.push(Step::ArgExtreme { extreme: *extreme, from, to });
+            Node::Stack(_) => Place::Inline,
+            Node::ArgExtreme(..) => {
+                let to = self.temporary(ty);
+                let nest = self.extreme_nest(t, to)?;
+                self.push(nest, steps);
                 Place::Buffer(to)
             }
             Node::ArgSort(u) => {
@@ -198,7 +232,7 @@ impl Lowering<'_> {
                     inputs.push((whole, part));
                 }
                 let mut inner = Vec::new();
-                self.scope(self.scopes.region(m.step), step.results(), &mut inner)?;
+                self.region(m.step, step.results(), &mut inner)?;
                 let mut outputs = Vec::new();
                 let types = program.result_types(t).unwrap_or_default();
                 let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
@@ -281,12 +315,31 @@ impl Lowering<'_> {
             },
             _ if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
-                let kernel = self.array_nest(t, to)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                for part in parts(ty, decisions.stacked.contains(&t)) {
+                    let nest = self.array_nest(t, to, part)?;
+                    self.push(nest, steps);
+                }
                 Place::Buffer(to)
             }
             _ => Place::Inline,
         })
+    }
+
+    /// Adds a nest to the steps, after what it needs.
+    fn push(&mut self, nest: Nest, steps: &mut Vec<Step<Nest>>) {
+        steps.append(&mut self.pending);
+        steps.push(Step::Compute(Box::new(nest)));
+    }
+
+    /// Makes an array of parts that a nest reads at a position that is not known, before that nest.
+    pub(crate) fn make_stack(&mut self, t: TermId, ts: &[TermId]) -> R<BufferId> {
+        let to = self.temporary(self.program.ty(t));
+        for (n, &part) in ts.iter().enumerate() {
+            let nest = self.store_nest(part, to, n)?;
+            self.pending.push(Step::Compute(Box::new(nest)));
+        }
+        self.places.insert(t, Place::Buffer(to));
+        Ok(to)
     }
 
     /// The states of a loop: where each begins, and where it is during a step.
@@ -308,7 +361,7 @@ impl Lowering<'_> {
         &mut self,
         states: &[(BufferId, BufferId)],
         results: &[TermId],
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Step<Nest>>,
     ) -> R<Vec<(BufferId, BufferId, BufferId)>> {
         let mut moved = Vec::with_capacity(states.len());
         for (&(init, state), &next) in states.iter().zip(results) {
@@ -332,7 +385,7 @@ impl Lowering<'_> {
         r: RegionId,
         results: &[TermId],
         done: &mut FxHashSet<TermId>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Step<Nest>>,
     ) -> R<()> {
         let scope = self.scopes.region(r);
         self.expect_end(scope, results)?;
@@ -344,6 +397,7 @@ impl Lowering<'_> {
                 });
             }
         }
+        let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
             if needed.contains(&t) && !done.contains(&t) {
@@ -354,6 +408,7 @@ impl Lowering<'_> {
                 self.places.insert(t, place);
             }
         }
+        self.level = outer;
         Ok(())
     }
 
@@ -363,6 +418,17 @@ impl Lowering<'_> {
             self.places.remove(t);
         }
     }
+}
+
+/// The parts along the outermost axis that an array is made in, if not in one: then stacks in it
+/// are read at known positions.
+fn parts(ty: &Type, stacked: bool) -> impl Iterator<Item = Option<usize>> {
+    let first = match ty.shape.dims() {
+        [first, rest @ ..] if stacked && *first <= SMALL_STACK && !rest.is_empty() => Some(*first),
+        _ => None,
+    };
+    let whole = first.is_none().then_some(None);
+    whole.into_iter().chain((0..first.unwrap_or(0)).map(Some))
 }
 
 /// What an operation costs, in additions.

@@ -5,6 +5,7 @@
 //! computed places. Reads are affine in the indices wherever that is possible.
 
 use cotan_array::Dtype;
+use cotan_ir::TermId;
 use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
@@ -98,6 +99,8 @@ pub(crate) enum Instr {
     LoadAt { buffer: BufferId, index: Vec<Component> },
     /// A scalar operation.
     Op(Op, SmallVec<[Val; 3]>),
+    /// $\pm ab \pm c$ of floats, rounded once.
+    MulAdd { args: [Val; 3], minus_product: bool, minus_addend: bool },
 }
 
 impl Instr {
@@ -106,6 +109,7 @@ impl Instr {
             Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
             Instr::LoadAt { index, .. } => index.iter().for_each(|c| f(c.value)),
             Instr::Op(_, args) => args.iter().copied().for_each(f),
+            Instr::MulAdd { args, .. } => args.iter().copied().for_each(f),
         }
     }
 }
@@ -117,6 +121,8 @@ pub(crate) enum Write {
     Store(Affine),
     /// Adds it up over the reduced dimensions, and stores the sum at an affine place of the others.
     Sum(Affine),
+    /// Stores the position of the largest, or smallest, along the only reduced dimension.
+    Extreme { at: Affine, largest: bool },
     /// Adds it to the element at an affine place, where no check fails.
     Add { at: Affine, checks: Vec<(Affine, i64)> },
     /// Adds it to the element at a computed place, if that is in range.
@@ -134,6 +140,8 @@ pub(crate) struct Nest {
     pub value: Val,
     pub target: BufferId,
     pub write: Write,
+    /// The term that it computes.
+    pub source: TermId,
 }
 
 impl Nest {
@@ -141,7 +149,7 @@ impl Nest {
     fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
         let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();
         match &mut self.write {
-            Write::Store(at) | Write::Sum(at) => write.push(at),
+            Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } => write.push(at),
             Write::Add { at, checks } => {
                 write.push(at);
                 write.extend(checks.iter_mut().map(|(affine, _)| affine));
@@ -156,7 +164,8 @@ impl Nest {
                     found.push(at);
                     found.extend(checks.iter_mut().map(|(affine, _)| affine));
                 }
-                Instr::Const(_) | Instr::LoadAt { .. } | Instr::Op(..) => {}
+                Instr::Const(_) | Instr::LoadAt { .. } => {}
+                Instr::Op(..) | Instr::MulAdd { .. } => {}
             }
             found
         });
@@ -164,40 +173,44 @@ impl Nest {
     }
 
     /// Drops dimensions of one position, and makes one of two neighbours wherever every access runs
-    /// through both as through one.
-    pub(crate) fn collapse(mut self) -> Nest {
+    /// through both as through one; but keeps a dimension as it is, and gives its new number.
+    pub(crate) fn collapse(mut self, kept: Option<usize>) -> (Nest, Option<usize>) {
+        let mut kept = kept;
         let mut dim = 0;
         while dim < self.extents.len() {
             let parallel = self.extents.len() - self.reduced;
-            if self.extents[dim] == 1 {
-                self.reduced -= usize::from(dim >= parallel);
-                self.extents.remove(dim);
-                self.affines_mut().for_each(|affine| {
+            let remove = |nest: &mut Nest, kept: &mut Option<usize>| {
+                nest.reduced -= usize::from(dim >= parallel);
+                nest.affines_mut().for_each(|affine| {
                     affine.coeffs.remove(dim);
                 });
+                *kept = kept.map(|k| k - usize::from(k > dim));
+                nest.extents.remove(dim)
+            };
+            if self.extents[dim] == 1 && kept != Some(dim) {
+                remove(&mut self, &mut kept);
                 continue;
             }
             let next = self.extents.get(dim + 1).copied();
             let mergeable = next.is_some_and(|k| {
+                let fits = self.extents[dim].checked_mul(k).is_some();
                 let k = k as i64;
-                dim + 1 != parallel
+                fits && dim + 1 != parallel
+                    && kept != Some(dim)
+                    && kept != Some(dim + 1)
                     && self
                         .affines_mut()
                         .all(|a| Some(a.coeffs[dim]) == a.coeffs[dim + 1].checked_mul(k))
             });
             if mergeable {
-                self.reduced -= usize::from(dim >= parallel);
-                let outer = self.extents.remove(dim);
-                self.extents[dim] *= outer;
-                self.affines_mut().for_each(|affine| {
-                    affine.coeffs.remove(dim);
-                });
+                self.extents[dim + 1] *= self.extents[dim];
+                remove(&mut self, &mut kept);
                 // The merged dimension may go together with the next, and with the one before.
                 dim = dim.saturating_sub(1);
                 continue;
             }
             dim += 1;
         }
-        self
+        (self, kept)
     }
 }

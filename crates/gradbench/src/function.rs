@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cotan::Prepared;
+use cotan::{Prepared, RunOptions};
 use cotan_array::Array;
 use cotan_ir::{Limits, Type};
 use cotan_syntax::{ArgSpec, Modules, TypeTree, instantiate};
@@ -46,8 +46,13 @@ pub(crate) struct Call {
 
 impl Call {
     /// The results.
-    pub(crate) fn run(&self) -> Outcome<Vec<Array>> {
+    fn run(&self) -> Outcome<Vec<Array>> {
         Ok(self.function.prepared.call(&self.arrays)?)
+    }
+
+    /// The results, in the place of earlier ones.
+    pub(crate) fn run_into(&self, options: &RunOptions, results: &mut Vec<Array>) -> Outcome<()> {
+        Ok(self.function.prepared.call_into(options, &self.arrays, results)?)
     }
 }
 

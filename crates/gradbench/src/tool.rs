@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use cotan::RunOptions;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 
@@ -76,6 +77,7 @@ impl Tool {
     /// Compiles the function for the sizes of the input, runs it as often as the input says, and
     /// gives what the last run gave.
     fn evaluate(&mut self, message: &Message) -> Outcome<Map<String, Value>> {
+        let options = RunOptions { threads: Some(self.options.threads), ..RunOptions::default() };
         let (module, program) = self.program(message.name("module")?)?;
         let function = module.function(message.name("function")?)?;
         let input = message.input()?;
@@ -86,17 +88,15 @@ impl Tool {
         let mut timings = vec![timing("prepare", begin.elapsed())];
         let mut taken = Duration::ZERO;
         let mut count = 0;
-        let results = loop {
+        let mut results = Vec::new();
+        while !runs.enough(count, taken) {
             let begin = Instant::now();
-            let results = call.run()?;
+            call.run_into(&options, &mut results)?;
             let elapsed = begin.elapsed();
             timings.push(timing("evaluate", elapsed));
             taken += elapsed;
             count += 1;
-            if runs.enough(count, taken) {
-                break results;
-            }
-        };
+        }
         let mut fields = Map::new();
         fields.insert("output".to_owned(), program.output(function, call, results)?);
         fields.insert("timings".to_owned(), Value::Array(timings));

@@ -2,11 +2,15 @@
 
 use cotan_ir::{Node, Scope, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::{Lowering, op_cost};
 
 /// A body of a nest has at most about so many instructions, and expansion goes so deep.
-const LARGEST_BODY: u32 = 96;
+const LARGEST_BODY: u32 = 192;
+
+/// Sums of up to so many elements are written out.
+pub(super) const SHORT_SUM: usize = 8;
 
 /// What costs more than so many additions an element is computed once, not for each user.
 const CHEAP: u32 = 4;
@@ -20,7 +24,61 @@ pub(crate) struct Decisions {
     pub materialised: FxHashSet<TermId>,
     /// Sums that are part of their only user, a sum.
     pub absorbed: FxHashSet<TermId>,
+    /// Short sums that are written out where they are needed.
+    pub unrolled: FxHashSet<TermId>,
+    /// What has stacks inside that are made where they are needed.
+    pub stacked: FxHashSet<TermId>,
 }
+
+/// What an element takes where it is expanded.
+#[derive(Clone, Default)]
+struct Weight {
+    instructions: u32,
+    /// In additions.
+    cost: u32,
+    /// Whether there is a stack inside that is not in memory.
+    stacked: bool,
+    /// The elements of the largest array that is read.
+    reads: usize,
+    /// What is computed at the same index, each once, with its own instructions and cost: for
+    /// elementwise operations only.
+    parts: SmallVec<[(TermId, u32, u32); 4]>,
+}
+
+impl Weight {
+    /// Of an array in memory.
+    fn read(elements: usize) -> Weight {
+        Weight { instructions: 1, reads: elements, ..Weight::default() }
+    }
+
+    /// Adds what an operand takes.
+    fn add(&mut self, other: &Weight) {
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.cost = self.cost.saturating_add(other.cost);
+        self.stacked |= other.stacked;
+        self.reads = self.reads.max(other.reads);
+    }
+
+    /// Adds what an operand takes at the same index: what both have in common counts once.
+    fn join(&mut self, other: &Weight) {
+        self.stacked |= other.stacked;
+        self.reads = self.reads.max(other.reads);
+        for part in &other.parts {
+            if !self.parts.iter().any(|p| p.0 == part.0) {
+                self.instructions = self.instructions.saturating_add(part.1);
+                self.cost = self.cost.saturating_add(part.2);
+                self.parts.push(*part);
+            }
+        }
+    }
+}
+
+/// An array with this many times the elements of all that it is made of is cheaper to compute
+/// again than to keep.
+const EXPANDING: usize = 16;
+
+/// .. if it costs at most so much, in additions.
+const RECOMPUTED: u32 = 96;
 
 impl Lowering<'_> {
     pub(super) fn decide(&self, scope: &Scope, results: &[TermId]) -> Decisions {
@@ -57,51 +115,81 @@ impl Lowering<'_> {
                     forced.extend(&c.args);
                     forced.extend(self.scopes.region(c.region).captures());
                 }
-                Node::ArgExtreme(_, u) | Node::ArgSort(u) => {
+                Node::ArgSort(u) => {
                     forced.insert(*u);
                 }
                 Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
                 Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
+                Node::ArgExtreme(..) => {}
                 Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => {}
                 Node::Reshape(..) | Node::Result(..) => {}
             }
         }
         let mut decisions = Decisions { forced, ..Decisions::default() };
-        // Instructions and additions that an element takes where it is expanded.
-        let mut weights: FxHashMap<TermId, (u32, u32)> = FxHashMap::default();
+        let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
         for &t in scope.order() {
             let node = program.node(t);
             let used = uses.get(&t).copied().unwrap_or(0);
             let forced = decisions.forced.contains(&t);
-            if let Node::SumOuter(_) = node {
-                if !forced && !self.in_order && used == 1 && summed.contains_key(&t) {
-                    decisions.absorbed.insert(t);
-                }
+            let Some(repetitions) = self.repetitions(node) else { continue };
+            if let Node::SumOuter(_) = node
+                && !forced
+                && !self.in_order
+                && used == 1
+                && summed.contains_key(&t)
+            {
+                decisions.absorbed.insert(t);
                 continue;
             }
-            if !expandable(node) {
-                continue;
-            }
-            let (mut weight, mut cost) = (1u32, 0u32);
-            let mut add = |u: TermId| {
-                let (w, c) = weights.get(&u).copied().unwrap_or((1, 0));
-                weight = weight.saturating_add(w);
-                cost = cost.saturating_add(c);
+            let mut sum = Weight { instructions: 1, ..Weight::default() };
+            let weight = |u: TermId| {
+                let read = || Weight::read(program.shape(u).numel());
+                weights.get(&u).cloned().unwrap_or_else(read)
             };
-            node.for_each_operand(&mut add);
-            if let Some(r) = node.region() {
-                self.scopes.region(r).captures().iter().copied().for_each(&mut add);
-                weight = weight.saturating_add(self.scopes.region(r).order().len() as u32);
-            }
-            if let Node::Op(op, _) = node {
-                cost = cost.saturating_add(op_cost(*op));
-            }
-            let dear = cost > CHEAP && (used > 1 || repeated.contains(&t));
-            if forced || dear || weight > LARGEST_BODY {
-                decisions.materialised.insert(t);
+            if let Node::Op(op, args) = node {
+                sum.cost = op_cost(*op);
+                args.iter().for_each(|&u| {
+                    let mut other = weight(u);
+                    if other.parts.is_empty() {
+                        other.parts.push((u, other.instructions, other.cost));
+                    }
+                    sum.join(&other);
+                });
+                sum.parts.push((t, 1, op_cost(*op)));
             } else {
-                weights.insert(t, (weight, cost));
+                node.for_each_operand(|u| sum.add(&weight(u)));
             }
+            if let Some(r) = node.region() {
+                let region = self.scopes.region(r);
+                region.captures().iter().for_each(|&u| sum.add(&weight(u)));
+                sum.instructions = sum.instructions.saturating_add(region.order().len() as u32);
+            }
+            if let Node::SumOuter(_) = node {
+                sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
+                sum.instructions = sum.instructions.saturating_mul(repetitions);
+            }
+            if sum.stacked {
+                decisions.stacked.insert(t);
+            }
+            sum.stacked = match node {
+                Node::Stack(_) => true,
+                // Of a sum that is written out every part is known.
+                Node::SumOuter(_) => false,
+                _ => sum.stacked,
+            };
+            let elements = program.shape(t).numel();
+            let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
+                && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
+                && sum.instructions <= LARGEST_BODY / 3;
+            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t));
+            if forced || dear || sum.instructions > LARGEST_BODY {
+                decisions.materialised.insert(t);
+                continue;
+            }
+            if let Node::SumOuter(_) = node {
+                decisions.unrolled.insert(t);
+            }
+            weights.insert(t, sum);
         }
         decisions
     }
@@ -148,21 +236,26 @@ impl Lowering<'_> {
             .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
     }
 
+    /// How often the parts of an element are computed where it is needed, if it can be.
+    fn repetitions(&self, node: &Node) -> Option<u32> {
+        match node {
+            Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::Gather(..) => Some(1),
+            Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => Some(1),
+            Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) | Node::Stack(_) => Some(1),
+            Node::SumOuter(u) => {
+                let length = self.program.shape(*u).dims().first().copied().unwrap_or(0);
+                // A long one is made by a nest of its own.
+                Some(if length <= SHORT_SUM { length as u32 } else { LARGEST_BODY + 1 })
+            }
+            Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => None,
+            Node::ArgExtreme(..) | Node::ArgSort(_) => None,
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
+        }
+    }
+
     fn count_captures(&self, r: cotan_ir::RegionId, uses: &mut FxHashMap<TermId, u32>) {
         for &u in self.scopes.region(r).captures() {
             *uses.entry(u).or_default() += 1;
         }
-    }
-}
-
-/// Whether an element can be computed where it is needed.
-fn expandable(node: &Node) -> bool {
-    match node {
-        Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::Gather(..) => true,
-        Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => true,
-        Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) => true,
-        Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) => false,
-        Node::Scatter(..) | Node::Stack(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
     }
 }

@@ -1,11 +1,16 @@
 //! Running a kernel: the loops, the loads and the writes.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use cotan_array::Dtype;
 
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
+use super::{extremes, sums};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
 use crate::run::RunLimits;
+use crate::workspace::Memory;
 
 /// After how many tiles, of all kernels together, the limits of a run are looked at.
 const POLL: u32 = 1024;
@@ -15,13 +20,18 @@ pub(crate) struct Frame {
     /// The first byte of each buffer.
     pub pointers: Vec<*mut u8>,
     /// The bytes of each buffer.
-    pub sizes: Vec<usize>,
+    pub sizes: Arc<[usize]>,
+    /// Memory for a block of a group.
+    local: Memory,
     /// How many tiles were run since the limits were looked at.
     unpolled: u32,
     tiles: Vec<Tile>,
     values: Vec<*const u8>,
-    counters: Vec<usize>,
+    /// What is left of each loop.
+    left: Vec<usize>,
     indices: Vec<i64>,
+    /// The first index that is out of the range of the lanes.
+    lanes_end: usize,
 }
 
 /// Room for the elements of a tile, of any type.
@@ -30,16 +40,23 @@ pub(crate) struct Frame {
 struct Tile([u64; TILE]);
 
 impl Frame {
-    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Vec<usize>) -> Frame {
+    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Arc<[usize]>, local: Memory) -> Frame {
         Frame {
             pointers,
             sizes,
+            local,
             unpolled: 0,
             tiles: Vec::new(),
             values: Vec::new(),
-            counters: Vec::new(),
+            left: Vec::new(),
             indices: Vec::new(),
+            lanes_end: 0,
         }
+    }
+
+    /// The first byte of the memory for a block.
+    pub(crate) fn local(&self) -> *mut u8 {
+        self.local.start()
     }
 
     /// The byte of a buffer at an element, if the element is within.
@@ -49,8 +66,8 @@ impl Frame {
         if end > self.sizes[buffer.index()] {
             return None;
         }
-        // SAFETY: the offset lies within the buffer.
-        Some(unsafe { self.pointers[buffer.index()].add(offset) })
+        // Of a buffer that holds a block only the first byte may lie outside.
+        Some(self.pointers[buffer.index()].wrapping_add(offset))
     }
 
     /// The first byte of `n` elements that lie `step` apart, if all of them are within the buffer:
@@ -77,28 +94,36 @@ fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
 }
 
 impl Kernel {
-    /// Runs the nest; gives `false` when a limit was reached. The buffers of the frame are those
-    /// that it was planned for.
-    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+    /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
+    /// was reached. The buffers of the frame are those that it was planned for.
+    pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
         let nest = &self.nest;
         let parallel = nest.extents.len() - nest.reduced;
         if nest.extents[..parallel].contains(&0) {
             return true;
         }
-        let tiles = self.registers + 1;
+        if nest.extents[parallel..].contains(&0) {
+            self.sum_of_nothing(frame);
+            return true;
+        }
+        if range.is_empty() {
+            return true;
+        }
+        // A sum has one more, a search two.
+        let tiles = self.registers + 2;
         if frame.tiles.len() < tiles {
             frame.tiles.resize(tiles, Tile([0; TILE]));
         }
         frame.values.clear();
         frame.values.resize(nest.instrs.len(), std::ptr::null());
-        frame.counters.clear();
-        frame.counters.resize(self.loops.len(), 0);
         frame.indices.clear();
         frame.indices.resize(nest.extents.len(), 0);
-        if nest.extents[parallel..].contains(&0) {
-            self.sum_of_nothing(frame);
-            return true;
+        if let Some(&dim) = self.dims.get(self.block) {
+            frame.indices[dim] = range.start as i64;
         }
+        frame.lanes_end = if self.lane_loop == Some(self.block) { range.end } else { self.lanes };
+        frame.left.clear();
+        frame.left.extend((0..self.loops.len()).map(|k| self.rounds(k, &range)));
         self.begin_sum(frame);
         self.level(0, frame);
         let mut changed = 0;
@@ -114,41 +139,47 @@ impl Kernel {
                 self.level(level, frame);
             }
             self.write(frame);
-            let Some(next) = self.advance(frame) else { break };
+            let Some(next) = self.outermost_change(frame) else { break };
             if next < self.first_reduced {
                 self.end_sum(frame);
                 self.begin_sum(frame);
             }
             changed = next;
-            self.set_indices(frame, next);
+            self.advance(frame, next, &range);
         }
         self.end_sum(frame);
         true
     }
 
-    /// Goes to the next position; gives the outermost loop that changed.
-    fn advance(&self, frame: &mut Frame) -> Option<usize> {
-        for k in (0..self.loops.len()).rev() {
-            frame.counters[k] += 1;
-            if frame.counters[k] < self.loops[k] {
-                return Some(k);
-            }
-            frame.counters[k] = 0;
+    /// How often a loop goes round.
+    fn rounds(&self, k: usize, range: &Range<usize>) -> usize {
+        match (k == self.block, Some(k) == self.lane_loop) {
+            (false, _) => self.loops[k],
+            (true, false) => range.len(),
+            (true, true) => range.len().div_ceil(self.width),
         }
-        None
     }
 
-    fn set_indices(&self, frame: &mut Frame, from: usize) {
-        for k in from..self.loops.len() {
-            let step = if Some(k) == self.lane_loop { self.width } else { 1 };
-            frame.indices[self.dims[k]] = (frame.counters[k] * step) as i64;
+    /// The outermost loop that changes in the next position, if there is one.
+    fn outermost_change(&self, frame: &Frame) -> Option<usize> {
+        frame.left.iter().rposition(|&left| left > 1)
+    }
+
+    /// Goes on in a loop, and begins those inside of it again.
+    fn advance(&self, frame: &mut Frame, from: usize, range: &Range<usize>) {
+        let step = if Some(from) == self.lane_loop { self.width } else { 1 };
+        frame.left[from] -= 1;
+        frame.indices[self.dims[from]] += step as i64;
+        for k in from + 1..self.loops.len() {
+            frame.left[k] = self.rounds(k, range);
+            frame.indices[self.dims[k]] = if k == self.block { range.start as i64 } else { 0 };
         }
     }
 
     /// The lanes of the tile at hand.
     fn count(&self, frame: &Frame) -> usize {
-        match self.lane_loop {
-            Some(k) => (self.lanes - frame.counters[k] * self.width).min(self.width),
+        match self.lane() {
+            Some(lane) => (frame.lanes_end - frame.indices[lane] as usize).min(self.width),
             None => 1,
         }
     }
@@ -163,7 +194,7 @@ impl Kernel {
     /// registers are pointers too, and must outlive it.
     fn register(frame: &mut Frame, register: usize) -> *mut u8 {
         debug_assert!(register < frame.tiles.len(), "a register that is not there");
-        // SAFETY: `run` has made a tile for each register and one more for the sum.
+        // SAFETY: `run` has made a tile for each register and two more.
         unsafe { frame.tiles.as_mut_ptr().add(register).cast() }
     }
 
@@ -303,8 +334,30 @@ impl Kernel {
             }
             Write::Sum(_) => {
                 let sum = Self::register(frame, self.registers);
-                // SAFETY: both have `n` elements of the type.
-                unsafe { tile::run(Code::add(dtype), sum, sum, value, std::ptr::null(), n) };
+                let value = |v: Val| frame.values[v.index()];
+                // SAFETY: all have `n` elements of the type; the sum is in a register of its own.
+                unsafe {
+                    match self.product {
+                        Some((a, b)) => {
+                            let factors = (value(a), value(b));
+                            sums::add_products(dtype, sum, factors, n, self.lanes_reduced);
+                        }
+                        None => {
+                            sums::add(dtype, sum, value(self.nest.value), n, self.lanes_reduced)
+                        }
+                    }
+                }
+            }
+            Write::Extreme { largest, .. } => {
+                let parallel = self.nest.extents.len() - self.nest.reduced;
+                let first = frame.indices.get(parallel).copied().unwrap_or(0);
+                let step = i64::from(self.lanes_reduced);
+                let champions = Self::champions(self, frame);
+                let how = (*largest, self.lanes_reduced);
+                // SAFETY: `n` lanes of the type; the champions are in registers of their own.
+                unsafe {
+                    extremes::search_lanes(dtype, champions, value, (first, step), n, how);
+                }
             }
             Write::Add { at: place, checks } => {
                 let (first, step) = at(place, &frame.indices, self.lane());
@@ -358,30 +411,54 @@ impl Kernel {
         unsafe { tile::store(dtype, begin, step, value, n) };
     }
 
+    /// Where the best elements and their positions are.
+    fn champions(&self, frame: &mut Frame) -> (*mut u8, *mut i64) {
+        let at = Self::register(frame, self.registers + 1).cast();
+        (Self::register(frame, self.registers), at)
+    }
+
     fn begin_sum(&self, frame: &mut Frame) {
+        if let Write::Extreme { .. } = self.nest.write {
+            let (_, at) = self.champions(frame);
+            // SAFETY: a register holds `TILE` integers.
+            unsafe { extremes::begin(at) };
+        }
         if let Write::Sum(_) = self.nest.write {
             let sum = Self::register(frame, self.registers);
             // SAFETY: a register holds `TILE` elements of eight bytes.
-            unsafe { tile::zero(sum, self.width * 8) };
+            unsafe { tile::zero(sum, self.width.max(sums::ACCUMULATOR_BYTES / 8) * 8) };
         }
     }
 
     /// Stores the sum of the parallel position that is left, whose indices are still set.
     fn end_sum(&self, frame: &mut Frame) {
-        let Write::Sum(place) = &self.nest.write else { return };
-        let (_, dtype) = self.value(frame);
-        let sum = Self::register(frame, self.registers);
+        let (_, mut dtype) = self.value(frame);
+        let mut sum = Self::register(frame, self.registers);
+        let place = match &self.nest.write {
+            Write::Sum(place) => {
+                if self.lanes_reduced {
+                    // SAFETY: the register holds the accumulators.
+                    unsafe { sums::fold(dtype, sum) };
+                }
+                place
+            }
+            Write::Extreme { at: place, largest } => {
+                let champions = self.champions(frame);
+                if self.lanes_reduced {
+                    // SAFETY: the registers hold champions, and there was a lane.
+                    unsafe { extremes::end(dtype, champions, *largest) };
+                }
+                (sum, dtype) = (champions.1.cast(), Dtype::I64);
+                place
+            }
+            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return,
+        };
         if self.lanes_reduced {
-            // SAFETY: the register holds a sum for each lane.
-            unsafe { tile::fold(dtype, sum, self.width) };
             let (first, _) = at(place, &frame.indices, None);
             self.store(frame, sum, dtype, first, 0, 1);
         } else {
             let (first, step) = at(place, &frame.indices, self.lane());
-            let n = match self.lane() {
-                Some(lane) => (self.lanes - frame.indices[lane] as usize).min(self.width),
-                None => 1,
-            };
+            let n = self.count(frame);
             self.store(frame, sum, dtype, first, step, n);
         }
     }

@@ -3,10 +3,10 @@
 //! The functions are compiled for several instruction sets; the best that the machine has is chosen
 //! when a kernel is made. What they compute does not depend on that.
 
-use std::sync::LazyLock;
-
 use cotan_array::{Dtype, Element};
-use cotan_ir::scalar::{Op, Rule};
+use cotan_ir::scalar::{Op, Real1, Real2, Rule};
+
+use crate::isa::{self, Isa};
 
 /// A function over tiles: the target, up to three operands, the number of lanes.
 type Function = unsafe fn(*mut u8, *const u8, *const u8, *const u8, usize);
@@ -56,6 +56,14 @@ macro_rules! rows {
         max_i64(a: i64, b: i64) -> i64 = a.max(b);
         scale_f64(a: f64, b: f64) -> f64 = if a == 0.0 { 0.0 } else { a * b };
         scale_f32(a: f32, b: f32) -> f32 = if a == 0.0 { 0.0 } else { a * b };
+        fma_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, c);
+        fma_f32(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, c);
+        fms_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, -c);
+        fms_f32(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, -c);
+        fnma_f64(a: f64, b: f64, c: f64) -> f64 = (-a).mul_add(b, c);
+        fnma_f32(a: f32, b: f32, c: f32) -> f32 = (-a).mul_add(b, c);
+        fnms_f64(a: f64, b: f64, c: f64) -> f64 = (-a).mul_add(b, -c);
+        fnms_f32(a: f32, b: f32, c: f32) -> f32 = (-a).mul_add(b, -c);
         eq_f64(a: f64, b: f64) -> bool = a == b;
         eq_f32(a: f32, b: f32) -> bool = a == b;
         eq_i64(a: i64, b: i64) -> bool = a == b;
@@ -145,6 +153,8 @@ macro_rules! function {
     };
 }
 
+mod math;
+
 /// The functions without any instruction set but the one that everything is compiled for.
 macro_rules! define {
     (; $($name:ident($($arg:ident: $t:ty),*) -> $out:ty = $formula:expr;)*) => {
@@ -193,32 +203,25 @@ mod avx512 {
 
 rows!(table);
 
-static BEST: LazyLock<&'static Functions> = LazyLock::new(|| {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let has = |features: &[bool]| features.iter().all(|&f| f);
-        let avx2 = has(&[
-            is_x86_feature_detected!("avx2"),
-            is_x86_feature_detected!("fma"),
-            is_x86_feature_detected!("bmi1"),
-            is_x86_feature_detected!("bmi2"),
-        ]);
-        let avx512 = has(&[
-            avx2,
-            is_x86_feature_detected!("avx512f"),
-            is_x86_feature_detected!("avx512dq"),
-            is_x86_feature_detected!("avx512vl"),
-            is_x86_feature_detected!("avx512bw"),
-        ]);
-        if avx512 {
-            return &AVX512;
-        }
-        if avx2 {
-            return &AVX2;
-        }
+fn best() -> &'static Functions {
+    functions(isa::best())
+}
+
+fn functions(isa: Isa) -> &'static Functions {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => &AVX512,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => &AVX2,
+        _ => &PLAIN,
     }
-    &PLAIN
-});
+}
+
+/// All instruction sets that the machine has.
+#[cfg(test)]
+fn available() -> impl Iterator<Item = Isa> {
+    [Isa::Plain, Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= isa::best())
+}
 
 impl Code {
     /// Addition.
@@ -227,9 +230,26 @@ impl Code {
     }
 }
 
+/// A product plus an addend, rounded once.
+pub(crate) fn mul_add(dtype: Dtype, minus_product: bool, minus_addend: bool) -> Code {
+    let f = best();
+    let (wide, narrow) = match (minus_product, minus_addend) {
+        (false, false) => (f.fma_f64, f.fma_f32),
+        (false, true) => (f.fms_f64, f.fms_f32),
+        (true, false) => (f.fnma_f64, f.fnma_f32),
+        (true, true) => (f.fnms_f64, f.fnms_f32),
+    };
+    Code::Tile(if dtype == Dtype::F32 { narrow } else { wide })
+}
+
 /// How an operation is computed on operands of the given types.
 pub(crate) fn code_of(op: Op, types: &[Dtype]) -> Code {
-    let f = *BEST;
+    code_by(isa::best(), op, types)
+}
+
+/// The same by instructions of choice, which the machine must have.
+fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
+    let f = functions(isa);
     // The first operand of a choice is a truth value, that of `polygamma` an order.
     let dtype = match op.row().rule {
         Rule::Select | Rule::IntReal(_) => types.last(),
@@ -288,8 +308,10 @@ pub(crate) fn code_of(op: Op, types: &[Dtype]) -> Code {
     match (op.row().rule, dtype) {
         (Rule::Numeric1(_, f, _), Dtype::I64) => Code::Int1(f),
         (Rule::Numeric2(_, f, _), Dtype::I64) => Code::Int2(f),
-        (Rule::Numeric1(f, _, _) | Rule::Real1(f, _), _) => Code::Real1(dtype, f),
-        (Rule::Numeric2(f, _, _) | Rule::Real2(f, _), _) => Code::Real2(dtype, f),
+        (Rule::Real1(Real1::Elementary(f), _), _) => Code::Tile(math::unary(isa, f, dtype)),
+        (Rule::Real2(Real2::Elementary(f), _), _) => Code::Tile(math::binary(isa, f, dtype)),
+        (Rule::Numeric1(f, _, _) | Rule::Real1(Real1::Rounded(f), _), _) => Code::Real1(dtype, f),
+        (Rule::Numeric2(f, _, _) | Rule::Real2(Real2::Rounded(f), _), _) => Code::Real2(dtype, f),
         (Rule::IntReal(f), _) => Code::IntReal(dtype, f),
         (Rule::RealInt(f, _), _) => Code::RealInt(dtype, f),
         (Rule::Compare(_) | Rule::Logic1(..) | Rule::Logic2(..), _) => Code::Int1(|a| a),
@@ -504,24 +526,6 @@ pub(super) unsafe fn add_strided(dtype: Dtype, to: *mut u8, step: i64, from: *co
     }
 }
 
-/// The sum of `n` lanes in the first: halves are added to each other, always in the same order.
-///
-/// # Safety
-/// There are `n` lanes of numbers.
-pub(super) unsafe fn fold(dtype: Dtype, sum: *mut u8, n: usize) {
-    let size = dtype.size();
-    let mut left = n;
-    while left > 1 {
-        let half = left.div_ceil(2);
-        // SAFETY: lanes `half..left` are added to the first ones, which do not overlap them.
-        unsafe {
-            let upper = sum.add(half * size);
-            run(Code::add(dtype), sum, sum, upper, std::ptr::null(), left - half);
-        }
-        left = half;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -592,14 +596,19 @@ mod tests {
                 let rooms: Vec<Vec<u64>> = lanes.iter().map(|lane| bytes(lane)).collect();
                 let mut to = vec![0u64; count];
                 let at = |k: usize| rooms.get(k).map_or(std::ptr::null(), |r| r.as_ptr().cast());
-                let code = code_of(op, &typing);
-                // SAFETY: operands of the types, with room for the result.
-                unsafe { run(code, to.as_mut_ptr().cast(), at(0), at(1), at(2), count) };
                 let dtype = op.result_dtype(&typing).unwrap();
-                for n in 0..count {
-                    let args: Vec<Scalar> = lanes.iter().map(|lane| lane[n]).collect();
-                    let (found, wanted) = (read(&to, n, dtype), eval(op, &args).unwrap());
-                    assert!(found.same(wanted), "{op} {args:?}: {found:?}, not {wanted:?}");
+                for isa in available() {
+                    let code = code_by(isa, op, &typing);
+                    // SAFETY: operands of the types, with room for the result.
+                    unsafe { run(code, to.as_mut_ptr().cast(), at(0), at(1), at(2), count) };
+                    for n in 0..count {
+                        let args: Vec<Scalar> = lanes.iter().map(|lane| lane[n]).collect();
+                        let (found, wanted) = (read(&to, n, dtype), eval(op, &args).unwrap());
+                        assert!(
+                            found.same(wanted),
+                            "{op} {args:?} by {isa:?}: {found:?}, not {wanted:?}"
+                        );
+                    }
                 }
             }
         }
