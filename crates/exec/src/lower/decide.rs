@@ -85,7 +85,6 @@ impl Lowering<'_> {
         let program = self.program;
         let mut forced: FxHashSet<TermId> = results.iter().copied().collect();
         let mut uses: FxHashMap<TermId, u32> = FxHashMap::default();
-        let mut summed: FxHashMap<TermId, u32> = FxHashMap::default();
         // Read more often than it has elements.
         let mut repeated: FxHashSet<TermId> = FxHashSet::default();
         for &t in scope.order() {
@@ -102,7 +101,6 @@ impl Lowering<'_> {
                 Node::Replicate(k, u) if *k > 1 => {
                     repeated.insert(*u);
                 }
-                Node::SumOuter(u) => *summed.entry(*u).or_default() += 1,
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
                     forced.extend(self.scopes.region(m.step).captures());
@@ -122,8 +120,21 @@ impl Lowering<'_> {
                 Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
                 Node::ArgExtreme(..) => {}
                 Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => {}
-                Node::Reshape(..) | Node::Result(..) => {}
+                Node::Reshape(..) | Node::Result(..) | Node::SumOuter(_) => {}
             }
+        }
+        // What is summed, its axes perhaps in another order, and used for nothing else.
+        let mut summed: FxHashSet<TermId> = FxHashSet::default();
+        for &t in scope.order().iter().rev() {
+            match program.node(t) {
+                Node::SumOuter(u) => summed.insert(*u),
+                Node::Transpose(_, u)
+                    if summed.contains(&t) && uses.get(&t) == Some(&1) && !forced.contains(&t) =>
+                {
+                    summed.insert(*u)
+                }
+                _ => false,
+            };
         }
         let mut decisions = Decisions { forced, ..Decisions::default() };
         let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
@@ -136,7 +147,7 @@ impl Lowering<'_> {
                 && !forced
                 && !self.in_order
                 && used == 1
-                && summed.contains_key(&t)
+                && summed.contains(&t)
             {
                 decisions.absorbed.insert(t);
                 continue;
