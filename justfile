@@ -59,7 +59,7 @@ size:
 # One layout for Rust and for .ct files
 fmt:
     cargo fmt --all
-    cargo run --quiet -p cotan-cli -- fmt examples/*.ct crates/bench/programs/*.ct
+    cargo run --quiet -p cotan-cli -- fmt examples/*.ct examples/gradbench/*.ct crates/bench/programs/*.ct
 
 # The documentation, in a browser
 doc:

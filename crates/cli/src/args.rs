@@ -160,6 +160,15 @@ Examples:
   cotan examples histogram > histogram.ct")]
     Examples(ExamplesArgs),
 
+    /// Answer the messages of a GradBench eval
+    #[command(after_help = "\
+Reads messages from standard input, a line of JSON each, and answers each with a line.
+
+Examples:
+  gradbench run --eval 'gradbench repo eval gmm' --tool 'cotan gradbench'
+  echo '{\"id\": 0, \"kind\": \"define\", \"module\": \"gmm\"}' | cotan gradbench")]
+    Gradbench(GradbenchArgs),
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -385,6 +394,17 @@ pub struct ExamplesArgs {
     /// Print this one [default: list all]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct GradbenchArgs {
+    /// How many threads a function may use
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+
+    /// As many threads as the machine has
+    #[arg(long, conflicts_with = "threads")]
+    pub multithreaded: bool,
 }
 
 #[derive(Debug, Args)]
