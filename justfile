@@ -34,8 +34,10 @@ miri:
 bless: rules
     COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
 
-# The rules of the bulk-operation transform, as a document
+# The rules of the bulk-operation transform and of the optimiser, as documents
 rules:
+    cargo run --quiet -p cotan-cli -- rules --optimiser --markdown > docs/optimiser.md.new
+    mv docs/optimiser.md.new docs/optimiser.md
     cargo run --quiet -p cotan-cli -- rules --markdown > docs/rules.md.new
     mv docs/rules.md.new docs/rules.md
 
@@ -57,7 +59,7 @@ size:
 # One layout for Rust and for .ct files
 fmt:
     cargo fmt --all
-    cargo run --quiet -p cotan-cli -- fmt examples/*.ct crates/bench/programs/*.ct
+    cargo run --quiet -p cotan-cli -- fmt examples/*.ct examples/gradbench/*.ct crates/bench/programs/*.ct
 
 # The documentation, in a browser
 doc:

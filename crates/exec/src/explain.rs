@@ -97,6 +97,12 @@ impl Text<'_> {
         for step in steps {
             match step {
                 Step::Compute(group) => self.group(group),
+                Step::Contract(contraction) => {
+                    self.numbers += 1;
+                    let text = contraction.describe(&|b| self.name(b));
+                    let number = self.numbers;
+                    self.line(format_args!("kernel {number}: {text}"));
+                }
                 Step::Zero(b) => {
                     let b = self.name(*b);
                     self.line(format_args!("{b} = 0"));
@@ -184,7 +190,8 @@ impl Text<'_> {
             }
         });
         let touched: usize = seen.iter().map(|b| self.plan.buffers[b.index()].bytes()).sum();
-        let place = self.program.sources().position(self.program.span(nest.source));
+        let span = nest.source.map(|t| self.program.span(t));
+        let place = span.and_then(|span| self.program.sources().position(span));
         let place = place.map_or(String::new(), |p| format!(", line {}", p.line));
         let operations = operations.saturating_mul(positions);
         let touched = bytes(touched);

@@ -163,6 +163,7 @@ impl Scheduler<'_> {
                     let w = WhileStep { bound, before, condition, body };
                     Slot::Other(Step::While(Box::new(w)))
                 }
+                Step::Contract(contraction) => Slot::Other(Step::Contract(contraction)),
                 Step::Zero(b) => Slot::Other(Step::Zero(b)),
                 Step::Copy { from, to } => Slot::Other(Step::Copy { from, to }),
                 Step::ArgSort { from, to } => Slot::Other(Step::ArgSort { from, to }),

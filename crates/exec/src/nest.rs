@@ -140,8 +140,8 @@ pub(crate) struct Nest {
     pub value: Val,
     pub target: BufferId,
     pub write: Write,
-    /// The term that it computes.
-    pub source: TermId,
+    /// The term that it computes, if it is known.
+    pub source: Option<TermId>,
 }
 
 impl Nest {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
 
+use crate::contract::Contraction;
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
 
@@ -75,6 +76,8 @@ pub(crate) struct WhileStep<C> {
 pub(crate) enum Step<C> {
     /// Loop nests.
     Compute(Box<C>),
+    /// A sum of products.
+    Contract(Box<Contraction>),
     /// Zeros.
     Zero(BufferId),
     /// A copy of a whole buffer.
@@ -92,6 +95,7 @@ impl<C: Compute> Step<C> {
     pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
             Step::Compute(compute) => compute.for_each_buffer(f),
+            Step::Contract(contraction) => contraction.for_each_buffer(f),
             Step::Zero(b) => f(*b),
             Step::Copy { from, to } | Step::ArgSort { from, to } => {
                 f(*from);

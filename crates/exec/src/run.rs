@@ -250,6 +250,9 @@ impl Run<'_> {
         let frame = &mut space.frames[0];
         match step {
             Step::Compute(group) => return self.group(group, space),
+            Step::Contract(contraction) => {
+                return if contraction.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
+            }
             Step::Zero(b) => {
                 let k = b.index();
                 // SAFETY: all bytes of the buffer.

@@ -94,6 +94,11 @@ fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
 }
 
 impl Kernel {
+    /// Runs the whole nest.
+    pub(crate) fn run_all(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+        self.run(frame, 0..self.positions(), limits)
+    }
+
     /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
     /// was reached. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
