@@ -4,7 +4,7 @@
 //! $\mathrm{erfc}\, x = e^{-x^2} g(x)$, where $(x + c)\, g(x)$ is a polynomial in
 //! $t = (x - c) / (x + c)$, a variable that stays between -1 and 1.
 
-use super::exp::{reduce, rest};
+use super::exp::exp_parts;
 use crate::arith::{Pair, ordered_sum, poly, product, sum};
 use crate::machine::Machine;
 
@@ -70,8 +70,7 @@ fn complement<M: Machine>(m: &M, a: M::Real) -> M::Real {
     let p = product(m, inverse, g.high);
     let g = Pair { high: p.high, low: m.mul_add(inverse, g.low, p.low) };
     let square = product(m, a, a);
-    let (r, n) = reduce(m, m.neg(square.high));
-    let p = rest(m, m.sub(r, square.low));
+    let (p, n) = exp_parts(m, Pair { high: m.neg(square.high), low: m.neg(square.low) });
     // g (1 + error) (1 + p) 2^n
     let p = m.mul_add(error, m.add(one, p), p);
     m.scale(m.add(g.high, m.mul_add(g.high, p, g.low)), n)
