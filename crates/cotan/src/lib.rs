@@ -81,6 +81,7 @@ mod library;
 mod math;
 mod ops;
 pub mod optim;
+mod prepared;
 pub mod random;
 mod sizes;
 mod stage;
@@ -117,6 +118,7 @@ pub use library::{
     tri,
 };
 pub use ops::{Truth, select};
+pub use prepared::Prepared;
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
 pub use tensor::Tensor;
