@@ -14,9 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::memory::place_temporaries;
 use crate::nest::BufferId;
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
+use crate::vm::Kernel;
 
 mod decide;
 mod expand;
+
+/// Stacks of up to so many parts are read part by part.
+pub(crate) const SMALL_STACK: usize = 8;
 
 /// Why a program has no plan: something in it is for the interpreter only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +46,10 @@ pub(crate) struct Lowering<'a> {
     constants: FxHashMap<TermId, BufferId>,
     /// Whether sums are taken from the first element to the last.
     pub(crate) in_order: bool,
+    /// The level of the scope that is being lowered.
+    level: u8,
+    /// Steps that must come before the nest in the making.
+    pending: Vec<Step>,
 }
 
 /// The plan of a program.
@@ -54,6 +62,8 @@ pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
         places: FxHashMap::default(),
         constants: FxHashMap::default(),
         in_order,
+        level: 0,
+        pending: Vec::new(),
     };
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
@@ -128,6 +138,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// The steps of a region whose results end up in memory.
+    fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+        let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
+        self.scope(self.scopes.region(r), results, steps)?;
+        self.level = outer;
+        Ok(())
+    }
+
     fn expect_end(&self, scope: &Scope, results: &[TermId]) -> R<()> {
         if self.endless_branch(scope, results) {
             return Err(Unsupported("a loop without a bound in a branch"));
@@ -155,28 +173,36 @@ impl Lowering<'_> {
             Node::Const(_) if ty.shape.rank() > 0 || decisions.forced.contains(&t) => {
                 Place::Buffer(self.constant_buffer(t))
             }
-            Node::SumOuter(_) if decisions.absorbed.contains(&t) => Place::Inline,
+            Node::SumOuter(_)
+                if decisions.absorbed.contains(&t) || decisions.unrolled.contains(&t) =>
+            {
+                Place::Inline
+            }
             Node::SumOuter(_) => {
                 let to = self.temporary(ty);
-                let kernel = self.sum_nest(t, to, decisions)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                for part in parts(ty, decisions.stacked.contains(&t)) {
+                    let kernel = self.sum_nest(t, to, part, decisions)?;
+                    self.push(kernel, steps);
+                }
                 Place::Buffer(to)
             }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
-                steps.push(Step::Zero(to));
                 let kernel = self.scatter_nest(t, to)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                steps.append(&mut self.pending);
+                steps.push(Step::Zero(to));
+                self.push(kernel, steps);
                 Place::Buffer(to)
             }
-            Node::Stack(ts) => {
+            Node::Stack(ts) if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
                 for (n, &part) in ts.iter().enumerate() {
                     let kernel = self.store_nest(part, to, n)?;
-                    steps.push(Step::Nest(Box::new(kernel)));
+                    self.push(kernel, steps);
                 }
                 Place::Buffer(to)
             }
+            Node::Stack(_) => Place::Inline,
             Node::ArgExtreme(extreme, u) => {
                 let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
                 steps.push(Step::ArgExtreme { extreme: *extreme, from, to });
@@ -198,7 +224,7 @@ impl Lowering<'_> {
                     inputs.push((whole, part));
                 }
                 let mut inner = Vec::new();
-                self.scope(self.scopes.region(m.step), step.results(), &mut inner)?;
+                self.region(m.step, step.results(), &mut inner)?;
                 let mut outputs = Vec::new();
                 let types = program.result_types(t).unwrap_or_default();
                 let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
@@ -281,12 +307,31 @@ impl Lowering<'_> {
             },
             _ if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
-                let kernel = self.array_nest(t, to)?;
-                steps.push(Step::Nest(Box::new(kernel)));
+                for part in parts(ty, decisions.stacked.contains(&t)) {
+                    let kernel = self.array_nest(t, to, part)?;
+                    self.push(kernel, steps);
+                }
                 Place::Buffer(to)
             }
             _ => Place::Inline,
         })
+    }
+
+    /// Adds a nest to the steps, after what it needs.
+    fn push(&mut self, kernel: Kernel, steps: &mut Vec<Step>) {
+        steps.append(&mut self.pending);
+        steps.push(Step::Nest(Box::new(kernel)));
+    }
+
+    /// Makes an array of parts that a nest reads at a position that is not known, before that nest.
+    pub(crate) fn make_stack(&mut self, t: TermId, ts: &[TermId]) -> R<BufferId> {
+        let to = self.temporary(self.program.ty(t));
+        for (n, &part) in ts.iter().enumerate() {
+            let kernel = self.store_nest(part, to, n)?;
+            self.pending.push(Step::Nest(Box::new(kernel)));
+        }
+        self.places.insert(t, Place::Buffer(to));
+        Ok(to)
     }
 
     /// The states of a loop: where each begins, and where it is during a step.
@@ -344,6 +389,7 @@ impl Lowering<'_> {
                 });
             }
         }
+        let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
             if needed.contains(&t) && !done.contains(&t) {
@@ -354,6 +400,7 @@ impl Lowering<'_> {
                 self.places.insert(t, place);
             }
         }
+        self.level = outer;
         Ok(())
     }
 
@@ -363,6 +410,17 @@ impl Lowering<'_> {
             self.places.remove(t);
         }
     }
+}
+
+/// The parts along the outermost axis that an array is made in, if not in one: then stacks in it
+/// are read at known positions.
+fn parts(ty: &Type, stacked: bool) -> impl Iterator<Item = Option<usize>> {
+    let first = match ty.shape.dims() {
+        [first, rest @ ..] if stacked && *first <= SMALL_STACK && !rest.is_empty() => Some(*first),
+        _ => None,
+    };
+    let whole = first.is_none().then_some(None);
+    whole.into_iter().chain((0..first.unwrap_or(0)).map(Some))
 }
 
 /// What an operation costs, in additions.

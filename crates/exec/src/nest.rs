@@ -98,6 +98,8 @@ pub(crate) enum Instr {
     LoadAt { buffer: BufferId, index: Vec<Component> },
     /// A scalar operation.
     Op(Op, SmallVec<[Val; 3]>),
+    /// $\pm ab \pm c$ of floats, rounded once.
+    MulAdd { args: [Val; 3], minus_product: bool, minus_addend: bool },
 }
 
 impl Instr {
@@ -106,6 +108,7 @@ impl Instr {
             Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
             Instr::LoadAt { index, .. } => index.iter().for_each(|c| f(c.value)),
             Instr::Op(_, args) => args.iter().copied().for_each(f),
+            Instr::MulAdd { args, .. } => args.iter().copied().for_each(f),
         }
     }
 }
@@ -156,7 +159,8 @@ impl Nest {
                     found.push(at);
                     found.extend(checks.iter_mut().map(|(affine, _)| affine));
                 }
-                Instr::Const(_) | Instr::LoadAt { .. } | Instr::Op(..) => {}
+                Instr::Const(_) | Instr::LoadAt { .. } => {}
+                Instr::Op(..) | Instr::MulAdd { .. } => {}
             }
             found
         });

@@ -120,7 +120,8 @@ fn nest_buffers(nest: &Nest, f: &mut impl FnMut(BufferId)) {
     for instr in &nest.instrs {
         match instr {
             Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => f(*buffer),
-            Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) => {}
+            Instr::Const(_) | Instr::Affine(_) => {}
+            Instr::Op(..) | Instr::MulAdd { .. } => {}
         }
     }
 }

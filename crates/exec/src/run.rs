@@ -208,7 +208,12 @@ impl Run<'_> {
         let buffers = &self.plan.buffers;
         match step {
             Step::Nest(kernel) => {
-                return if kernel.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
+                let range = 0..kernel.positions();
+                return if kernel.run(frame, range, self.limits) {
+                    Ok(())
+                } else {
+                    Err(Stop::Limit)
+                };
             }
             Step::Zero(b) => {
                 let k = b.index();

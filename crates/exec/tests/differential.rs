@@ -24,6 +24,9 @@ enum Outcome {
 type Plan = fn(&Program) -> Result<Executable, Unsupported>;
 
 fn compare(program: &Program, plan: Plan, kinds: &[InputKind], mut rng: Rng) -> Outcome {
+    // In the order of the machine a sum may begin with its first element instead of 0.
+    let in_order = std::ptr::fn_addr_eq(plan, Executable::in_order as Plan);
+    let equality = if in_order { Equality::Bits } else { Equality::Values };
     let Ok(executable) = plan(program) else { return Outcome::Unsupported };
     for &kind in kinds {
         let Ok(inputs) = inputs_for(program, &mut rng, kind) else { return Outcome::Same };
@@ -34,7 +37,7 @@ fn compare(program: &Program, plan: Plan, kinds: &[InputKind], mut rng: Rng) -> 
             Err(stop) => return Outcome::Different(format!("it did not run: {stop:?}")),
         };
         let found: Vec<Value> = found.iter().map(Value::from).collect();
-        if let Some(difference) = first_difference(&expected, &found, Equality::Bits) {
+        if let Some(difference) = first_difference(&expected, &found, equality) {
             return Outcome::Different(format!("{kind:?}: {difference}\nof\n{program}"));
         }
     }

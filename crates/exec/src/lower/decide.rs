@@ -8,6 +8,9 @@ use super::{Lowering, op_cost};
 /// A body of a nest has at most about so many instructions, and expansion goes so deep.
 const LARGEST_BODY: u32 = 96;
 
+/// Sums of up to so many elements are written out.
+pub(super) const SHORT_SUM: usize = 8;
+
 /// What costs more than so many additions an element is computed once, not for each user.
 const CHEAP: u32 = 4;
 
@@ -20,6 +23,20 @@ pub(crate) struct Decisions {
     pub materialised: FxHashSet<TermId>,
     /// Sums that are part of their only user, a sum.
     pub absorbed: FxHashSet<TermId>,
+    /// Short sums that are written out where they are needed.
+    pub unrolled: FxHashSet<TermId>,
+    /// What has stacks inside that are made where they are needed.
+    pub stacked: FxHashSet<TermId>,
+}
+
+/// What an element takes where it is expanded.
+#[derive(Clone, Copy, Default)]
+struct Weight {
+    instructions: u32,
+    /// In additions.
+    cost: u32,
+    /// Whether there is a stack inside that is not in memory.
+    stacked: bool,
 }
 
 impl Lowering<'_> {
@@ -67,41 +84,61 @@ impl Lowering<'_> {
             }
         }
         let mut decisions = Decisions { forced, ..Decisions::default() };
-        // Instructions and additions that an element takes where it is expanded.
-        let mut weights: FxHashMap<TermId, (u32, u32)> = FxHashMap::default();
+        let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
         for &t in scope.order() {
             let node = program.node(t);
             let used = uses.get(&t).copied().unwrap_or(0);
             let forced = decisions.forced.contains(&t);
-            if let Node::SumOuter(_) = node {
-                if !forced && !self.in_order && used == 1 && summed.contains_key(&t) {
-                    decisions.absorbed.insert(t);
-                }
+            let Some(repetitions) = self.repetitions(node) else { continue };
+            if let Node::SumOuter(_) = node
+                && !forced
+                && !self.in_order
+                && used == 1
+                && summed.contains_key(&t)
+            {
+                decisions.absorbed.insert(t);
                 continue;
             }
-            if !expandable(node) {
-                continue;
-            }
-            let (mut weight, mut cost) = (1u32, 0u32);
+            let mut sum = Weight { instructions: 1, ..Weight::default() };
             let mut add = |u: TermId| {
-                let (w, c) = weights.get(&u).copied().unwrap_or((1, 0));
-                weight = weight.saturating_add(w);
-                cost = cost.saturating_add(c);
+                let w = weights.get(&u).copied();
+                let w = w.unwrap_or(Weight { instructions: 1, ..Weight::default() });
+                sum.instructions = sum.instructions.saturating_add(w.instructions);
+                sum.cost = sum.cost.saturating_add(w.cost);
+                sum.stacked |= w.stacked;
             };
             node.for_each_operand(&mut add);
             if let Some(r) = node.region() {
                 self.scopes.region(r).captures().iter().copied().for_each(&mut add);
-                weight = weight.saturating_add(self.scopes.region(r).order().len() as u32);
+                let inside = self.scopes.region(r).order().len() as u32;
+                sum.instructions = sum.instructions.saturating_add(inside);
             }
-            if let Node::Op(op, _) = node {
-                cost = cost.saturating_add(op_cost(*op));
+            match node {
+                Node::Op(op, _) => sum.cost = sum.cost.saturating_add(op_cost(*op)),
+                Node::SumOuter(_) => {
+                    sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
+                    sum.instructions = sum.instructions.saturating_mul(repetitions);
+                }
+                _ => {}
             }
-            let dear = cost > CHEAP && (used > 1 || repeated.contains(&t));
-            if forced || dear || weight > LARGEST_BODY {
+            if sum.stacked {
+                decisions.stacked.insert(t);
+            }
+            sum.stacked = match node {
+                Node::Stack(_) => true,
+                // Of a sum that is written out every part is known.
+                Node::SumOuter(_) => false,
+                _ => sum.stacked,
+            };
+            let dear = sum.cost > CHEAP && (used > 1 || repeated.contains(&t));
+            if forced || dear || sum.instructions > LARGEST_BODY {
                 decisions.materialised.insert(t);
-            } else {
-                weights.insert(t, (weight, cost));
+                continue;
             }
+            if let Node::SumOuter(_) = node {
+                decisions.unrolled.insert(t);
+            }
+            weights.insert(t, sum);
         }
         decisions
     }
@@ -148,21 +185,26 @@ impl Lowering<'_> {
             .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
     }
 
+    /// How often the parts of an element are computed where it is needed, if it can be.
+    fn repetitions(&self, node: &Node) -> Option<u32> {
+        match node {
+            Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::Gather(..) => Some(1),
+            Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => Some(1),
+            Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) | Node::Stack(_) => Some(1),
+            Node::SumOuter(u) => {
+                let length = self.program.shape(*u).dims().first().copied().unwrap_or(0);
+                // A long one is made by a nest of its own.
+                Some(if length <= SHORT_SUM { length as u32 } else { LARGEST_BODY + 1 })
+            }
+            Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => None,
+            Node::ArgExtreme(..) | Node::ArgSort(_) => None,
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
+        }
+    }
+
     fn count_captures(&self, r: cotan_ir::RegionId, uses: &mut FxHashMap<TermId, u32>) {
         for &u in self.scopes.region(r).captures() {
             *uses.entry(u).or_default() += 1;
         }
-    }
-}
-
-/// Whether an element can be computed where it is needed.
-fn expandable(node: &Node) -> bool {
-    match node {
-        Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::Gather(..) => true,
-        Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => true,
-        Node::Iota(_) | Node::OneHot(..) | Node::Build1(_) => true,
-        Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) => false,
-        Node::Scatter(..) | Node::Stack(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-        Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
     }
 }

@@ -1,18 +1,15 @@
 //! Nests: elements as functions of the loop indices.
 
-use cotan_array::Dtype;
+use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Node, RegionId, TermId};
 use rustc_hash::FxHashMap;
 
-use super::decide::Decisions;
-use super::{Lowering, Place, R, Unsupported};
+use super::decide::{Decisions, SHORT_SUM};
+use super::{Lowering, Place, R, SMALL_STACK, Unsupported};
 use crate::body::{Body, components};
 use crate::nest::{Affine, BufferId, Nest, Val, Write};
 use crate::vm::Kernel;
-
-/// Stacks of up to so many parts may be expanded to a choice.
-const SMALL_STACK: usize = 8;
 
 /// Expansion goes at most so deep. Without optimisation that takes half of the stack of a thread.
 const DEEPEST: usize = 200;
@@ -40,6 +37,31 @@ impl Expansion {
             variables: FxHashMap::default(),
             memos: vec![(0, FxHashMap::default())],
             depth: 0,
+        }
+    }
+
+    /// The index of an element: the part that it is in, then the indices of some dimensions.
+    fn indices(&mut self, part: Option<usize>, dims: std::ops::Range<usize>) -> Vec<Val> {
+        let mut ix = Vec::with_capacity(dims.len() + 1);
+        ix.extend(part.map(|n| self.body.constant(Scalar::I64(n as i64))));
+        ix.extend(dims.map(|dim| self.body.index(dim)));
+        ix
+    }
+
+    /// An integer that does not depend on the indices.
+    fn known(&self, v: Val) -> Option<i64> {
+        self.body.as_affine(v).and_then(Affine::known)
+    }
+
+    /// An element of a constant at a known index within it.
+    fn known_element(&self, array: &Array, ix: &[Val]) -> Option<Scalar> {
+        let position = |&v: &Val| self.known(v).and_then(|i| usize::try_from(i).ok());
+        let ix: Vec<usize> = ix.iter().map(position).collect::<Option<_>>()?;
+        match array.dtype() {
+            Dtype::F64 => array.get(&ix).map(Scalar::F64),
+            Dtype::F32 => array.get(&ix).map(Scalar::F32),
+            Dtype::I64 => array.get(&ix).map(Scalar::I64),
+            Dtype::Bool => array.get(&ix).map(Scalar::Bool),
         }
     }
 
@@ -72,8 +94,11 @@ fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Af
 }
 
 impl Lowering<'_> {
-    /// The nest that makes an array.
-    pub(super) fn array_nest(&mut self, t: TermId, to: BufferId) -> R<Kernel> {
+    /// The nest that makes an array, or a part of it.
+    pub(super) fn array_nest(&mut self, t: TermId, to: BufferId, part: Option<usize>) -> R<Kernel> {
+        if part.is_some() {
+            return self.part_nest(t, to, part, 0, true);
+        }
         // The elements of a reshaped array lie in the same order.
         let mut from = t;
         while let Node::Reshape(_, u) = self.program.node(from) {
@@ -82,27 +107,45 @@ impl Lowering<'_> {
                 break;
             }
         }
-        self.part_nest(from, to, 0, from == t)
+        self.part_nest(from, to, None, 0, from == t)
     }
 
     /// The nest that makes part `n` of a stack.
     pub(super) fn store_nest(&mut self, t: TermId, to: BufferId, n: usize) -> R<Kernel> {
-        self.part_nest(t, to, n * self.program.shape(t).numel(), false)
+        self.part_nest(t, to, None, n * self.program.shape(t).numel(), false)
     }
 
-    fn part_nest(&mut self, t: TermId, to: BufferId, offset: usize, own: bool) -> R<Kernel> {
-        let dims = self.program.shape(t).dims().to_vec();
+    /// The nest that makes a part of an array along its outermost axis, or all of it, and puts it
+    /// at an offset.
+    fn part_nest(
+        &mut self,
+        t: TermId,
+        to: BufferId,
+        part: Option<usize>,
+        offset: usize,
+        own: bool,
+    ) -> R<Kernel> {
+        let all = self.program.shape(t).dims();
+        let dims = all[usize::from(part.is_some())..].to_vec();
         let mut e = Expansion::new(dims.clone());
-        let ix: Vec<Val> = (0..dims.len()).map(|dim| e.body.index(dim)).collect();
+        let ix = e.indices(part, 0..dims.len());
         let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
         let mut at = row_major(&dims, 0..dims.len(), dims.len());
-        at.constant = offset as i64;
+        at.constant = (offset + part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
         Ok(Kernel::new(e.finish(value, 0, to, Write::Store(at)), self.in_order))
     }
 
-    /// The nest of a sum, and of the sums that it is the only user of.
-    pub(super) fn sum_nest(&mut self, t: TermId, to: BufferId, decisions: &Decisions) -> R<Kernel> {
-        let dims = self.program.shape(t).dims().to_vec();
+    /// The nest of a sum, and of the sums that it is the only user of; or of a part of it along its
+    /// outermost axis.
+    pub(super) fn sum_nest(
+        &mut self,
+        t: TermId,
+        to: BufferId,
+        part: Option<usize>,
+        decisions: &Decisions,
+    ) -> R<Kernel> {
+        let all = self.program.shape(t).dims();
+        let dims = all[usize::from(part.is_some())..].to_vec();
         let mut extents = dims.clone();
         let mut at = t;
         let mut reduced = 0;
@@ -116,11 +159,11 @@ impl Lowering<'_> {
         let mut e = Expansion::new(extents);
         // The sum that is taken first runs innermost: over the outermost axis of what is summed.
         let rank = dims.len();
-        let summed = (0..reduced).rev().map(|n| rank + n);
-        let ix: Vec<Val> = summed.chain(0..rank).map(|dim| e.body.index(dim)).collect();
+        let mut ix: Vec<Val> = (0..reduced).rev().map(|n| e.body.index(rank + n)).collect();
+        ix.extend(e.indices(part, 0..rank));
         let value = self.element(&mut e, at, &ix)?;
-        let all = rank + reduced;
-        let place = row_major(&dims, 0..rank, all);
+        let mut place = row_major(&dims, 0..rank, rank + reduced);
+        place.constant = (part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
         Ok(Kernel::new(e.finish(value, reduced, to, Write::Sum(place)), self.in_order))
     }
 
@@ -166,6 +209,11 @@ impl Lowering<'_> {
     fn element(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
         if let Some(&v) = e.variables.get(&t) {
             return Ok(v);
+        }
+        if let Node::Const(c) = self.program.node(t)
+            && let Some(x) = e.known_element(c, ix)
+        {
+            return Ok(e.body.constant(x));
         }
         if let Some(Place::Buffer(b)) = self.places.get(&t) {
             let (b, ty) = (*b, self.program.ty(t));
@@ -222,16 +270,6 @@ impl Lowering<'_> {
         let program = self.program;
         let ty = program.ty(t);
         match program.node(t) {
-            Node::Const(c) if ty.shape.rank() == 0 => {
-                let x = match ty.dtype {
-                    Dtype::F64 => c.item().map(Scalar::F64),
-                    Dtype::F32 => c.item().map(Scalar::F32),
-                    Dtype::I64 => c.item().map(Scalar::I64),
-                    Dtype::Bool => c.item().map(Scalar::Bool),
-                };
-                let x = x.ok_or(Unsupported("a constant without a value"))?;
-                Ok(e.body.constant(x))
-            }
             Node::Const(_) => {
                 let b = self.constant_buffer(t);
                 Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix))
@@ -317,17 +355,31 @@ impl Lowering<'_> {
                     }
                 }
             }
-            Node::Stack(ts) if ts.len() <= SMALL_STACK => {
-                let mut value = self.element(e, ts[ts.len() - 1], &ix[1..])?;
-                for (n, &part) in ts.iter().enumerate().rev().skip(1) {
-                    let part = self.element(e, part, &ix[1..])?;
-                    let k = e.body.constant(Scalar::I64(n as i64));
-                    let here = e.op(Op::Eq, &[ix[0], k])?;
-                    value = e.op(Op::Select, &[here, part, value])?;
+            Node::Stack(ts) => {
+                if let Some(n) = e.known(ix[0]) {
+                    return match usize::try_from(n).ok().and_then(|n| ts.get(n)) {
+                        Some(&part) => self.element(e, part, &ix[1..]),
+                        None => Ok(e.body.zero(ty.dtype)),
+                    };
                 }
-                Ok(value)
+                if program.free(t).innermost() <= self.level {
+                    let b = self.make_stack(t, ts)?;
+                    return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
+                }
+                self.chosen(e, ts, ix)
             }
-            Node::Stack(_) => Err(Unsupported("a long stack inside an index function")),
+            Node::SumOuter(u) if program.shape(*u).dims()[0] <= SHORT_SUM => {
+                let mut jx = vec![Val(0)];
+                jx.extend(ix);
+                let mut sum = e.body.zero(ty.dtype);
+                for n in 0..program.shape(*u).dims()[0] {
+                    jx[0] = e.body.constant(Scalar::I64(n as i64));
+                    let x = self.element(e, *u, &jx)?;
+                    // The first is added to 0, which matters for -0 only.
+                    sum = if n == 0 && !self.in_order { x } else { e.op(Op::Add, &[sum, x])? };
+                }
+                Ok(sum)
+            }
             Node::Input(_) | Node::Var { .. } => Err(Unsupported("a variable without a place")),
             Node::SumOuter(_) | Node::Scatter(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
                 Err(Unsupported("a reduction inside an index function"))
@@ -336,6 +388,21 @@ impl Lowering<'_> {
                 Err(Unsupported("a loop inside an index function"))
             }
         }
+    }
+
+    /// The element of one of several arrays, by the first component of the index.
+    fn chosen(&mut self, e: &mut Expansion, ts: &[TermId], ix: &[Val]) -> R<Val> {
+        if ts.len() > SMALL_STACK {
+            return Err(Unsupported("a long stack inside an index function"));
+        }
+        let mut value = self.element(e, ts[ts.len() - 1], &ix[1..])?;
+        for (n, &part) in ts.iter().enumerate().rev().skip(1) {
+            let part = self.element(e, part, &ix[1..])?;
+            let k = e.body.constant(Scalar::I64(n as i64));
+            let here = e.op(Op::Eq, &[ix[0], k])?;
+            value = e.op(Op::Select, &[here, part, value])?;
+        }
+        Ok(value)
     }
 
     /// The element of a reshaped array: by the place in row-major order, axes that stay together

@@ -1,7 +1,10 @@
 //! Running a kernel: the loops, the loads and the writes.
 
+use std::ops::Range;
+
 use cotan_array::Dtype;
 
+use super::sums;
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
@@ -20,8 +23,11 @@ pub(crate) struct Frame {
     unpolled: u32,
     tiles: Vec<Tile>,
     values: Vec<*const u8>,
-    counters: Vec<usize>,
+    /// What is left of each loop.
+    left: Vec<usize>,
     indices: Vec<i64>,
+    /// The first index that is out of the range of the lanes.
+    lanes_end: usize,
 }
 
 /// Room for the elements of a tile, of any type.
@@ -37,8 +43,9 @@ impl Frame {
             unpolled: 0,
             tiles: Vec::new(),
             values: Vec::new(),
-            counters: Vec::new(),
+            left: Vec::new(),
             indices: Vec::new(),
+            lanes_end: 0,
         }
     }
 
@@ -77,12 +84,19 @@ fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
 }
 
 impl Kernel {
-    /// Runs the nest; gives `false` when a limit was reached. The buffers of the frame are those
-    /// that it was planned for.
-    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+    /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
+    /// was reached. The buffers of the frame are those that it was planned for.
+    pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
         let nest = &self.nest;
         let parallel = nest.extents.len() - nest.reduced;
         if nest.extents[..parallel].contains(&0) {
+            return true;
+        }
+        if nest.extents[parallel..].contains(&0) {
+            self.sum_of_nothing(frame);
+            return true;
+        }
+        if range.is_empty() {
             return true;
         }
         let tiles = self.registers + 1;
@@ -91,14 +105,14 @@ impl Kernel {
         }
         frame.values.clear();
         frame.values.resize(nest.instrs.len(), std::ptr::null());
-        frame.counters.clear();
-        frame.counters.resize(self.loops.len(), 0);
         frame.indices.clear();
         frame.indices.resize(nest.extents.len(), 0);
-        if nest.extents[parallel..].contains(&0) {
-            self.sum_of_nothing(frame);
-            return true;
+        if let Some(&dim) = self.dims.get(self.block) {
+            frame.indices[dim] = range.start as i64;
         }
+        frame.lanes_end = if self.lane_loop == Some(self.block) { range.end } else { self.lanes };
+        frame.left.clear();
+        frame.left.extend((0..self.loops.len()).map(|k| self.rounds(k, &range)));
         self.begin_sum(frame);
         self.level(0, frame);
         let mut changed = 0;
@@ -114,41 +128,47 @@ impl Kernel {
                 self.level(level, frame);
             }
             self.write(frame);
-            let Some(next) = self.advance(frame) else { break };
+            let Some(next) = self.outermost_change(frame) else { break };
             if next < self.first_reduced {
                 self.end_sum(frame);
                 self.begin_sum(frame);
             }
             changed = next;
-            self.set_indices(frame, next);
+            self.advance(frame, next, &range);
         }
         self.end_sum(frame);
         true
     }
 
-    /// Goes to the next position; gives the outermost loop that changed.
-    fn advance(&self, frame: &mut Frame) -> Option<usize> {
-        for k in (0..self.loops.len()).rev() {
-            frame.counters[k] += 1;
-            if frame.counters[k] < self.loops[k] {
-                return Some(k);
-            }
-            frame.counters[k] = 0;
+    /// How often a loop goes round.
+    fn rounds(&self, k: usize, range: &Range<usize>) -> usize {
+        match (k == self.block, Some(k) == self.lane_loop) {
+            (false, _) => self.loops[k],
+            (true, false) => range.len(),
+            (true, true) => range.len().div_ceil(self.width),
         }
-        None
     }
 
-    fn set_indices(&self, frame: &mut Frame, from: usize) {
-        for k in from..self.loops.len() {
-            let step = if Some(k) == self.lane_loop { self.width } else { 1 };
-            frame.indices[self.dims[k]] = (frame.counters[k] * step) as i64;
+    /// The outermost loop that changes in the next position, if there is one.
+    fn outermost_change(&self, frame: &Frame) -> Option<usize> {
+        frame.left.iter().rposition(|&left| left > 1)
+    }
+
+    /// Goes on in a loop, and begins those inside of it again.
+    fn advance(&self, frame: &mut Frame, from: usize, range: &Range<usize>) {
+        let step = if Some(from) == self.lane_loop { self.width } else { 1 };
+        frame.left[from] -= 1;
+        frame.indices[self.dims[from]] += step as i64;
+        for k in from + 1..self.loops.len() {
+            frame.left[k] = self.rounds(k, range);
+            frame.indices[self.dims[k]] = if k == self.block { range.start as i64 } else { 0 };
         }
     }
 
     /// The lanes of the tile at hand.
     fn count(&self, frame: &Frame) -> usize {
-        match self.lane_loop {
-            Some(k) => (self.lanes - frame.counters[k] * self.width).min(self.width),
+        match self.lane() {
+            Some(lane) => (frame.lanes_end - frame.indices[lane] as usize).min(self.width),
             None => 1,
         }
     }
@@ -303,8 +323,19 @@ impl Kernel {
             }
             Write::Sum(_) => {
                 let sum = Self::register(frame, self.registers);
-                // SAFETY: both have `n` elements of the type.
-                unsafe { tile::run(Code::add(dtype), sum, sum, value, std::ptr::null(), n) };
+                let value = |v: Val| frame.values[v.index()];
+                // SAFETY: all have `n` elements of the type; the sum is in a register of its own.
+                unsafe {
+                    match self.product {
+                        Some((a, b)) => {
+                            let factors = (value(a), value(b));
+                            sums::add_products(dtype, sum, factors, n, self.lanes_reduced);
+                        }
+                        None => {
+                            sums::add(dtype, sum, value(self.nest.value), n, self.lanes_reduced)
+                        }
+                    }
+                }
             }
             Write::Add { at: place, checks } => {
                 let (first, step) = at(place, &frame.indices, self.lane());
@@ -362,7 +393,7 @@ impl Kernel {
         if let Write::Sum(_) = self.nest.write {
             let sum = Self::register(frame, self.registers);
             // SAFETY: a register holds `TILE` elements of eight bytes.
-            unsafe { tile::zero(sum, self.width * 8) };
+            unsafe { tile::zero(sum, self.width.max(sums::ACCUMULATOR_BYTES / 8) * 8) };
         }
     }
 
@@ -372,16 +403,13 @@ impl Kernel {
         let (_, dtype) = self.value(frame);
         let sum = Self::register(frame, self.registers);
         if self.lanes_reduced {
-            // SAFETY: the register holds a sum for each lane.
-            unsafe { tile::fold(dtype, sum, self.width) };
+            // SAFETY: the register holds the accumulators.
+            unsafe { sums::fold(dtype, sum) };
             let (first, _) = at(place, &frame.indices, None);
             self.store(frame, sum, dtype, first, 0, 1);
         } else {
             let (first, step) = at(place, &frame.indices, self.lane());
-            let n = match self.lane() {
-                Some(lane) => (self.lanes - frame.indices[lane] as usize).min(self.width),
-                None => 1,
-            };
+            let n = self.count(frame);
             self.store(frame, sum, dtype, first, step, n);
         }
     }

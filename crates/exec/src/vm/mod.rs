@@ -5,9 +5,11 @@
 //! An instruction is computed in the loop of the innermost dimension that it depends on.
 
 mod exec;
+mod sums;
 mod tile;
 
 use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
@@ -37,6 +39,10 @@ pub(crate) struct Kernel {
     first_reduced: usize,
     /// Whether the lanes are reduced.
     lanes_reduced: bool,
+    /// The loop whose dimension a run may be restricted to a range of.
+    block: usize,
+    /// The factors, if products are added up, each rounded once with the sum.
+    product: Option<(Val, Val)>,
     registers: usize,
 }
 
@@ -63,13 +69,21 @@ enum Action {
 }
 
 impl Kernel {
-    /// Plans a nest. `in_order` keeps sums in the order of their indices.
+    /// Plans a nest. `in_order` keeps sums in the order of their indices, and rounds products.
     pub(crate) fn new(nest: Nest, in_order: bool) -> Kernel {
+        Kernel::blocked(nest, in_order, None)
+    }
+
+    /// Plans a nest that is run for ranges of a dimension.
+    pub(crate) fn blocked(nest: Nest, in_order: bool, block: Option<usize>) -> Kernel {
         let lane = choose_lane(&nest, in_order);
         let parallel = nest.extents.len() - nest.reduced;
         let lanes_reduced = lane.is_some_and(|lane| lane >= parallel);
         // Parallel dimensions around reduced ones; the lanes innermost among their own.
         let mut dims: Vec<usize> = (0..parallel).filter(|&dim| Some(dim) != lane).collect();
+        if let Some(at) = dims.iter().position(|&dim| Some(dim) == block) {
+            dims[..=at].rotate_right(1);
+        }
         if !lanes_reduced {
             dims.extend(lane);
         }
@@ -98,30 +112,29 @@ impl Kernel {
             levels: Vec::new(),
             first_reduced,
             lanes_reduced,
+            block: 0,
+            product: None,
             registers: 0,
         };
-        kernel.plan(lane);
+        kernel.block =
+            block.and_then(|dim| kernel.dims.iter().position(|&d| d == dim)).unwrap_or(0);
+        kernel.plan(lane, in_order);
         kernel
     }
 
+    /// How many indices the dimension has that a run may be restricted to a range of.
+    pub(crate) fn positions(&self) -> usize {
+        self.dims.get(self.block).map_or(1, |&dim| self.nest.extents[dim])
+    }
+
     /// Sorts instructions into loops and gives them registers.
-    fn plan(&mut self, lane: Option<usize>) {
-        let nest = &self.nest;
+    fn plan(&mut self, lane: Option<usize>, in_order: bool) {
+        let nest = &mut self.nest;
         let depth_of_dim: Vec<usize> = (0..nest.extents.len())
             .map(|dim| self.dims.iter().position(|&d| d == dim).map_or(0, |at| at + 1))
             .collect();
         let count = nest.instrs.len();
         let (mut level, mut uniform) = (vec![0usize; count], vec![true; count]);
-        let mut used = vec![false; count];
-        used[nest.value.index()] = true;
-        if let Write::AddAt(index) = &nest.write {
-            index.iter().for_each(|c| used[c.value.index()] = true);
-        }
-        for n in (0..count).rev() {
-            if used[n] {
-                nest.instrs[n].for_each_operand(|v| used[v.index()] = true);
-            }
-        }
         let mut depends = |n: usize, affine: &Affine, level: &mut [usize]| {
             for (dim, &c) in affine.coeffs.iter().enumerate() {
                 if c != 0 {
@@ -137,7 +150,8 @@ impl Kernel {
                     depends(n, at, &mut level);
                     checks.iter().for_each(|(affine, _)| depends(n, affine, &mut level));
                 }
-                Instr::Const(_) | Instr::LoadAt { .. } | Instr::Op(..) => {}
+                Instr::Const(_) | Instr::LoadAt { .. } => {}
+                Instr::Op(..) | Instr::MulAdd { .. } => {}
             }
         }
         for (n, instr) in nest.instrs.iter().enumerate() {
@@ -146,9 +160,27 @@ impl Kernel {
                 uniform[n] &= uniform[v.index()];
             });
         }
+        if !in_order {
+            self.product = fuse_products(nest, &level, self.loops.len());
+        }
+        let mut used = vec![false; count];
+        let (product, value) = (self.product, nest.value);
+        let written = || match product {
+            Some((a, b)) => [a, b].into_iter(),
+            None => [value, value].into_iter(),
+        };
+        written().for_each(|v| used[v.index()] = true);
+        if let Write::AddAt(index) = &nest.write {
+            index.iter().for_each(|c| used[c.value.index()] = true);
+        }
+        for n in (0..count).rev() {
+            if used[n] {
+                nest.instrs[n].for_each_operand(|v| used[v.index()] = true);
+            }
+        }
         // What a tile of lanes reads must be a tile.
         let mut spread = vec![false; count];
-        spread[nest.value.index()] = true;
+        written().for_each(|v| spread[v.index()] = true);
         if let Write::AddAt(index) = &nest.write {
             index.iter().for_each(|c| spread[c.value.index()] = true);
         }
@@ -158,7 +190,7 @@ impl Kernel {
             }
         }
         self.levels = (0..=self.loops.len()).map(|_| Vec::new()).collect();
-        let registers = assign_registers(nest, &level, &used, self.loops.len());
+        let registers = assign_registers(nest, &level, &used, self.loops.len(), written());
         self.registers = registers.iter().copied().max().map_or(0, |most| most + 1);
         for (n, instr) in nest.instrs.iter().enumerate() {
             if !used[n] {
@@ -179,6 +211,10 @@ impl Kernel {
                         args.iter().map(|v| nest.dtypes[v.index()]).collect();
                     Action::Op(code_of(*op, &types), args.clone())
                 }
+                Instr::MulAdd { args, minus_product, minus_addend } => {
+                    let code = tile::mul_add(dtype, *minus_product, *minus_addend);
+                    Action::Op(code, SmallVec::from_slice(args))
+                }
             };
             self.levels[level[n]].push(Planned {
                 val: Val(n as u32),
@@ -193,7 +229,13 @@ impl Kernel {
 }
 
 /// Registers for values: in the innermost loop they are used again after the last use.
-fn assign_registers(nest: &Nest, level: &[usize], used: &[bool], innermost: usize) -> Vec<usize> {
+fn assign_registers(
+    nest: &Nest,
+    level: &[usize],
+    used: &[bool],
+    innermost: usize,
+    written: impl Iterator<Item = Val>,
+) -> Vec<usize> {
     let count = nest.instrs.len();
     let mut last = vec![0usize; count];
     for (n, instr) in nest.instrs.iter().enumerate() {
@@ -202,7 +244,7 @@ fn assign_registers(nest: &Nest, level: &[usize], used: &[bool], innermost: usiz
         }
     }
     let mut keep = |v: Val| last[v.index()] = usize::MAX;
-    keep(nest.value);
+    written.for_each(&mut keep);
     if let Write::AddAt(index) = &nest.write {
         index.iter().for_each(|c| keep(c.value));
     }
@@ -231,6 +273,40 @@ fn assign_registers(nest: &Nest, level: &[usize], used: &[bool], innermost: usiz
         }
     }
     registers
+}
+
+/// Makes one instruction of a product and the sum that alone uses it, in the same loop; gives the
+/// factors if the products themselves are added up.
+fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(Val, Val)> {
+    let mut uses = vec![0u32; nest.instrs.len()];
+    nest.instrs.iter().for_each(|instr| instr.for_each_operand(|v| uses[v.index()] += 1));
+    uses[nest.value.index()] += 1;
+    if let Write::AddAt(index) = &nest.write {
+        index.iter().for_each(|c| uses[c.value.index()] += 1);
+    }
+    let factors = |nest: &Nest, v: Val| match &nest.instrs[v.index()] {
+        Instr::Op(Op::Mul, args) if uses[v.index()] == 1 && nest.dtypes[v.index()].is_float() => {
+            Some((args[0], args[1]))
+        }
+        _ => None,
+    };
+    for n in 0..nest.instrs.len() {
+        let Instr::Op(op @ (Op::Add | Op::Sub), args) = &nest.instrs[n] else { continue };
+        let (x, y, minus) = (args[0], args[1], *op == Op::Sub);
+        let here = |v: Val| level[v.index()] == level[n];
+        let fused = match (factors(nest, x).filter(|_| here(x)), factors(nest, y)) {
+            (Some((a, b)), _) => {
+                Instr::MulAdd { args: [a, b, y], minus_product: false, minus_addend: minus }
+            }
+            (None, Some((a, b))) if here(y) => {
+                Instr::MulAdd { args: [a, b, x], minus_product: minus, minus_addend: false }
+            }
+            _ => continue,
+        };
+        nest.instrs[n] = fused;
+    }
+    let summed = matches!(nest.write, Write::Sum(_)) && level[nest.value.index()] == innermost;
+    factors(nest, nest.value).filter(|_| summed)
 }
 
 /// The dimension to take tiles of.

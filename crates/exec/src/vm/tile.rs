@@ -3,10 +3,10 @@
 //! The functions are compiled for several instruction sets; the best that the machine has is chosen
 //! when a kernel is made. What they compute does not depend on that.
 
-use std::sync::LazyLock;
-
 use cotan_array::{Dtype, Element};
 use cotan_ir::scalar::{Op, Rule};
+
+use crate::isa::{self, Isa};
 
 /// A function over tiles: the target, up to three operands, the number of lanes.
 type Function = unsafe fn(*mut u8, *const u8, *const u8, *const u8, usize);
@@ -56,6 +56,14 @@ macro_rules! rows {
         max_i64(a: i64, b: i64) -> i64 = a.max(b);
         scale_f64(a: f64, b: f64) -> f64 = if a == 0.0 { 0.0 } else { a * b };
         scale_f32(a: f32, b: f32) -> f32 = if a == 0.0 { 0.0 } else { a * b };
+        fma_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, c);
+        fma_f32(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, c);
+        fms_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, -c);
+        fms_f32(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, -c);
+        fnma_f64(a: f64, b: f64, c: f64) -> f64 = (-a).mul_add(b, c);
+        fnma_f32(a: f32, b: f32, c: f32) -> f32 = (-a).mul_add(b, c);
+        fnms_f64(a: f64, b: f64, c: f64) -> f64 = (-a).mul_add(b, -c);
+        fnms_f32(a: f32, b: f32, c: f32) -> f32 = (-a).mul_add(b, -c);
         eq_f64(a: f64, b: f64) -> bool = a == b;
         eq_f32(a: f32, b: f32) -> bool = a == b;
         eq_i64(a: i64, b: i64) -> bool = a == b;
@@ -193,32 +201,15 @@ mod avx512 {
 
 rows!(table);
 
-static BEST: LazyLock<&'static Functions> = LazyLock::new(|| {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let has = |features: &[bool]| features.iter().all(|&f| f);
-        let avx2 = has(&[
-            is_x86_feature_detected!("avx2"),
-            is_x86_feature_detected!("fma"),
-            is_x86_feature_detected!("bmi1"),
-            is_x86_feature_detected!("bmi2"),
-        ]);
-        let avx512 = has(&[
-            avx2,
-            is_x86_feature_detected!("avx512f"),
-            is_x86_feature_detected!("avx512dq"),
-            is_x86_feature_detected!("avx512vl"),
-            is_x86_feature_detected!("avx512bw"),
-        ]);
-        if avx512 {
-            return &AVX512;
-        }
-        if avx2 {
-            return &AVX2;
-        }
+fn best() -> &'static Functions {
+    match isa::best() {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => &AVX512,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => &AVX2,
+        _ => &PLAIN,
     }
-    &PLAIN
-});
+}
 
 impl Code {
     /// Addition.
@@ -227,9 +218,21 @@ impl Code {
     }
 }
 
+/// A product plus an addend, rounded once.
+pub(crate) fn mul_add(dtype: Dtype, minus_product: bool, minus_addend: bool) -> Code {
+    let f = best();
+    let (wide, narrow) = match (minus_product, minus_addend) {
+        (false, false) => (f.fma_f64, f.fma_f32),
+        (false, true) => (f.fms_f64, f.fms_f32),
+        (true, false) => (f.fnma_f64, f.fnma_f32),
+        (true, true) => (f.fnms_f64, f.fnms_f32),
+    };
+    Code::Tile(if dtype == Dtype::F32 { narrow } else { wide })
+}
+
 /// How an operation is computed on operands of the given types.
 pub(crate) fn code_of(op: Op, types: &[Dtype]) -> Code {
-    let f = *BEST;
+    let f = best();
     // The first operand of a choice is a truth value, that of `polygamma` an order.
     let dtype = match op.row().rule {
         Rule::Select | Rule::IntReal(_) => types.last(),
@@ -501,24 +504,6 @@ pub(super) unsafe fn add_strided(dtype: Dtype, to: *mut u8, step: i64, from: *co
             // Truth values are never added.
             Dtype::Bool => {}
         }
-    }
-}
-
-/// The sum of `n` lanes in the first: halves are added to each other, always in the same order.
-///
-/// # Safety
-/// There are `n` lanes of numbers.
-pub(super) unsafe fn fold(dtype: Dtype, sum: *mut u8, n: usize) {
-    let size = dtype.size();
-    let mut left = n;
-    while left > 1 {
-        let half = left.div_ceil(2);
-        // SAFETY: lanes `half..left` are added to the first ones, which do not overlap them.
-        unsafe {
-            let upper = sum.add(half * size);
-            run(Code::add(dtype), sum, sum, upper, std::ptr::null(), left - half);
-        }
-        left = half;
     }
 }
 
