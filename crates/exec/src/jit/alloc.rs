@@ -65,6 +65,10 @@ impl Ins {
                 all(&[*sum, *v]);
                 write(*sum);
             }
+            Ins::MulAddTo(sum, a, b) => {
+                all(&[*sum, *a, *b]);
+                write(*sum);
+            }
             Ins::Load(to, _, mask) => {
                 mask.iter().for_each(|&m| read(m));
                 write(*to);
@@ -97,7 +101,7 @@ impl Ins {
                 operands.iter().flatten().for_each(|&(v, _)| read(v));
                 write(*to);
             }
-            Ins::FirstLane | Ins::Enter(_) | Ins::Leave(_) => {}
+            Ins::FirstLane(_) | Ins::Enter(_) | Ins::Leave(_) => {}
         }
     }
 

@@ -181,7 +181,6 @@ impl Emitter<'_> {
         self.asm.store(Mov_rm64_r64, frame(0), Register::RAX, None);
         self.asm.store(Mov_rm64_r64, frame(8), Register::RSI, None);
         self.asm.op2(Mov_r64_rm64, Register::R11, Register::RDI);
-        self.asm.op2(Mov_r64_rm64, Register::RBX, Register::RSI);
         self.set_int(END, Register::RDX);
         for n in 2..self.lir.ints.len() {
             let start = self.lir.ints[n];
@@ -403,7 +402,22 @@ impl Emitter<'_> {
         }
         self.asm.bind(exit);
         for &(i, by) in &turns.reset {
-            self.step_int(i, by);
+            if !turns.per_run {
+                self.step_int(i, by);
+                continue;
+            }
+            let done = match turns.trips {
+                Trips::RunLanes { .. } | Trips::RunRest { .. } => Register::RBX.into(),
+                _ => self.int(END),
+            };
+            self.asm.op2(Mov_r64_rm64, Register::RAX, done);
+            self.asm.op2(Sub_r64_rm64, Register::RAX, frame(8));
+            self.asm.imm(Mov_r64_imm64, Register::RCX, by);
+            self.asm.op2(Imul_r64_rm64, Register::RAX, Register::RCX);
+            match self.ints[i.index()] {
+                IntHome::Register(r) => self.asm.op2(Add_r64_rm64, r, Register::RAX),
+                IntHome::Frame(at) => self.asm.store(Add_rm64_r64, frame(at), Register::RAX, None),
+            }
         }
     }
 

@@ -103,6 +103,8 @@ pub(super) enum Fused {
     MulSub,
     /// `c - a * b`
     NegMulAdd,
+    /// `-(a * b) - c`
+    NegMulSub,
 }
 
 /// Comparisons of integers.
@@ -148,6 +150,8 @@ pub(super) enum Ins {
     Zero(V),
     /// `sum, value`: adds to a sum, as integers or not.
     AddTo(V, V, bool),
+    /// `sum, a, b`: adds the product to a sum, rounded once.
+    MulAddTo(V, V, V),
     /// An integer and a number, on all lanes.
     Splat(V, Int, i64),
     /// How many lanes of the run there are from the index at hand, and a number, on all lanes.
@@ -175,8 +179,8 @@ pub(super) enum Ins {
     /// `result, mask, function, operand`: where the mask holds anywhere, the function gives all
     /// lanes anew; else nothing happens.
     Repair(V, V, usize, [Option<(V, u8)>; 2]),
-    /// Sets the lane index to 0.
-    FirstLane,
+    /// Sets the lane index to 0, or to the first of the run.
+    FirstLane(bool),
     Enter(usize),
     Leave(usize),
 }
@@ -212,6 +216,8 @@ pub(super) struct Turns {
     pub trips: Trips,
     pub steps: Vec<(Int, i64)>,
     pub reset: Vec<(Int, i64)>,
+    /// Whether `reset` counts for each index of the run, or of its lanes that are done.
+    pub per_run: bool,
 }
 
 /// How an integer begins.

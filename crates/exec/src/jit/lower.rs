@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::isa::Isa;
 use super::lir::{
-    Add, Address, Ins, Int, IntCompare, Kind, Lir, One, Places, Start, Trips, Turns, Two, V,
+    Add, Address, Fused, Ins, Int, IntCompare, Kind, Lir, One, Places, Start, Trips, Turns, Two, V,
 };
 use super::shape::{Item, Order, Shape, is_narrow, known_exponent, used};
 use crate::nest::{Affine, BufferId, Component, Instr, Write};
@@ -40,7 +40,15 @@ struct Stepping {
     /// How far a turn goes.
     step: i64,
     /// How far to go back at the end.
-    back: i64,
+    back: Back,
+}
+
+/// How far the integers of a loop go back at its end.
+#[derive(Clone, Copy)]
+enum Back {
+    By(i64),
+    /// By the indices of the run, or by its lanes that are done.
+    Run,
 }
 
 /// How to arrange the copies of a body.
@@ -73,7 +81,7 @@ pub(super) fn lower(order: Order, isa: Isa, unroll: Unroll) -> Option<(Lir, Vec<
         return None;
     }
     let shape = Shape::new(&order);
-    let narrow = is_narrow(nest, &used(nest), super::ops::is_native);
+    let narrow = is_narrow(nest, &used(&order), super::ops::is_native);
     let mut lowering = Lowering {
         lir: Lir::new(isa, if narrow { 4 } else { 8 }),
         order,
@@ -129,9 +137,10 @@ impl Lowering<'_> {
             Some(&dim) => {
                 let counter = self.lir.int(Start { buffer: None, offset: 0, per_first: 0 });
                 let extent = self.order.nest.extents[dim];
-                let (trips, back) = match depth {
-                    0 => (Trips::Run(counter), 0),
-                    _ => (Trips::Count(counter, extent), i64::try_from(extent).ok()?),
+                let (trips, back) = if depth == self.order.block {
+                    (Trips::Run(counter), if depth == 0 { Back::By(0) } else { Back::Run })
+                } else {
+                    (Trips::Count(counter, extent), Back::By(i64::try_from(extent).ok()?))
                 };
                 let k = self.enter(trips, Stepping { dim, step: 1, back });
                 self.level(depth + 1, strip)?;
@@ -145,7 +154,8 @@ impl Lowering<'_> {
     }
 
     fn enter(&mut self, trips: Trips, stepping: Stepping) -> usize {
-        self.lir.loops.push(Turns { trips, steps: Vec::new(), reset: Vec::new() });
+        let per_run = matches!(stepping.back, Back::Run);
+        self.lir.loops.push(Turns { trips, steps: Vec::new(), reset: Vec::new(), per_run });
         self.stepping.push(stepping);
         let k = self.lir.loops.len() - 1;
         self.lir.code.push(Ins::Enter(k));
@@ -160,19 +170,18 @@ impl Lowering<'_> {
         let copies = copies.min(all).max(1);
         let step = copies * width;
         let whole = |copies: usize| Strip { copies, masks: vec![None; copies] };
-        let turn = |step: usize, back: usize| Stepping { dim, step: step as i64, back: back as i64 };
-        if depth == 0 {
+        let turn = |step: usize, back: Back| Stepping { dim, step: step as i64, back };
+        if depth == self.order.block {
+            self.lir.code.push(Ins::FirstLane(true));
             if lanes >= step {
-                let k = self.enter(Trips::RunLanes { step }, turn(step, 0));
+                let k = self.enter(Trips::RunLanes { step }, turn(step, Back::By(0)));
                 self.level(depth + 1, &whole(copies))?;
                 self.lir.code.push(Ins::Leave(k));
             }
-            if lanes >= step && step == 1 {
-                return Some(());
-            }
             let rest = if self.lanes_reduced() { copies } else { 1 };
+            let back = if depth == 0 { Back::By(0) } else { Back::Run };
             let step = rest * width;
-            let k = self.enter(Trips::RunRest { step }, turn(step, 0));
+            let k = self.enter(Trips::RunRest { step }, turn(step, back));
             let strip = self.partial(rest, |l, copy| {
                 let to = l.lir.value(l.unit());
                 l.lir.code.push(Ins::SplatRest(to, -((copy * width) as i64)));
@@ -182,19 +191,19 @@ impl Lowering<'_> {
             self.lir.code.push(Ins::Leave(k));
             return Some(());
         }
-        self.lir.code.push(Ins::FirstLane);
+        self.lir.code.push(Ins::FirstLane(false));
         let end = lanes / step * step;
         let rest = lanes - end;
         if end > 0 {
             // What comes after the last turn begins where that ends.
-            let back = if rest == 0 { end } else { 0 };
+            let back = Back::By(if rest == 0 { end as i64 } else { 0 });
             let k = self.enter(Trips::Lanes { step, end }, turn(step, back));
             self.level(depth + 1, &whole(copies))?;
             self.lir.code.push(Ins::Leave(k));
         }
         if rest > 0 {
             let copies = rest.div_ceil(width);
-            let k = self.enter(Trips::Once, turn(0, end));
+            let k = self.enter(Trips::Once, turn(0, Back::By(end as i64)));
             let strip = self.partial(copies, |l, copy| {
                 let left = rest - copy * width;
                 (left < width).then(|| l.lir.constant(l.unit(), left as u64))
@@ -232,7 +241,10 @@ impl Lowering<'_> {
                 if step != 0 {
                     turns.steps.push((i, step));
                 }
-                let back = by.checked_mul(stepping.back)?.checked_neg()?;
+                let back = match stepping.back {
+                    Back::By(far) => by.checked_mul(far)?.checked_neg()?,
+                    Back::Run => by.checked_neg()?,
+                };
                 if back != 0 {
                     turns.reset.push((i, back));
                 }
@@ -247,7 +259,7 @@ impl Lowering<'_> {
         if let Some(&i) = self.groups.get(&group) {
             return Some(i);
         }
-        let per_first = match self.order.dims.first() {
+        let per_first = match self.order.dims.get(self.order.block) {
             Some(&dim) => group.coeffs[dim].checked_mul(group.scale)?,
             None => 0,
         };
@@ -416,6 +428,17 @@ impl Lowering<'_> {
                     operands.push((self.value(v.index(), copy)?, nest.dtypes[v.index()]));
                 }
                 self.op(*op, &operands, dtype, exponent)
+            }
+            Instr::MulAdd { args, minus_product, minus_addend } => {
+                let [a, b, c] = args.map(|v| self.value(v.index(), copy));
+                let (a, b, c) = (a?, b?, c?);
+                let op = match (minus_product, minus_addend) {
+                    (false, false) => Fused::MulAdd,
+                    (false, true) => Fused::MulSub,
+                    (true, false) => Fused::NegMulAdd,
+                    (true, true) => Fused::NegMulSub,
+                };
+                Some(self.lir.fused(op, a, b, c))
             }
         }
     }
@@ -613,8 +636,17 @@ impl Lowering<'_> {
         let n = nest.value.index();
         let dtype = nest.dtypes[n];
         for copy in 0..strip.copies {
-            let v = self.value(n, copy)?;
             let mask = strip.masks[copy];
+            if let Some((a, b)) = self.order.product {
+                let (mut a, mut b) = (self.value(a.index(), copy)?, self.value(b.index(), copy)?);
+                if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
+                    (a, b) = (self.lir.keep(mask, a), self.lir.keep(mask, b));
+                }
+                let sum = *self.sums.get(copy)?;
+                self.lir.code.push(Ins::MulAddTo(sum, a, b));
+                continue;
+            }
+            let v = self.value(n, copy)?;
             match &nest.write {
                 Write::Store(at) => self.store(v, dtype, at, copy, mask)?,
                 Write::Sum(_) => {

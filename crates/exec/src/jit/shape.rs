@@ -16,6 +16,18 @@ pub(crate) struct Order<'a> {
     pub lane: Option<usize>,
     /// The first loop over a reduced dimension.
     pub first_reduced: usize,
+    /// The loop that a run does a range of.
+    pub block: usize,
+    /// The factors, if products are added up, each rounded once with the sum.
+    pub product: Option<(Val, Val)>,
+}
+
+impl Order<'_> {
+    /// The values that are written: one, or two factors.
+    pub(super) fn written(&self) -> [Val; 2] {
+        let value = self.nest.value;
+        self.product.map_or([value, value], |(a, b)| [a, b])
+    }
 }
 
 /// A condition on an index: an affine form that must be from 0 to a size.
@@ -43,7 +55,7 @@ impl Shape {
     pub(super) fn new(order: &Order) -> Shape {
         let nest = order.nest;
         let count = nest.instrs.len();
-        let used = used(nest);
+        let used = used(order);
         let mut shape = Shape {
             levels: vec![Vec::new(); order.dims.len() + 1],
             uniform: vec![true; count],
@@ -69,7 +81,8 @@ impl Shape {
                         shape.uniform[n] &= uniform;
                     }
                 }
-                Instr::Const(_) | Instr::LoadAt { .. } | Instr::Op(..) => {}
+                Instr::Const(_) | Instr::LoadAt { .. } => {}
+                Instr::Op(..) | Instr::MulAdd { .. } => {}
             }
             instr.for_each_operand(|v| {
                 level[n] = level[n].max(level[v.index()]);
@@ -125,9 +138,10 @@ fn depends(order: &Order, affine: &Affine) -> (usize, bool) {
 }
 
 /// Which instructions anything depends on.
-pub(super) fn used(nest: &Nest) -> Vec<bool> {
+pub(super) fn used(order: &Order) -> Vec<bool> {
+    let nest = order.nest;
     let mut used = vec![false; nest.instrs.len()];
-    used[nest.value.index()] = true;
+    order.written().iter().for_each(|v| used[v.index()] = true);
     if let Write::AddAt(index) = &nest.write {
         index.iter().for_each(|c| used[c.value.index()] = true);
     }

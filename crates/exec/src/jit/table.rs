@@ -288,6 +288,22 @@ impl Form {
                 EVEX_Vfnmadd231ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
+            (Fused::NegMulSub, false) => [
+                VEX_Vfnmsub213pd_ymm_ymm_ymmm256,
+                EVEX_Vfnmsub213pd_zmm_k1z_zmm_zmmm512b64_er,
+                VEX_Vfnmsub213ps_xmm_xmm_xmmm128,
+                VEX_Vfnmsub213ps_ymm_ymm_ymmm256,
+                EVEX_Vfnmsub213ps_ymm_k1z_ymm_ymmm256b32,
+                EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
+            ],
+            (Fused::NegMulSub, true) => [
+                VEX_Vfnmsub231pd_ymm_ymm_ymmm256,
+                EVEX_Vfnmsub231pd_zmm_k1z_zmm_zmmm512b64_er,
+                VEX_Vfnmsub231ps_xmm_xmm_xmmm128,
+                VEX_Vfnmsub231ps_ymm_ymm_ymmm256,
+                EVEX_Vfnmsub231ps_ymm_k1z_ymm_ymmm256b32,
+                EVEX_Vfnmsub231ps_zmm_k1z_zmm_zmmm512b32_er,
+            ],
         })
     }
 

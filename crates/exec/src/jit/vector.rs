@@ -199,6 +199,7 @@ impl Emitter<'_> {
                 let op = if *integers { Two::IntAdd } else { Two::Add };
                 self.two(op, *sum, *sum, *v);
             }
+            Ins::MulAddTo(sum, a, b) => self.fused(Fused::MulAdd, *sum, *a, *b, *sum),
             Ins::Splat(to, from, plus) => {
                 self.int_plus(*from, *plus);
                 self.splat(*to);
@@ -257,7 +258,12 @@ impl Emitter<'_> {
                 self.asm.bind(back);
                 self.rare.push((away, back, n));
             }
-            Ins::FirstLane => self.asm.op2(Xor_r32_rm32, Register::EBX, Register::EBX),
+            Ins::FirstLane(false) => {
+                self.asm.op2(Xor_r32_rm32, Register::EBX, Register::EBX);
+            }
+            Ins::FirstLane(true) => {
+                self.asm.op2(Mov_r64_rm64, Register::RBX, super::emit::frame(8));
+            }
             Ins::Enter(k) => self.enter(*k),
             Ins::Leave(k) => self.leave(*k),
         }
