@@ -156,6 +156,16 @@ impl Array {
         buffer.get(start..start.checked_add(self.numel())?)
     }
 
+    /// The elements in row-major order, to be changed, if `T` is the element type, they lie in that
+    /// order one after the other in memory, and no other array shares them.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
+        if !self.is_contiguous() {
+            return None;
+        }
+        let (start, numel) = (self.layout.offset(), self.numel());
+        T::buffer_mut(self)?.get_mut(start..start.checked_add(numel)?)
+    }
+
     /// Whether the elements lie one after the other in row-major order.
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_row_major()
@@ -220,6 +230,10 @@ impl Array {
 
     pub(crate) fn data(&self) -> &Data {
         &self.data
+    }
+
+    pub(crate) fn data_mut(&mut self) -> &mut Data {
+        &mut self.data
     }
 }
 

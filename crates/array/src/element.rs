@@ -32,6 +32,8 @@ pub trait Element:
     fn wrap(shape: Shape, data: Vec<Self>) -> Array;
     #[doc(hidden)]
     fn buffer(array: &Array) -> Option<&[Self]>;
+    #[doc(hidden)]
+    fn buffer_mut(array: &mut Array) -> Option<&mut [Self]>;
 }
 
 mod sealed {
@@ -74,6 +76,12 @@ macro_rules! element {
             fn buffer(array: &Array) -> Option<&[Self]> {
                 match array.data() {
                     Data::$variant(buffer) => Some(buffer),
+                    _ => None,
+                }
+            }
+            fn buffer_mut(array: &mut Array) -> Option<&mut [Self]> {
+                match array.data_mut() {
+                    Data::$variant(buffer) => Arc::get_mut(buffer).map(Vec::as_mut_slice),
                     _ => None,
                 }
             }

@@ -50,7 +50,11 @@ impl Runner {
         inputs: &[Array],
     ) -> Result<Vec<Array>> {
         let Some(executable) = &self.0 else { return interpret(program, options, inputs) };
-        let limits = RunLimits { deadline: options.deadline, cancel: options.cancel.clone() };
+        let limits = RunLimits {
+            deadline: options.deadline,
+            cancel: options.cancel.clone(),
+            ..RunLimits::default()
+        };
         executable.run(inputs, &limits).map_err(|stop| match stop {
             Stop::Limit => Error::new(ErrorKind::Stopped, "run", "cancelled, or out of time"),
             Stop::Memory => {

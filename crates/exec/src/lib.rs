@@ -8,6 +8,7 @@
 //! programs. What it cannot run it says ([`Unsupported`]) when the plan is made.
 
 mod body;
+mod group;
 mod isa;
 mod lower;
 mod memory;
@@ -15,7 +16,9 @@ mod nest;
 mod plan;
 mod run;
 mod search;
+mod threads;
 mod vm;
+mod workspace;
 
 pub use lower::Unsupported;
 pub use run::{Executable, RunLimits, Stop};

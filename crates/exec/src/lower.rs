@@ -11,10 +11,10 @@ use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::group::{Tuning, schedule};
 use crate::memory::place_temporaries;
-use crate::nest::BufferId;
+use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
-use crate::vm::Kernel;
 
 mod decide;
 mod expand;
@@ -49,11 +49,11 @@ pub(crate) struct Lowering<'a> {
     /// The level of the scope that is being lowered.
     level: u8,
     /// Steps that must come before the nest in the making.
-    pending: Vec<Step>,
+    pending: Vec<Step<Nest>>,
 }
 
 /// The plan of a program.
-pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
+pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan> {
     let scopes = Scopes::new(program);
     let mut lowering = Lowering {
         program,
@@ -70,7 +70,7 @@ pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
     lowering.scope(scopes.top(), &results, &mut steps)?;
     let mut outputs = Vec::with_capacity(results.len());
     let mut taken: FxHashSet<BufferId> = FxHashSet::default();
-    for (n, &t) in results.iter().enumerate() {
+    for &t in &results {
         let made = lowering.buffer_of(t)?;
         let own = matches!(lowering.buffers[made.index()].role, Role::Temporary(_));
         let buffer = if own && taken.insert(made) {
@@ -80,11 +80,18 @@ pub(crate) fn lower(program: &Program, in_order: bool) -> R<Plan> {
             steps.push(Step::Copy { from: made, to });
             to
         };
-        lowering.buffers[buffer.index()].role = Role::Output(n);
+        lowering.buffers[buffer.index()].role = Role::Output;
         outputs.push(buffer);
     }
-    let arena = place_temporaries(&mut lowering.buffers, &steps);
-    Ok(Plan { buffers: lowering.buffers, steps, outputs, arena })
+    let mut buffers = lowering.buffers;
+    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
+    let arena = place_temporaries(&mut buffers, &steps);
+    let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
+        Role::Input(k) => Some((BufferId(n as u32), k)),
+        _ => None,
+    };
+    let inputs = buffers.iter().enumerate().filter_map(input).collect();
+    Ok(Plan { buffers, steps, inputs, outputs, arena, local, shared: tuning.shared })
 }
 
 impl Lowering<'_> {
@@ -119,16 +126,16 @@ impl Lowering<'_> {
         }
         let ty = self.program.ty(t).clone();
         let array = match self.program.node(t) {
-            Node::Const(c) => Arc::new((**c).clone()),
-            _ => Arc::new(cotan_array::Array::scalar(0.0)),
+            Node::Const(c) => c.contiguous().unwrap_or_else(|_| (**c).clone()),
+            _ => cotan_array::Array::scalar(0.0),
         };
-        let b = self.buffer(ty.dtype, ty.shape, Role::Constant(array));
+        let b = self.buffer(ty.dtype, ty.shape, Role::Constant(Arc::new(array)));
         self.constants.insert(t, b);
         b
     }
 
     /// The steps of a scope. Its `results` and what its loops need end up in memory.
-    fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+    fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
         self.expect_end(scope, results)?;
         let decisions = self.decide(scope, results);
         for &t in scope.order() {
@@ -139,7 +146,7 @@ impl Lowering<'_> {
     }
 
     /// The steps of a region whose results end up in memory.
-    fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step>) -> R<()> {
+    fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
         let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
         self.scope(self.scopes.region(r), results, steps)?;
         self.level = outer;
@@ -157,7 +164,7 @@ impl Lowering<'_> {
         &mut self,
         t: TermId,
         decisions: &decide::Decisions,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Step<Nest>>,
     ) -> R<Place> {
         let program = self.program;
         let ty = program.ty(t);
@@ -181,24 +188,24 @@ impl Lowering<'_> {
             Node::SumOuter(_) => {
                 let to = self.temporary(ty);
                 for part in parts(ty, decisions.stacked.contains(&t)) {
-                    let kernel = self.sum_nest(t, to, part, decisions)?;
-                    self.push(kernel, steps);
+                    let nest = self.sum_nest(t, to, part, decisions)?;
+                    self.push(nest, steps);
                 }
                 Place::Buffer(to)
             }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
-                let kernel = self.scatter_nest(t, to)?;
+                let nest = self.scatter_nest(t, to)?;
                 steps.append(&mut self.pending);
                 steps.push(Step::Zero(to));
-                self.push(kernel, steps);
+                self.push(nest, steps);
                 Place::Buffer(to)
             }
             Node::Stack(ts) if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
                 for (n, &part) in ts.iter().enumerate() {
-                    let kernel = self.store_nest(part, to, n)?;
-                    self.push(kernel, steps);
+                    let nest = self.store_nest(part, to, n)?;
+                    self.push(nest, steps);
                 }
                 Place::Buffer(to)
             }
@@ -308,8 +315,8 @@ impl Lowering<'_> {
             _ if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
                 for part in parts(ty, decisions.stacked.contains(&t)) {
-                    let kernel = self.array_nest(t, to, part)?;
-                    self.push(kernel, steps);
+                    let nest = self.array_nest(t, to, part)?;
+                    self.push(nest, steps);
                 }
                 Place::Buffer(to)
             }
@@ -318,17 +325,17 @@ impl Lowering<'_> {
     }
 
     /// Adds a nest to the steps, after what it needs.
-    fn push(&mut self, kernel: Kernel, steps: &mut Vec<Step>) {
+    fn push(&mut self, nest: Nest, steps: &mut Vec<Step<Nest>>) {
         steps.append(&mut self.pending);
-        steps.push(Step::Nest(Box::new(kernel)));
+        steps.push(Step::Compute(Box::new(nest)));
     }
 
     /// Makes an array of parts that a nest reads at a position that is not known, before that nest.
     pub(crate) fn make_stack(&mut self, t: TermId, ts: &[TermId]) -> R<BufferId> {
         let to = self.temporary(self.program.ty(t));
         for (n, &part) in ts.iter().enumerate() {
-            let kernel = self.store_nest(part, to, n)?;
-            self.pending.push(Step::Nest(Box::new(kernel)));
+            let nest = self.store_nest(part, to, n)?;
+            self.pending.push(Step::Compute(Box::new(nest)));
         }
         self.places.insert(t, Place::Buffer(to));
         Ok(to)
@@ -353,7 +360,7 @@ impl Lowering<'_> {
         &mut self,
         states: &[(BufferId, BufferId)],
         results: &[TermId],
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Step<Nest>>,
     ) -> R<Vec<(BufferId, BufferId, BufferId)>> {
         let mut moved = Vec::with_capacity(states.len());
         for (&(init, state), &next) in states.iter().zip(results) {
@@ -377,7 +384,7 @@ impl Lowering<'_> {
         r: RegionId,
         results: &[TermId],
         done: &mut FxHashSet<TermId>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Step<Nest>>,
     ) -> R<()> {
         let scope = self.scopes.region(r);
         self.expect_end(scope, results)?;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::plan::{Buffer, Role, Step};
+use crate::plan::{Buffer, Compute, Role, Step};
 
 /// Buffers begin at multiples of this many bytes.
 const ALIGNMENT: usize = 64;
@@ -13,7 +13,7 @@ const ALIGNMENT: usize = 64;
 /// What a loop touches is needed from its beginning to its end. The time is that of sorting. Sizes
 /// saturate: a plan that needs more bytes than there are addresses needs `usize::MAX` of them,
 /// which no run can get.
-pub(crate) fn place_temporaries(buffers: &mut [Buffer], steps: &[Step]) -> usize {
+pub(crate) fn place_temporaries<C: Compute>(buffers: &mut [Buffer], steps: &[Step<C>]) -> usize {
     let mut first = vec![usize::MAX; buffers.len()];
     let mut last = vec![0usize; buffers.len()];
     for (n, step) in steps.iter().enumerate() {
@@ -118,7 +118,7 @@ mod tests {
     use cotan_testkit::Rng;
 
     use super::*;
-    use crate::nest::BufferId;
+    use crate::nest::{BufferId, Nest};
 
     fn temporary(n: usize) -> Buffer {
         let shape = Shape::new("test", &[n]).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// Copies from each buffer to another at random times.
-    fn random_steps(rng: &mut Rng, buffers: usize, steps: usize) -> Vec<Step> {
+    fn random_steps(rng: &mut Rng, buffers: usize, steps: usize) -> Vec<Step<Nest>> {
         let mut any = || BufferId(rng.below(buffers) as u32);
         (0..steps).map(|_| Step::Copy { from: any(), to: any() }).collect()
     }
@@ -177,14 +177,15 @@ mod tests {
     fn a_chain_needs_two_places() {
         let mut buffers: Vec<Buffer> = (0..100).map(|_| temporary(8)).collect();
         let link = |n: u32| Step::Copy { from: BufferId(n), to: BufferId(n + 1) };
-        let steps: Vec<Step> = (0..99).map(link).collect();
+        let steps: Vec<Step<Nest>> = (0..99).map(link).collect();
         assert_eq!(place_temporaries(&mut buffers, &steps), 128);
     }
 
     #[test]
     fn more_bytes_than_addresses() {
         let mut buffers: Vec<Buffer> = (0..6).map(|_| temporary(1 << 59)).collect();
-        let all: Vec<Step> = (0..6).flat_map(|_| (0..6).map(|n| Step::Zero(BufferId(n)))).collect();
+        let all: Vec<Step<Nest>> =
+            (0..6).flat_map(|_| (0..6).map(|n| Step::Zero(BufferId(n)))).collect();
         assert_eq!(place_temporaries(&mut buffers, &all), usize::MAX);
     }
 }

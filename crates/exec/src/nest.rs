@@ -168,40 +168,44 @@ impl Nest {
     }
 
     /// Drops dimensions of one position, and makes one of two neighbours wherever every access runs
-    /// through both as through one.
-    pub(crate) fn collapse(mut self) -> Nest {
+    /// through both as through one; but keeps a dimension as it is, and gives its new number.
+    pub(crate) fn collapse(mut self, kept: Option<usize>) -> (Nest, Option<usize>) {
+        let mut kept = kept;
         let mut dim = 0;
         while dim < self.extents.len() {
             let parallel = self.extents.len() - self.reduced;
-            if self.extents[dim] == 1 {
-                self.reduced -= usize::from(dim >= parallel);
-                self.extents.remove(dim);
-                self.affines_mut().for_each(|affine| {
+            let remove = |nest: &mut Nest, kept: &mut Option<usize>| {
+                nest.reduced -= usize::from(dim >= parallel);
+                nest.affines_mut().for_each(|affine| {
                     affine.coeffs.remove(dim);
                 });
+                *kept = kept.map(|k| k - usize::from(k > dim));
+                nest.extents.remove(dim)
+            };
+            if self.extents[dim] == 1 && kept != Some(dim) {
+                remove(&mut self, &mut kept);
                 continue;
             }
             let next = self.extents.get(dim + 1).copied();
             let mergeable = next.is_some_and(|k| {
+                let fits = self.extents[dim].checked_mul(k).is_some();
                 let k = k as i64;
-                dim + 1 != parallel
+                fits && dim + 1 != parallel
+                    && kept != Some(dim)
+                    && kept != Some(dim + 1)
                     && self
                         .affines_mut()
                         .all(|a| Some(a.coeffs[dim]) == a.coeffs[dim + 1].checked_mul(k))
             });
             if mergeable {
-                self.reduced -= usize::from(dim >= parallel);
-                let outer = self.extents.remove(dim);
-                self.extents[dim] *= outer;
-                self.affines_mut().for_each(|affine| {
-                    affine.coeffs.remove(dim);
-                });
+                self.extents[dim + 1] *= self.extents[dim];
+                remove(&mut self, &mut kept);
                 // The merged dimension may go together with the next, and with the one before.
                 dim = dim.saturating_sub(1);
                 continue;
             }
             dim += 1;
         }
-        self
+        (self, kept)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::Extreme;
 
+use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
-use crate::vm::Kernel;
 
 /// What a buffer is.
 #[derive(Clone, Debug)]
@@ -17,8 +17,10 @@ pub(crate) enum Role {
     Constant(Arc<Array>),
     /// Memory of the run, at an offset.
     Temporary(usize),
-    /// The result at a position.
-    Output(usize),
+    /// Memory of a thread for the block of a group at hand, at an offset.
+    Local(usize),
+    /// A result.
+    Output,
     /// A part of another buffer, which a loop points it to.
     View,
 }
@@ -37,9 +39,15 @@ impl Buffer {
     }
 }
 
+/// What computes elements: a nest, or a group of them.
+pub(crate) trait Compute {
+    /// The buffers that it touches, those that it writes first.
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId));
+}
+
 /// A loop with states.
 #[derive(Debug)]
-pub(crate) struct Loop {
+pub(crate) struct Loop<C> {
     pub length: usize,
     pub reverse: bool,
     /// Where each state begins, where it is during a step, and where the step puts the next: never
@@ -49,25 +57,25 @@ pub(crate) struct Loop {
     pub inputs: Vec<(BufferId, BufferId)>,
     /// What the step gives, and the arrays that collect it.
     pub outputs: Vec<(BufferId, BufferId)>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<Step<C>>,
 }
 
 /// A loop as long as a condition holds.
 #[derive(Debug)]
-pub(crate) struct WhileStep {
+pub(crate) struct WhileStep<C> {
     pub bound: Option<usize>,
     /// What the condition needs.
-    pub before: Vec<Step>,
+    pub before: Vec<Step<C>>,
     pub condition: BufferId,
     /// States, outputs and the step; its length is that of the run.
-    pub body: Loop,
+    pub body: Loop<C>,
 }
 
 /// One step of a plan.
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// A loop nest.
-    Nest(Box<Kernel>),
+pub(crate) enum Step<C> {
+    /// Loop nests.
+    Compute(Box<C>),
     /// Zeros.
     Zero(BufferId),
     /// A copy of a whole buffer.
@@ -77,16 +85,16 @@ pub(crate) enum Step {
     /// The permutation that sorts along the outermost axis.
     ArgSort { from: BufferId, to: BufferId },
     /// A loop with states.
-    Loop(Box<Loop>),
+    Loop(Box<Loop<C>>),
     /// A loop as long as a condition holds.
-    While(Box<WhileStep>),
+    While(Box<WhileStep<C>>),
 }
 
-impl Step {
+impl<C: Compute> Step<C> {
     /// The buffers that a step touches.
-    pub(crate) fn for_each_buffer(&self, f: &mut impl FnMut(BufferId)) {
+    pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
-            Step::Nest(kernel) => nest_buffers(&kernel.nest, f),
+            Step::Compute(compute) => compute.for_each_buffer(f),
             Step::Zero(b) => f(*b),
             Step::Copy { from, to }
             | Step::ArgExtreme { from, to, .. }
@@ -94,34 +102,38 @@ impl Step {
                 f(*from);
                 f(*to);
             }
-            Step::Loop(l) => loop_buffers(l, f),
+            Step::Loop(l) => l.for_each_buffer(f),
             Step::While(w) => {
                 f(w.condition);
                 w.before.iter().for_each(|step| step.for_each_buffer(f));
-                loop_buffers(&w.body, f);
+                w.body.for_each_buffer(f);
             }
         }
     }
 }
 
-fn loop_buffers(l: &Loop, f: &mut impl FnMut(BufferId)) {
-    for &(init, state, next) in &l.states {
-        [init, state, next].into_iter().for_each(&mut *f);
+impl<C: Compute> Loop<C> {
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
+        for &(init, state, next) in &self.states {
+            [init, state, next].into_iter().for_each(&mut *f);
+        }
+        for &(whole, part) in self.inputs.iter().chain(&self.outputs) {
+            f(whole);
+            f(part);
+        }
+        self.steps.iter().for_each(|step| step.for_each_buffer(f));
     }
-    for &(whole, part) in l.inputs.iter().chain(&l.outputs) {
-        f(whole);
-        f(part);
-    }
-    l.steps.iter().for_each(|step| step.for_each_buffer(f));
 }
 
-fn nest_buffers(nest: &Nest, f: &mut impl FnMut(BufferId)) {
-    f(nest.target);
-    for instr in &nest.instrs {
-        match instr {
-            Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => f(*buffer),
-            Instr::Const(_) | Instr::Affine(_) => {}
-            Instr::Op(..) | Instr::MulAdd { .. } => {}
+impl Compute for Nest {
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
+        f(self.target);
+        for instr in &self.instrs {
+            match instr {
+                Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => f(*buffer),
+                Instr::Const(_) | Instr::Affine(_) => {}
+                Instr::Op(..) | Instr::MulAdd { .. } => {}
+            }
         }
     }
 }
@@ -130,9 +142,15 @@ fn nest_buffers(nest: &Nest, f: &mut impl FnMut(BufferId)) {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub buffers: Vec<Buffer>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<Step<Group>>,
+    /// The buffers of the inputs that are read, with their positions.
+    pub inputs: Vec<(BufferId, usize)>,
     /// The buffers of the results.
     pub outputs: Vec<BufferId>,
     /// The bytes of all temporaries together.
     pub arena: usize,
+    /// The bytes that each thread needs for itself.
+    pub local: usize,
+    /// Groups of fewer element operations are run by one thread.
+    pub shared: usize,
 }

@@ -1,29 +1,46 @@
 //! Running a plan.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
-use cotan_array::{Array, Dtype, Element, Shape};
+use cotan_array::{Array, Shape};
 use cotan_ir::{CancelToken, Extreme, Program};
+use smallvec::SmallVec;
 
+use crate::group::{Group, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::BufferId;
 use crate::plan::{Loop, Plan, Role, Step, WhileStep};
 use crate::search::{arg_extreme, arg_sort};
-use crate::vm::Frame;
+use crate::threads;
+use crate::vm::{Frame, add_up};
+use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
 
-/// When a run has to end before it is done.
+/// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
     /// When to give up.
     pub deadline: Option<Instant>,
     /// Asks for an end from another thread.
     pub cancel: CancelToken,
+    /// How many threads may work on it; by default as many as the environment variable
+    /// `COTAN_THREADS` says, or as the machine has. Results do not depend on it.
+    pub threads: Option<usize>,
 }
+
+static THREADS: LazyLock<usize> = LazyLock::new(|| {
+    let said = std::env::var("COTAN_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
+    said.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+});
 
 impl RunLimits {
     pub(crate) fn reached(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|at| Instant::now() >= at)
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.unwrap_or(*THREADS).clamp(1, 256)
     }
 }
 
@@ -39,141 +56,132 @@ pub enum Stop {
 }
 
 /// A program, ready to run any number of times, from any number of threads.
-#[derive(Clone, Debug)]
+///
+/// Each run takes memory that an earlier one has left, if there is any.
+#[derive(Clone)]
 pub struct Executable {
     plan: Arc<Plan>,
+    pool: Arc<Mutex<Vec<Workspace>>>,
 }
 
-/// Room for temporaries and results, aligned as kernels like it.
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-struct Line([u8; 64]);
-
-/// The elements of a result while it is made.
-enum Room {
-    F64(Vec<f64>),
-    F32(Vec<f32>),
-    I64(Vec<i64>),
-    Bool(Vec<bool>),
-}
-
-impl Room {
-    fn new(dtype: Dtype, n: usize) -> Option<Room> {
-        fn zeros<T: Element>(n: usize) -> Option<Vec<T>> {
-            let mut room = Vec::new();
-            room.try_reserve_exact(n).ok()?;
-            room.resize(n, T::default());
-            Some(room)
-        }
-        Some(match dtype {
-            Dtype::F64 => Room::F64(zeros(n)?),
-            Dtype::F32 => Room::F32(zeros(n)?),
-            Dtype::I64 => Room::I64(zeros(n)?),
-            Dtype::Bool => Room::Bool(zeros(n)?),
-        })
-    }
-
-    fn pointer(&mut self) -> *mut u8 {
-        match self {
-            Room::F64(v) => v.as_mut_ptr().cast(),
-            Room::F32(v) => v.as_mut_ptr().cast(),
-            Room::I64(v) => v.as_mut_ptr().cast(),
-            Room::Bool(v) => v.as_mut_ptr().cast(),
-        }
-    }
-
-    fn finish(self, shape: Shape) -> Array {
-        match self {
-            Room::F64(v) => f64::wrap(shape, v),
-            Room::F32(v) => f32::wrap(shape, v),
-            Room::I64(v) => i64::wrap(shape, v),
-            Room::Bool(v) => bool::wrap(shape, v),
-        }
-    }
-}
-
-/// The first byte of an array whose elements lie in row-major order.
-fn bytes_of(array: &Array) -> Option<*const u8> {
-    match array.dtype() {
-        Dtype::F64 => array.as_slice::<f64>().map(|s| s.as_ptr().cast()),
-        Dtype::F32 => array.as_slice::<f32>().map(|s| s.as_ptr().cast()),
-        Dtype::I64 => array.as_slice::<i64>().map(|s| s.as_ptr().cast()),
-        Dtype::Bool => array.as_slice::<bool>().map(|s| s.as_ptr().cast()),
+impl std::fmt::Debug for Executable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Executable").field("plan", &self.plan).finish_non_exhaustive()
     }
 }
 
 impl Executable {
     /// Plans a program. It may contain `build`s.
     ///
-    /// Sums are taken in a fixed order that suits the machine, the same in every run.
+    /// Sums are taken in a fixed order that suits the machine, the same in every run and for any
+    /// number of threads.
     pub fn new(program: &Program) -> Result<Executable, Unsupported> {
-        Ok(Executable { plan: Arc::new(lower(program, false)?) })
+        Ok(Executable::of(lower(program, false, Tuning::default())?))
     }
 
     /// Plans a program such that sums are taken from the first element to the last: the results are
     /// those of the reference interpreter to the last bit.
     pub fn in_order(program: &Program) -> Result<Executable, Unsupported> {
-        Ok(Executable { plan: Arc::new(lower(program, true)?) })
+        Ok(Executable::of(lower(program, true, Tuning::default())?))
     }
 
-    /// The bytes of memory that a run needs besides inputs and results.
+    /// As [`new`](Executable::new) or [`in_order`](Executable::in_order), but with blocks of a few
+    /// elements, so that small programs have many: for tests.
+    #[doc(hidden)]
+    pub fn in_tiny_blocks(program: &Program, in_order: bool) -> Result<Executable, Unsupported> {
+        Ok(Executable::of(lower(program, in_order, Tuning::tiny())?))
+    }
+
+    fn of(plan: Plan) -> Executable {
+        Executable { plan: Arc::new(plan), pool: Arc::default() }
+    }
+
+    /// The bytes of memory that a run by one thread needs besides inputs and results.
     pub fn workspace_bytes(&self) -> usize {
-        self.plan.arena
+        self.plan.arena.saturating_add(self.plan.local)
     }
 
     /// Runs the program on arrays of the types of its inputs.
     pub fn run(&self, inputs: &[Array], limits: &RunLimits) -> Result<Vec<Array>, Stop> {
+        let mut outputs = Vec::new();
+        self.run_into(inputs, &mut outputs, limits)?;
+        Ok(outputs)
+    }
+
+    /// Runs the program, and leaves the results in `outputs`: written over what is there, where
+    /// that is of the right type and nobody else holds it. When a run stops early, what is there
+    /// then has any values.
+    pub fn run_into(
+        &self,
+        inputs: &[Array],
+        outputs: &mut Vec<Array>,
+        limits: &RunLimits,
+    ) -> Result<(), Stop> {
+        let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut workspace = match pooled {
+            Some(workspace) => workspace,
+            None => Workspace::new(&self.plan)?,
+        };
+        let done = self.run_in(&mut workspace, inputs, outputs, limits);
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        done
+    }
+
+    fn run_in(
+        &self,
+        workspace: &mut Workspace,
+        inputs: &[Array],
+        outputs: &mut Vec<Array>,
+        limits: &RunLimits,
+    ) -> Result<(), Stop> {
         let plan = &*self.plan;
-        let inputs: Vec<Array> = inputs
-            .iter()
-            .map(|a| a.contiguous())
-            .collect::<Result<_, _>>()
-            .map_err(|_| Stop::Memory)?;
-        let lines = plan.arena.div_ceil(64);
-        let mut arena: Vec<Line> = Vec::new();
-        arena.try_reserve_exact(lines).map_err(|_| Stop::Memory)?;
-        arena.resize(lines, Line([0; 64]));
-        let base: *mut u8 = arena.as_mut_ptr().cast();
-        let mut rooms: Vec<Room> = Vec::with_capacity(plan.outputs.len());
-        for b in &plan.outputs {
+        // Inputs whose elements do not lie in order.
+        let mut copies: SmallVec<[Array; 2]> = SmallVec::new();
+        for &(b, k) in &plan.inputs {
             let buffer = &plan.buffers[b.index()];
-            rooms.push(Room::new(buffer.dtype, buffer.shape.numel()).ok_or(Stop::Memory)?);
-        }
-        let mut constants: Vec<Array> = Vec::new();
-        let mut pointers: Vec<*mut u8> = Vec::with_capacity(plan.buffers.len());
-        for buffer in &plan.buffers {
-            pointers.push(match &buffer.role {
-                Role::Input(k) => {
-                    let array = inputs.get(*k).ok_or(Stop::Input(*k))?;
-                    if array.dtype() != buffer.dtype || *array.shape() != buffer.shape {
-                        return Err(Stop::Input(*k));
-                    }
-                    bytes_of(array).ok_or(Stop::Memory)?.cast_mut()
+            let array = inputs.get(k).ok_or(Stop::Input(k))?;
+            if array.dtype() != buffer.dtype || *array.shape() != buffer.shape {
+                return Err(Stop::Input(k));
+            }
+            let bytes = match bytes_of(array) {
+                Some(bytes) => bytes,
+                None => {
+                    copies.push(array.contiguous().map_err(|_| Stop::Memory)?);
+                    copies.last().and_then(bytes_of).ok_or(Stop::Memory)?
                 }
-                Role::Constant(array) => match bytes_of(array) {
-                    Some(bytes) => bytes.cast_mut(),
-                    None => {
-                        let copy = array.contiguous().map_err(|_| Stop::Memory)?;
-                        let bytes = bytes_of(&copy).ok_or(Stop::Memory)?.cast_mut();
-                        constants.push(copy);
-                        bytes
-                    }
-                },
-                // SAFETY: the plan's offsets lie within the arena.
-                Role::Temporary(offset) => unsafe { base.add(*offset) },
-                Role::Output(k) => match rooms.get_mut(*k) {
-                    Some(room) => room.pointer(),
-                    None => return Err(Stop::Memory),
-                },
-                Role::View => std::ptr::null_mut(),
-            });
+            };
+            workspace.frames[0].pointers[b.index()] = bytes.cast_mut();
         }
-        let sizes = plan.buffers.iter().map(|b| b.bytes()).collect();
-        let mut frame = Frame::new(pointers, sizes);
-        let run = Run { plan, limits };
-        run.steps(&plan.steps, &mut frame)?;
-        let shapes = plan.outputs.iter().map(|b| plan.buffers[b.index()].shape.clone());
-        Ok(rooms.into_iter().zip(shapes).map(|(room, shape)| room.finish(shape)).collect())
+        // New results, each with its position.
+        let mut rooms: SmallVec<[(usize, Room); 4]> = SmallVec::new();
+        for (k, b) in plan.outputs.iter().enumerate() {
+            let buffer = &plan.buffers[b.index()];
+            let right = |a: &&mut Array| a.dtype() == buffer.dtype && *a.shape() == buffer.shape;
+            let over = outputs.get_mut(k).filter(right).and_then(bytes_to_overwrite);
+            workspace.frames[0].pointers[b.index()] = match over {
+                Some(bytes) => bytes,
+                None => {
+                    let mut room =
+                        Room::new(buffer.dtype, buffer.shape.numel()).ok_or(Stop::Memory)?;
+                    let bytes = room.pointer();
+                    rooms.push((k, room));
+                    bytes
+                }
+            };
+        }
+        Run { plan, limits, threads: limits.threads() }.steps(&plan.steps, workspace)?;
+        outputs.truncate(plan.outputs.len());
+        for (k, room) in rooms {
+            let shape = plan.buffers[plan.outputs[k].index()].shape.clone();
+            // SAFETY: the steps have written every element of every result.
+            let array = unsafe { room.finish(shape) };
+            if k < outputs.len() {
+                outputs[k] = array;
+            } else {
+                outputs.push(array);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -193,28 +201,51 @@ fn split(shape: &Shape) -> (usize, usize) {
 struct Run<'a> {
     plan: &'a Plan,
     limits: &'a RunLimits,
+    threads: usize,
+}
+
+/// Where the arena begins, for every thread.
+struct Arena(*mut u8);
+
+// SAFETY: threads write to different places of it.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    fn start(&self) -> *mut u8 {
+        self.0
+    }
+}
+
+/// The frames of threads, each of which has one for itself.
+struct Frames(*mut Frame);
+
+// SAFETY: a thread uses the frame of its own number only.
+unsafe impl Sync for Frames {}
+
+impl Frames {
+    /// # Safety
+    /// There is a frame of that number, and no other thread asks for it.
+    #[allow(clippy::mut_from_ref, reason = "each thread has its own")]
+    unsafe fn get(&self, thread: usize) -> &mut Frame {
+        // SAFETY: by the contract.
+        unsafe { &mut *self.0.add(thread) }
+    }
 }
 
 impl Run<'_> {
-    fn steps(&self, steps: &[Step], frame: &mut Frame) -> Result<(), Stop> {
-        steps.iter().try_for_each(|step| self.step(step, frame))
+    fn steps(&self, steps: &[Step<Group>], space: &mut Workspace) -> Result<(), Stop> {
+        steps.iter().try_for_each(|step| self.step(step, space))
     }
 
     fn poll(&self) -> Result<(), Stop> {
         if self.limits.reached() { Err(Stop::Limit) } else { Ok(()) }
     }
 
-    fn step(&self, step: &Step, frame: &mut Frame) -> Result<(), Stop> {
+    fn step(&self, step: &Step<Group>, space: &mut Workspace) -> Result<(), Stop> {
         let buffers = &self.plan.buffers;
+        let frame = &mut space.frames[0];
         match step {
-            Step::Nest(kernel) => {
-                let range = 0..kernel.positions();
-                return if kernel.run(frame, range, self.limits) {
-                    Ok(())
-                } else {
-                    Err(Stop::Limit)
-                };
-            }
+            Step::Compute(group) => return self.group(group, space),
             Step::Zero(b) => {
                 let k = b.index();
                 // SAFETY: all bytes of the buffer.
@@ -238,32 +269,119 @@ impl Run<'_> {
                 // SAFETY: the buffers have the shapes that the plan says.
                 unsafe { arg_sort(source.dtype, from, to.cast(), outer, inner) };
             }
-            Step::Loop(l) => return self.accumulate(l, frame),
-            Step::While(w) => return self.repeat(w, frame),
+            Step::Loop(l) => return self.accumulate(l, space),
+            Step::While(w) => return self.repeat(w, space),
         }
         Ok(())
     }
 
-    fn accumulate(&self, l: &Loop, frame: &mut Frame) -> Result<(), Stop> {
+    /// Runs the nests of a group for all blocks.
+    fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
+        let blocks = group.blocks();
+        let cost = group.cost.saturating_mul(group.extent);
+        let alone = group.serial || blocks == 1 || self.threads == 1 || cost < self.plan.shared;
+        if alone {
+            for block in 0..blocks {
+                self.block(group, block, space.arena.start(), &mut space.frames[0])?;
+            }
+        } else {
+            let threads = space.grow(self.threads.min(blocks), self.plan);
+            let (first, others) = space.frames.split_at_mut(1);
+            for frame in others {
+                for b in &group.buffers {
+                    frame.pointers[b.index()] = first[0].pointers[b.index()];
+                }
+            }
+            let arena = Arena(space.arena.start());
+            let frames = Frames(space.frames.as_mut_ptr());
+            let stopped = AtomicBool::new(false);
+            threads::share(threads, blocks, &|thread, block| {
+                // SAFETY: threads have different numbers below that of the frames.
+                let frame = unsafe { frames.get(thread) };
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                if self.block(group, block, arena.start(), frame).is_err() {
+                    stopped.store(true, Ordering::Relaxed);
+                }
+            });
+            if stopped.into_inner() {
+                return Err(Stop::Limit);
+            }
+        }
+        for partial in &group.partials {
+            let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {
+                continue;
+            };
+            let target = &self.plan.buffers[partial.target.index()];
+            // SAFETY: the place of the parts, one after the other, and of their sum.
+            unsafe {
+                let parts = space.arena.start().add(offset);
+                let to = space.frames[0].pointers[partial.target.index()];
+                add_up(target.dtype, to, parts, target.shape.numel(), blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the nests of a group for one block.
+    fn block(
+        &self,
+        group: &Group,
+        block: usize,
+        arena: *mut u8,
+        frame: &mut Frame,
+    ) -> Result<(), Stop> {
+        let range = block * group.block..group.extent.min((block + 1) * group.block);
+        for local in &group.locals {
+            let Role::Local(offset) = self.plan.buffers[local.buffer.index()].role else {
+                continue;
+            };
+            // The first element would lie before the memory if this is not the first block.
+            let start = frame.local().wrapping_add(offset);
+            frame.pointers[local.buffer.index()] =
+                start.wrapping_sub(range.start.wrapping_mul(local.stride));
+        }
+        for partial in &group.partials {
+            let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {
+                continue;
+            };
+            let bytes = self.plan.buffers[partial.target.index()].bytes();
+            frame.pointers[partial.parts.index()] = arena.wrapping_add(offset + block * bytes);
+        }
+        if block > 0 || group.serial {
+            self.poll()?;
+        }
+        for kernel in &group.kernels {
+            if !kernel.run(frame, range.clone(), self.limits) {
+                return Err(Stop::Limit);
+            }
+        }
+        Ok(())
+    }
+
+    fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
         for &(init, state, _) in &l.states {
-            copy(frame, init, state);
+            copy(&space.frames[0], init, state);
         }
         for n in 0..l.length {
             let at = if l.reverse { l.length - 1 - n } else { n };
+            let frame = &mut space.frames[0];
             for &(whole, part) in &l.inputs {
                 let offset = at * frame.sizes[part.index()];
                 // SAFETY: part `at` of an array of `length` parts.
                 frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
             }
-            self.turn(l, at, frame)?;
+            self.turn(l, at, space)?;
         }
         Ok(())
     }
 
     /// One step of a loop, whose outputs go to part `at`.
-    fn turn(&self, l: &Loop, at: usize, frame: &mut Frame) -> Result<(), Stop> {
+    fn turn(&self, l: &Loop<Group>, at: usize, space: &mut Workspace) -> Result<(), Stop> {
         self.poll()?;
-        self.steps(&l.steps, frame)?;
+        self.steps(&l.steps, space)?;
+        let frame = &space.frames[0];
         for &(part, whole) in &l.outputs {
             let size = frame.sizes[part.index()];
             // SAFETY: part `at` of an array with a part of `size` bytes for every step.
@@ -278,19 +396,20 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn repeat(&self, w: &WhileStep, frame: &mut Frame) -> Result<(), Stop> {
+    fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
         for &(init, state, _) in &w.body.states {
-            copy(frame, init, state);
+            copy(&space.frames[0], init, state);
         }
         let mut taken = 0;
         while w.bound.is_none_or(|bound| taken < bound) {
-            self.steps(&w.before, frame)?;
+            self.steps(&w.before, space)?;
+            let condition = space.frames[0].pointers[w.condition.index()];
             // SAFETY: a buffer of one truth value, which the steps before have filled.
-            let holds = unsafe { frame.pointers[w.condition.index()].read() } != 0;
+            let holds = unsafe { condition.read() } != 0;
             if !holds {
                 break;
             }
-            self.turn(&w.body, taken, frame)?;
+            self.turn(&w.body, taken, space)?;
             taken += 1;
         }
         Ok(())

@@ -14,6 +14,14 @@ use cotan_testkit::{
     inputs_for, run_program, shrink,
 };
 
+fn blocks(program: &Program) -> Result<Executable, Unsupported> {
+    Executable::in_tiny_blocks(program, false)
+}
+
+fn blocks_in_order(program: &Program) -> Result<Executable, Unsupported> {
+    Executable::in_tiny_blocks(program, true)
+}
+
 /// What a comparison found.
 enum Outcome {
     Same,
@@ -25,8 +33,9 @@ type Plan = fn(&Program) -> Result<Executable, Unsupported>;
 
 fn compare(program: &Program, plan: Plan, kinds: &[InputKind], mut rng: Rng) -> Outcome {
     // In the order of the machine a sum may begin with its first element instead of 0.
-    let in_order = std::ptr::fn_addr_eq(plan, Executable::in_order as Plan);
-    let equality = if in_order { Equality::Bits } else { Equality::Values };
+    let machine = [Executable::new as Plan, blocks as Plan];
+    let machine = machine.iter().any(|&f| std::ptr::fn_addr_eq(plan, f));
+    let equality = if machine { Equality::Values } else { Equality::Bits };
     let Ok(executable) = plan(program) else { return Outcome::Unsupported };
     for &kind in kinds {
         let Ok(inputs) = inputs_for(program, &mut rng, kind) else { return Outcome::Same };
@@ -115,4 +124,16 @@ fn sums_in_the_order_of_the_machine() {
     check("exec.sums", 2000, 30, how, |p| bulk(p).filter(exact::never_rounds));
     let gradient = |p: &Program| derive(p, Derivative::Vjp, None).ok();
     check("exec.sums.vjp", 1000, 30, how, |p| gradient(p).filter(exact::never_rounds));
+}
+
+#[test]
+fn nests_in_blocks() {
+    let how = (&Config::default(), blocks_in_order as Plan, &ALL[..]);
+    check("exec.blocks", 1000, 90, how, bulk);
+    check("exec.blocks.vjp", 1000, 90, how, |p| derive(p, Derivative::Vjp, None).ok());
+    let config = Config { data: Data::SmallIntegers, ..Config::default() };
+    let how = (&config, blocks as Plan, &[InputKind::SmallIntegers][..]);
+    check("exec.blocks.sums", 1000, 30, how, |p| bulk(p).filter(exact::never_rounds));
+    let gradient = |p: &Program| derive(p, Derivative::Vjp, None).ok();
+    check("exec.blocks.sums.vjp", 1000, 30, how, |p| gradient(p).filter(exact::never_rounds));
 }

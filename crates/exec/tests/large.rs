@@ -181,7 +181,7 @@ fn arrays_without_elements_may_have_many_rows() {
 fn cancelling_stops_programs_of_many_small_steps_and_endless_loops() {
     let cancel = CancelToken::new();
     cancel.cancel();
-    let limits = RunLimits { deadline: None, cancel };
+    let limits = RunLimits { cancel, ..RunLimits::default() };
 
     let mut b = Builder::new();
     let mut x = b.input("x", vector(3)).unwrap();

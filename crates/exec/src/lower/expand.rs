@@ -9,7 +9,6 @@ use super::decide::{Decisions, SHORT_SUM};
 use super::{Lowering, Place, R, SMALL_STACK, Unsupported};
 use crate::body::{Body, components};
 use crate::nest::{Affine, BufferId, Nest, Val, Write};
-use crate::vm::Kernel;
 
 /// Expansion goes at most so deep. Without optimisation that takes half of the stack of a thread.
 const DEEPEST: usize = 200;
@@ -77,7 +76,7 @@ impl Expansion {
 
     fn finish(self, value: Val, reduced: usize, target: BufferId, write: Write) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Nest { extents, reduced, instrs, dtypes, value, target, write }.collapse()
+        Nest { extents, reduced, instrs, dtypes, value, target, write }
     }
 }
 
@@ -95,7 +94,7 @@ fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Af
 
 impl Lowering<'_> {
     /// The nest that makes an array, or a part of it.
-    pub(super) fn array_nest(&mut self, t: TermId, to: BufferId, part: Option<usize>) -> R<Kernel> {
+    pub(super) fn array_nest(&mut self, t: TermId, to: BufferId, part: Option<usize>) -> R<Nest> {
         if part.is_some() {
             return self.part_nest(t, to, part, 0, true);
         }
@@ -111,7 +110,7 @@ impl Lowering<'_> {
     }
 
     /// The nest that makes part `n` of a stack.
-    pub(super) fn store_nest(&mut self, t: TermId, to: BufferId, n: usize) -> R<Kernel> {
+    pub(super) fn store_nest(&mut self, t: TermId, to: BufferId, n: usize) -> R<Nest> {
         self.part_nest(t, to, None, n * self.program.shape(t).numel(), false)
     }
 
@@ -124,7 +123,7 @@ impl Lowering<'_> {
         part: Option<usize>,
         offset: usize,
         own: bool,
-    ) -> R<Kernel> {
+    ) -> R<Nest> {
         let all = self.program.shape(t).dims();
         let dims = all[usize::from(part.is_some())..].to_vec();
         let mut e = Expansion::new(dims.clone());
@@ -132,7 +131,7 @@ impl Lowering<'_> {
         let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
         let mut at = row_major(&dims, 0..dims.len(), dims.len());
         at.constant = (offset + part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(Kernel::new(e.finish(value, 0, to, Write::Store(at)), self.in_order))
+        Ok(e.finish(value, 0, to, Write::Store(at)))
     }
 
     /// The nest of a sum, and of the sums that it is the only user of; or of a part of it along its
@@ -143,7 +142,7 @@ impl Lowering<'_> {
         to: BufferId,
         part: Option<usize>,
         decisions: &Decisions,
-    ) -> R<Kernel> {
+    ) -> R<Nest> {
         let all = self.program.shape(t).dims();
         let dims = all[usize::from(part.is_some())..].to_vec();
         let mut extents = dims.clone();
@@ -164,11 +163,11 @@ impl Lowering<'_> {
         let value = self.element(&mut e, at, &ix)?;
         let mut place = row_major(&dims, 0..rank, rank + reduced);
         place.constant = (part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(Kernel::new(e.finish(value, reduced, to, Write::Sum(place)), self.in_order))
+        Ok(e.finish(value, reduced, to, Write::Sum(place)))
     }
 
     /// The nest of a scatter into zeros.
-    pub(super) fn scatter_nest(&mut self, t: TermId, to: BufferId) -> R<Kernel> {
+    pub(super) fn scatter_nest(&mut self, t: TermId, to: BufferId) -> R<Nest> {
         let Node::Scatter(_, u, r) = self.program.node(t) else {
             return Err(Unsupported("not a scatter"));
         };
@@ -184,7 +183,7 @@ impl Lowering<'_> {
             Some((at, checks)) => Write::Add { at, checks },
             None => Write::AddAt(components(shape, &places)),
         };
-        Ok(Kernel::new(e.finish(value, 0, to, write), self.in_order))
+        Ok(e.finish(value, 0, to, write))
     }
 
     /// The index that an index function gives.

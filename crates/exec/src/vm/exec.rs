@@ -1,6 +1,7 @@
 //! Running a kernel: the loops, the loads and the writes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use cotan_array::Dtype;
 
@@ -9,6 +10,7 @@ use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
 use crate::run::RunLimits;
+use crate::workspace::Memory;
 
 /// After how many tiles, of all kernels together, the limits of a run are looked at.
 const POLL: u32 = 1024;
@@ -18,7 +20,9 @@ pub(crate) struct Frame {
     /// The first byte of each buffer.
     pub pointers: Vec<*mut u8>,
     /// The bytes of each buffer.
-    pub sizes: Vec<usize>,
+    pub sizes: Arc<[usize]>,
+    /// Memory for a block of a group.
+    local: Memory,
     /// How many tiles were run since the limits were looked at.
     unpolled: u32,
     tiles: Vec<Tile>,
@@ -36,10 +40,11 @@ pub(crate) struct Frame {
 struct Tile([u64; TILE]);
 
 impl Frame {
-    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Vec<usize>) -> Frame {
+    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Arc<[usize]>, local: Memory) -> Frame {
         Frame {
             pointers,
             sizes,
+            local,
             unpolled: 0,
             tiles: Vec::new(),
             values: Vec::new(),
@@ -49,6 +54,11 @@ impl Frame {
         }
     }
 
+    /// The first byte of the memory for a block.
+    pub(crate) fn local(&self) -> *mut u8 {
+        self.local.start()
+    }
+
     /// The byte of a buffer at an element, if the element is within.
     fn element(&self, buffer: BufferId, at: i64, size: usize) -> Option<*mut u8> {
         let offset = usize::try_from(at).ok()?.checked_mul(size)?;
@@ -56,8 +66,8 @@ impl Frame {
         if end > self.sizes[buffer.index()] {
             return None;
         }
-        // SAFETY: the offset lies within the buffer.
-        Some(unsafe { self.pointers[buffer.index()].add(offset) })
+        // Of a buffer that holds a block only the first byte may lie outside.
+        Some(self.pointers[buffer.index()].wrapping_add(offset))
     }
 
     /// The first byte of `n` elements that lie `step` apart, if all of them are within the buffer:

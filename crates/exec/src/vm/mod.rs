@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 pub(crate) use exec::Frame;
+pub(crate) use sums::add_up;
 use tile::{Code, code_of};
 
 /// Lanes of a tile at most. A tile of eight-byte elements has 2 KiB.
@@ -69,13 +70,9 @@ enum Action {
 }
 
 impl Kernel {
-    /// Plans a nest. `in_order` keeps sums in the order of their indices, and rounds products.
-    pub(crate) fn new(nest: Nest, in_order: bool) -> Kernel {
-        Kernel::blocked(nest, in_order, None)
-    }
-
-    /// Plans a nest that is run for ranges of a dimension.
-    pub(crate) fn blocked(nest: Nest, in_order: bool, block: Option<usize>) -> Kernel {
+    /// Plans a nest that is run for ranges of a dimension. `in_order` keeps sums in the order of
+    /// their indices, and rounds products.
+    pub(crate) fn new(nest: Nest, in_order: bool, block: Option<usize>) -> Kernel {
         let lane = choose_lane(&nest, in_order);
         let parallel = nest.extents.len() - nest.reduced;
         let lanes_reduced = lane.is_some_and(|lane| lane >= parallel);
@@ -310,7 +307,7 @@ fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(
 }
 
 /// The dimension to take tiles of.
-fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
+pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
     let dims = nest.extents.len();
     let last = dims.checked_sub(1)?;
     if let Write::Add { .. } | Write::AddAt(_) = nest.write {

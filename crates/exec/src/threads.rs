@@ -1,0 +1,164 @@
+//! Threads that share the blocks of a group among each other.
+//!
+//! Blocks are claimed one by one: whoever is ready takes the next, the caller too, and the caller
+//! waits only for blocks that somebody has taken. A thread that the machine has given to others
+//! holds nobody up.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a thread looks for new work before it sleeps.
+const AWAKE: Duration = Duration::from_micros(50);
+
+/// What is done with a block: by which of the threads, and which block.
+type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
+
+/// Work that is shared.
+struct Job {
+    /// Called for blocks below `blocks` only, and so only before the caller of [`share`] returns.
+    work: *const Work<'static>,
+    blocks: usize,
+    threads: usize,
+    /// The next block that nobody has taken.
+    next: AtomicUsize,
+    /// Blocks that are done.
+    done: AtomicUsize,
+    /// How many threads have come, the caller included.
+    present: AtomicUsize,
+}
+
+// SAFETY: `work` may be called from several threads at once, and is only while it exists.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+impl Job {
+    fn help(&self, thread: usize) {
+        loop {
+            let block = self.next.fetch_add(1, Ordering::Relaxed);
+            if block >= self.blocks {
+                return;
+            }
+            // SAFETY: the block was not done, so the caller of `share` is still waiting.
+            unsafe { (*self.work)(thread, block) };
+            self.done.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Pool {
+    /// The last job, and how many there have been.
+    latest: Mutex<(Option<Arc<Job>>, u64)>,
+    count: std::sync::atomic::AtomicU64,
+    changed: Condvar,
+    workers: Mutex<usize>,
+}
+
+static POOL: LazyLock<Pool> = LazyLock::new(Pool::default);
+
+impl Pool {
+    fn latest(&self) -> std::sync::MutexGuard<'_, (Option<Arc<Job>>, u64)> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes sure that there are so many threads besides callers; fewer if the machine refuses.
+    fn grow(&'static self, wanted: usize) {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        while *workers < wanted {
+            let builder = std::thread::Builder::new().name("cotan".into());
+            if builder.spawn(move || self.serve()).is_err() {
+                break;
+            }
+            *workers += 1;
+        }
+    }
+
+    fn serve(&self) {
+        let mut seen = 0;
+        loop {
+            // Look for a while, then sleep.
+            let since = Instant::now();
+            while self.count.load(Ordering::Acquire) == seen && since.elapsed() < AWAKE {
+                std::hint::spin_loop();
+            }
+            let job = {
+                let mut latest = self.latest();
+                while latest.1 == seen {
+                    latest = self.changed.wait(latest).unwrap_or_else(PoisonError::into_inner);
+                }
+                seen = latest.1;
+                latest.0.clone()
+            };
+            if let Some(job) = job {
+                let thread = job.present.fetch_add(1, Ordering::Relaxed);
+                if thread < job.threads {
+                    job.help(thread);
+                }
+            }
+        }
+    }
+}
+
+/// Does `work` for each of `blocks` blocks on up to so many threads, numbered from 0.
+pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) {
+    POOL.grow(threads.saturating_sub(1));
+    let work: *const Work<'_> = work;
+    let job = Arc::new(Job {
+        // SAFETY: only the lifetime changes; see `Job::work`.
+        work: unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) },
+        blocks,
+        threads,
+        next: AtomicUsize::new(0),
+        done: AtomicUsize::new(0),
+        present: AtomicUsize::new(1),
+    });
+    {
+        let mut latest = POOL.latest();
+        latest.0 = Some(Arc::clone(&job));
+        latest.1 += 1;
+        POOL.count.store(latest.1, Ordering::Release);
+    }
+    POOL.changed.notify_all();
+    job.help(0);
+    while job.done.load(Ordering::Acquire) < blocks {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_is_done_once() {
+        for threads in [1, 2, 3, 7] {
+            for blocks in [1, 2, 100, 1000] {
+                let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
+                share(threads, blocks, &|thread, block| {
+                    assert!(thread < threads);
+                    counts[block].fetch_add(1, Ordering::Relaxed);
+                });
+                assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn callers_do_not_wait_for_each_other() {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let sum = AtomicUsize::new(0);
+                        share(3, 20, &|_, block| {
+                            sum.fetch_add(block, Ordering::Relaxed);
+                        });
+                        assert_eq!(sum.load(Ordering::Relaxed), 190);
+                    }
+                });
+            }
+        });
+    }
+}
