@@ -10,6 +10,8 @@
 mod body;
 mod group;
 mod isa;
+#[cfg(target_arch = "x86_64")]
+mod jit;
 mod lower;
 mod memory;
 mod nest;
@@ -21,4 +23,4 @@ mod vm;
 mod workspace;
 
 pub use lower::Unsupported;
-pub use run::{Executable, RunLimits, Stop};
+pub use run::{Engine, Executable, RunLimits, Stop};

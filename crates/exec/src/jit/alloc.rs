@@ -1,5 +1,7 @@
 //! Registers for values: a linear scan in which a value has one place for its whole life.
 
+use smallvec::SmallVec;
+
 use super::isa::Isa;
 use super::lir::{Ins, Kind, Lir, Places, V};
 
@@ -147,19 +149,16 @@ fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<f32>) {
             _ => {
                 let often = 8f32.powi(around.len().min(8) as i32);
                 let read = if ins.writes_early() { 2 * n + 2 } else { 2 * n };
-                let mut uses: smallvec::SmallVec<[V; 4]> = smallvec::SmallVec::new();
-                ins.for_each_value(
-                    |v| {
-                        uses.push(v);
-                        last[v.index()] = last[v.index()].max(read);
-                    },
-                    |v| {
-                        first[v.index()] = first[v.index()].min(2 * n + 1);
-                        last[v.index()] = last[v.index()].max(2 * n + 1);
-                        weight[v.index()] += often;
-                    },
-                );
+                let mut uses: SmallVec<[V; 4]> = SmallVec::new();
+                let mut made = None;
+                ins.for_each_value(|v| uses.push(v), |v| made = Some(v));
+                if let Some(v) = made {
+                    first[v.index()] = first[v.index()].min(2 * n + 1);
+                    last[v.index()] = last[v.index()].max(2 * n + 1);
+                    weight[v.index()] += often;
+                }
                 for v in uses {
+                    last[v.index()] = last[v.index()].max(read);
                     weight[v.index()] += often;
                     if let Some(inner) = around.last_mut()
                         && first[v.index()] < inner.0

@@ -70,6 +70,12 @@ pub(super) fn memory(base: Register, index: Register, scale: u32, at: i64) -> Me
     MemoryOperand::new(base, index, scale, at, size, false, Register::None)
 }
 
+/// The number of a vector register of any size.
+pub(super) fn number(r: Register) -> u32 {
+    let first = [Register::ZMM0, Register::YMM0, Register::XMM0].into_iter().find(|&f| r >= f);
+    first.map_or(0, |first| r as u32 - first as u32)
+}
+
 /// The machine code of a kernel, with its constants behind; `None` if something has no encoding.
 pub(super) fn emit(lir: &Lir, homes: &Homes, functions: &[u64]) -> Option<Asm> {
     let ints = place_ints(lir);

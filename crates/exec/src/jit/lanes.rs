@@ -4,7 +4,7 @@ use iced_x86::Code::*;
 use iced_x86::{MemoryOperand, Register};
 
 use super::alloc::Home;
-use super::emit::{Emitter, LOST_IN_CALLS, frame, memory};
+use super::emit::{Emitter, LOST_IN_CALLS, frame, memory, number};
 use super::lir::{Add, Address, Ins, Kind, Places, V};
 use super::table::Form;
 
@@ -115,7 +115,7 @@ impl Emitter<'_> {
     fn load_four(&mut self, to: V, address: &Address, bytes: i64) {
         let start = self.at(address);
         let r = self.target(to);
-        let low = Register::XMM0 + r.number() as u32;
+        let low = Register::XMM0 + number(r);
         let high = self.scratch(Form::Narrow128, 1);
         let at = |k: i64| {
             memory(start.base, start.index, start.scale, start.displacement + bytes * k)

@@ -483,7 +483,7 @@ impl Lowering<'_> {
             }
         }
         let to = self.lir.value(kind);
-        self.lir.code.push(match (step, bool, mask) {
+        let ins = match (step, bool, mask) {
             (0, false, _) => Ins::Broadcast(to, address),
             (0, true, None) => Ins::BroadcastBool(to, address),
             (1, false, mask) => {
@@ -492,7 +492,8 @@ impl Lowering<'_> {
             }
             (1, true, None) => Ins::LoadBools(to, address),
             (_, _, mask) => Ins::LoadLanes(to, size as u8, address, Places::Apart(apart), mask),
-        });
+        };
+        self.lir.code.push(ins);
         Some(to)
     }
 

@@ -5,7 +5,7 @@ use iced_x86::{MemoryOperand, Register};
 
 use super::alloc::Home;
 use super::asm::Operand;
-use super::emit::Emitter;
+use super::emit::{Emitter, number};
 use super::isa::Isa;
 use super::lir::{Address, Fused, Ins, IntCompare, Kind, One, Two, V};
 use super::table::Form;
@@ -117,14 +117,13 @@ impl Emitter<'_> {
     /// An operand in a register, by way of that of the result unless another operand is there.
     fn read_towards(&mut self, v: V, to: V, others: &[V]) -> Register {
         let target = self.target(to);
-        let number = |r: Register| r.number();
-        let taken =
+                let taken =
             others.iter().any(|&o| self.in_register(o).map(number) == Some(number(target)));
         let form = self.form(v);
         let by = if taken {
             self.scratch(form, 0)
         } else {
-            Self::vector(form, target.number() as u8)
+            Self::vector(form, number(target) as u8)
         };
         self.read(v, by)
     }
@@ -271,8 +270,8 @@ impl Emitter<'_> {
 
     pub(super) fn zero(&mut self, r: Register) {
         // Writing the lower part of a register clears the rest.
-        let r = Register::XMM0 + r.number() as u32;
-        let code = if r.number() < 16 {
+        let r = Register::XMM0 + number(r);
+        let code = if number(r) < 16 {
             VEX_Vxorps_xmm_xmm_xmmm128
         } else {
             EVEX_Vxorps_xmm_k1z_xmm_xmmm128b32
@@ -282,7 +281,7 @@ impl Emitter<'_> {
 
     /// Ones in every bit, without mask registers.
     fn ones(&mut self, r: Register) {
-        let r = Register::YMM0 + r.number() as u32;
+        let r = Register::YMM0 + number(r);
         self.asm.op3(VEX_Vpcmpeqd_ymm_ymm_ymmm256, r, r, r);
     }
 
@@ -355,7 +354,7 @@ impl Emitter<'_> {
             One::HalfMask => {
                 let x = self.read(a, self.scratch(Form::Wide256, 0));
                 let upper = self.scratch(Form::Narrow128, 1);
-                let lower = Register::XMM0 + x.number() as u32;
+                let lower = Register::XMM0 + number(x);
                 self.asm.op2_imm(VEX_Vextractf128_xmmm128_ymm_imm8, upper, x, 1);
                 self.asm.op3_imm(VEX_Vshufps_xmm_xmm_xmmm128_imm8, r, lower, upper, 0x88);
             }
@@ -369,10 +368,10 @@ impl Emitter<'_> {
 
     /// The upper half of the lower `bytes` bytes, moved down.
     fn upper(&mut self, bytes: u8, to: Register, from: Register) {
-        let small = |r: Register| Register::XMM0 + r.number() as u32;
+        let small = |r: Register| Register::XMM0 + number(r);
         let (to, x) = (small(to), small(from));
-        let ymm = |r: Register| Register::YMM0 + r.number() as u32;
-        let zmm = |r: Register| Register::ZMM0 + r.number() as u32;
+        let ymm = |r: Register| Register::YMM0 + number(r);
+        let zmm = |r: Register| Register::ZMM0 + number(r);
         match (bytes, self.wide_masks()) {
             (64, _) => {
                 self.asm.op2_imm(EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8, ymm(to), zmm(from), 1);
@@ -502,7 +501,7 @@ impl Emitter<'_> {
             self.asm.op2(form.splat(), r, general);
             return;
         }
-        let low = Register::XMM0 + r.number() as u32;
+        let low = Register::XMM0 + number(r);
         let code = if form.is_wide() { VEX_Vmovq_xmm_rm64 } else { VEX_Vmovd_xmm_rm32 };
         self.asm.op2(code, low, general);
         self.asm.op2(form.splat(), r, low);
@@ -553,7 +552,7 @@ impl Emitter<'_> {
         }
         let form = self.form(v);
         let x = self.read(v, self.scratch(form, 0));
-        let x = Register::XMM0 + x.number() as u32;
+        let x = Register::XMM0 + number(x);
         let to = self.at(address);
         let code = match (form.is_wide(), self.wide_masks()) {
             (true, false) => VEX_Vmovsd_m64_xmm,

@@ -109,6 +109,12 @@ impl Kernel {
         if range.is_empty() {
             return true;
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &self.native {
+            // SAFETY: the buffers are those that the code was made for, and the range is not empty.
+            unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
+            return true;
+        }
         let tiles = self.registers + 1;
         if frame.tiles.len() < tiles {
             frame.tiles.resize(tiles, Tile([0; TILE]));

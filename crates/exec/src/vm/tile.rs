@@ -305,7 +305,7 @@ pub(crate) fn code_of(op: Op, types: &[Dtype]) -> Code {
 /// # Safety
 /// The operands have `n` elements of the types that the code was made for, and so has the target
 /// room; the target is the first operand, or overlaps none.
-pub(super) unsafe fn run(
+pub(crate) unsafe fn run(
     code: Code,
     to: *mut u8,
     a: *const u8,

@@ -1,0 +1,167 @@
+//! Machine code for the kernels that the tile machine runs, with the same results to the last bit.
+//!
+//! A nest is lowered to vector code ([`lower`], [`ops`], [`math`]), its values get registers
+//! ([`alloc`]), and instructions are encoded ([`emit`], [`vector`], [`lanes`]). Kernels of which
+//! something has no code are left to the tile machine, all of them where the instructions are
+//! missing or the system gives no executable memory.
+
+mod alloc;
+mod asm;
+mod emit;
+mod isa;
+mod lanes;
+mod lir;
+mod lower;
+mod math;
+mod memory;
+mod ops;
+mod shape;
+mod table;
+#[cfg(test)]
+mod tests;
+mod vector;
+
+use std::sync::Arc;
+
+use crate::group::Group;
+use crate::plan::{Plan, Step};
+use crate::vm::{Code, run_code};
+use isa::Isa;
+use lower::Unroll;
+use memory::Memory;
+pub(crate) use shape::Order;
+
+/// A kernel as a function: the first byte of each buffer, and the range of the run. The range is
+/// not empty.
+pub(crate) type Entry = unsafe extern "sysv64" fn(*const *mut u8, usize, usize);
+
+/// A kernel in machine code.
+#[derive(Clone, Debug)]
+pub(crate) struct Native {
+    pub entry: Entry,
+    /// What the code lies in.
+    _code: Arc<Loaded>,
+}
+
+/// Machine code with what it refers to.
+#[derive(Debug)]
+struct Loaded {
+    memory: Memory,
+    /// Functions of the tile machine that it calls.
+    _codes: Vec<Box<[Code]>>,
+}
+
+/// The bytes of one kernel, and what it refers to.
+struct Encoded {
+    bytes: Vec<u8>,
+    codes: Box<[Code]>,
+}
+
+/// Code longer than this is better not unrolled.
+const LONG: usize = 400;
+
+/// The vector code of a kernel with registers: unrolled as far as they suffice.
+fn arrange(order: Order, isa: Isa) -> Option<(lir::Lir, Vec<Code>, alloc::Homes)> {
+    let choices = [(4, false), (2, false), (1, false), (1, true)];
+    let mut best: Option<(lir::Lir, Vec<Code>, alloc::Homes)> = None;
+    for (copies, one_by_one) in choices {
+        let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
+        if copies > 1 && lir.code.len() > LONG {
+            continue;
+        }
+        let homes = alloc::allocate(&lir);
+        let spilled = homes.spilled;
+        let better = best.as_ref().is_none_or(|(_, _, best)| spilled < best.spilled);
+        if better {
+            best = Some((lir, codes, homes));
+        }
+        if spilled == 0 {
+            break;
+        }
+    }
+    best
+}
+
+/// The machine code of a kernel.
+fn encode(order: Order, isa: Isa) -> Option<Encoded> {
+    let (lir, codes, homes) = arrange(order, isa)?;
+    let codes: Box<[Code]> = codes.into_boxed_slice();
+    let helper = run_lanes as *const () as u64;
+    let functions: Vec<u64> =
+        codes.iter().flat_map(|code| [std::ptr::from_ref(code) as u64, helper]).collect();
+    let asm = emit::emit(&lir, &homes, &functions)?;
+    let bytes = asm.finish(&lir.pool)?;
+    Some(Encoded { bytes, codes })
+}
+
+/// Runs a function of the tile machine on the lanes of a vector.
+///
+/// # Safety
+/// As [`run_code`].
+unsafe extern "sysv64" fn run_lanes(
+    code: *const Code,
+    to: *mut u8,
+    a: *const u8,
+    b: *const u8,
+    c: *const u8,
+    n: usize,
+) {
+    // SAFETY: by the contract; the code outlives the machine code that calls it.
+    unsafe { run_code(*code, to, a, b, c, n) };
+}
+
+/// Gives the kernels of a plan their machine code, where that is possible.
+pub(crate) fn attach(plan: &mut Plan) {
+    if let Some(isa) = isa::best() {
+        attach_for(plan, isa);
+    }
+}
+
+fn attach_for(plan: &mut Plan, isa: Isa) {
+    let mut all: Vec<u8> = Vec::new();
+    let mut codes = Vec::new();
+    let mut starts: Vec<Option<usize>> = Vec::new();
+    for_each_group(&mut plan.steps, &mut |group| {
+        for kernel in &mut group.kernels {
+            starts.push(encode(kernel.order(), isa).map(|encoded| {
+                all.resize(all.len().next_multiple_of(64), 0xcc);
+                let start = all.len();
+                all.extend_from_slice(&encoded.bytes);
+                codes.push(encoded.codes);
+                start
+            }));
+        }
+    });
+    if all.is_empty() {
+        return;
+    }
+    let Some(memory) = Memory::new(&all) else { return };
+    let code = Arc::new(Loaded { memory, _codes: codes });
+    let mut starts = starts.into_iter();
+    for_each_group(&mut plan.steps, &mut |group| {
+        for kernel in &mut group.kernels {
+            let start = starts.next().flatten().and_then(|at| code.memory.at(at));
+            kernel.native = start.map(|start| {
+                // SAFETY: a function of this type begins there.
+                let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
+                Native { entry, _code: code.clone() }
+            });
+        }
+    });
+}
+
+/// All groups of a plan, in order.
+fn for_each_group(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Group)) {
+    for step in steps {
+        match step {
+            Step::Compute(group) => f(group),
+            Step::Loop(l) => for_each_group(&mut l.steps, f),
+            Step::While(w) => {
+                for_each_group(&mut w.before, f);
+                for_each_group(&mut w.body.steps, f);
+            }
+            Step::Zero(_) | Step::Copy { .. } => {}
+            Step::ArgExtreme { .. } | Step::ArgSort { .. } => {}
+        }
+    }
+}
