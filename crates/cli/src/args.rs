@@ -346,6 +346,10 @@ pub enum Stage {
     Delta,
     /// Value and gradient, and what they cost
     Gradient,
+    /// The loop nests that compute the value, and the value and gradient
+    Kernels,
+    /// The arrays that these keep in memory, and where
+    Memory,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use cotan_bot::{Options, Report};
+use cotan_exec::Executable;
 use cotan_interp::Value;
 use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap};
 use cotan_pipeline::{Cost, Derivative, derive};
@@ -65,7 +66,42 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             Ok(()) => text += &derivatives(&core, args, &inputs, begin, terminal)?,
         }
     }
+    if let Some(stage @ (Stage::Kernels | Stage::Memory)) = args.stage {
+        text += &plans(&core, stage, args, begin, terminal)?;
+    }
     terminal.write(&text)
+}
+
+/// How the values, and the values with the gradient, are computed.
+fn plans(
+    core: &Program,
+    stage: Stage,
+    args: &ExplainArgs,
+    begin: Instant,
+    terminal: &Terminal,
+) -> Outcome<String> {
+    let shown = |program: &Program| match Executable::new(program) {
+        Err(why) => format!("It is interpreted: {}.\n", why.0),
+        Ok(plan) if stage == Stage::Memory => plan.memory(program),
+        Ok(plan) => plan.kernels(program),
+    };
+    let value = bulk(core, false, &args.limits, begin, terminal)?.0;
+    let mut text = format!("# The values:\n{}", shown(&value));
+    if differentiable(core).is_ok() {
+        let gradient = gradient(core, terminal)?;
+        text += &format!("\n# The values and the gradient:\n{}", shown(&gradient));
+    }
+    Ok(text)
+}
+
+/// Value and gradient of a scalar, value and derivative in a direction of anything else.
+fn gradient(core: &Program, terminal: &Terminal) -> Outcome<Program> {
+    // A scalar has a gradient; for anything else a cotangent has to be given.
+    let scalar = core.outputs().first().is_some_and(|output| {
+        core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
+    });
+    let kind = if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp };
+    watched(terminal, "differentiating", || derive(core, kind, None)).map_err(Failure::internal)
 }
 
 /// Whether a program has derivatives, or why not.
@@ -105,13 +141,7 @@ fn derivatives(
         }
     }
     if wants(args, Stage::Gradient) {
-        // A scalar has a gradient; for anything else a cotangent has to be given.
-        let scalar = core.outputs().first().is_some_and(|output| {
-            core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
-        });
-        let kind = if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp };
-        let gradient = watched(terminal, "differentiating", || derive(core, kind, None))
-            .map_err(Failure::internal)?;
+        let gradient = gradient(core, terminal)?;
         let title = if whole { "\n# Value and gradient: " } else { "# " };
         let _ = write!(text, "{title}{}\n{gradient}", size(&gradient));
         text += &costs(&bulk, &gradient);

@@ -39,6 +39,10 @@ impl Runner {
         }
     }
 
+    pub(crate) fn executable(&self) -> Option<&Executable> {
+        self.0.as_ref()
+    }
+
     pub(crate) fn backend(&self) -> Backend {
         if self.0.is_some() { Backend::Machine } else { Backend::Interpreter }
     }
@@ -48,14 +52,18 @@ impl Runner {
         program: &Program,
         options: &RunOptions,
         inputs: &[Array],
-    ) -> Result<Vec<Array>> {
-        let Some(executable) = &self.0 else { return interpret(program, options, inputs) };
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
+        let Some(executable) = &self.0 else {
+            *outputs = interpret(program, options, inputs)?;
+            return Ok(());
+        };
         let limits = RunLimits {
             deadline: options.deadline,
             cancel: options.cancel.clone(),
-            ..RunLimits::default()
+            threads: options.threads,
         };
-        executable.run(inputs, &limits).map_err(|stop| match stop {
+        executable.run_into(inputs, outputs, &limits).map_err(|stop| match stop {
             Stop::Limit => Error::new(ErrorKind::Stopped, "run", "cancelled, or out of time"),
             Stop::Memory => {
                 let bytes = executable.workspace_bytes();
@@ -73,7 +81,9 @@ pub(crate) fn run_program(
     options: &RunOptions,
     inputs: &[Array],
 ) -> Result<Vec<Array>> {
-    Runner::new(program).run(program, options, inputs)
+    let mut outputs = Vec::new();
+    Runner::new(program).run(program, options, inputs, &mut outputs)?;
+    Ok(outputs)
 }
 
 fn interpret(program: &Program, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {

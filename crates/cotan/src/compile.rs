@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Instant;
 
+use cotan_array::Array;
 use cotan_ir::{CancelToken, Program};
 use cotan_pipeline::{Pass, Pipeline, peak_bytes};
 
@@ -120,6 +121,9 @@ pub struct RunOptions {
     /// The most bytes that arrays may take at once. A function whose [`Compiled::cost`] predicts
     /// more is refused before it runs.
     pub max_bytes: Option<u64>,
+    /// How many threads may work on the call; by default as many as the environment variable
+    /// `COTAN_THREADS` says, or as the machine has. The results do not depend on it.
+    pub threads: Option<usize>,
 }
 
 impl<A: Arrays, R: Arrays> Compiled<A, R> {
@@ -152,7 +156,35 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         self.call_fed(options, args.feed()).map_err(|error| error.at(location))
     }
 
+    /// The results at arguments, in the place of earlier ones: their memory is used again, unless
+    /// somebody else holds it too. If the call fails, `out` has any values.
+    #[track_caller]
+    pub fn call_into(
+        &self,
+        options: &RunOptions,
+        args: impl Feed<A>,
+        out: &mut R::Concrete,
+    ) -> Result<()> {
+        let location = std::panic::Location::caller();
+        let mut leaves = Vec::new();
+        out.flatten(&mut leaves);
+        let mut arrays: Vec<Array> =
+            leaves.into_iter().filter_map(|leaf| leaf.concrete()).collect();
+        // Now only `arrays` holds the memory.
+        *out = R::Concrete::nothing();
+        let done = self.run_fed(options, args.feed(), &mut arrays);
+        done.map_err(|error| error.at(location))?;
+        *out = R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))?;
+        Ok(())
+    }
+
     pub(crate) fn call_fed(&self, options: &RunOptions, fed: Fed) -> Result<R::Concrete> {
+        let mut arrays = Vec::new();
+        self.run_fed(options, fed, &mut arrays)?;
+        R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
+    }
+
+    fn run_fed(&self, options: &RunOptions, fed: Fed, arrays: &mut Vec<Array>) -> Result<()> {
         self.check("call", &fed.tree)?;
         if let Some(limit) = options.max_bytes
             && self.cost.peak_bytes > limit
@@ -162,8 +194,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        let arrays = self.runner.run(&self.program, options, &fed.arrays)?;
-        R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))
+        self.runner.run(&self.program, options, &fed.arrays, arrays)
     }
 
     /// Checks that arguments are those it was compiled for.
@@ -204,6 +235,16 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// What runs it.
     pub fn backend(&self) -> Backend {
         self.runner.backend()
+    }
+
+    /// The kernels that run it, as loop nests; nothing if it is interpreted.
+    pub fn kernels(&self) -> String {
+        self.runner.executable().map_or(String::new(), |e| e.kernels(&self.program))
+    }
+
+    /// The arrays in memory while it runs, step by step; nothing if it is interpreted.
+    pub fn memory(&self) -> String {
+        self.runner.executable().map_or(String::new(), |e| e.memory(&self.program))
     }
 
     /// What the arguments are.

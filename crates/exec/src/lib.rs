@@ -8,6 +8,7 @@
 //! programs. What it cannot run it says ([`Unsupported`]) when the plan is made.
 
 mod body;
+mod explain;
 mod group;
 mod isa;
 #[cfg(target_arch = "x86_64")]

@@ -5,6 +5,7 @@
 //! computed places. Reads are affine in the indices wherever that is possible.
 
 use cotan_array::Dtype;
+use cotan_ir::TermId;
 use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
@@ -137,6 +138,8 @@ pub(crate) struct Nest {
     pub value: Val,
     pub target: BufferId,
     pub write: Write,
+    /// The term that it computes.
+    pub source: TermId,
 }
 
 impl Nest {

@@ -116,6 +116,10 @@ impl Executable {
         Ok(Executable::of(lower(program, in_order, Tuning::tiny())?, engine))
     }
 
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     fn of(plan: Plan, engine: Engine) -> Executable {
         #[cfg(target_arch = "x86_64")]
         let plan = match engine {

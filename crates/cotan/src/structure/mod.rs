@@ -114,6 +114,16 @@ pub trait Arrays: Sized {
 #[derive(Clone, Debug)]
 pub struct Leaf(pub(crate) LeafKind);
 
+impl Leaf {
+    /// The array, if it is not staged.
+    pub(crate) fn concrete(self) -> Option<Array> {
+        match self.0 {
+            LeafKind::Staged(_) => None,
+            LeafKind::Concrete(array) => Some(array),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum LeafKind {
     Staged(Raw),

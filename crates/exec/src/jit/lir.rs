@@ -64,8 +64,6 @@ pub(super) enum Two {
     MulLow,
     /// The lower half of the product of wide lanes; only where the instruction exists.
     IntMul,
-    /// Scales by a power of two; only where the instruction exists.
-    Scale2,
 }
 
 /// Operations on one vector.
@@ -76,8 +74,6 @@ pub(super) enum One {
     Round(u8),
     ShiftLeft(u8),
     ShiftRight(u8),
-    /// Keeps the sign; narrow lanes only, except where the instruction exists.
-    ShiftRightSigned(u8),
     /// Narrow floats to wide ones and back.
     Widen,
     NarrowDown,
@@ -85,7 +81,6 @@ pub(super) enum One {
     FloatFromInt,
     NarrowFromInt,
     IntFromFloat,
-    IntFromNarrow,
     /// Masks of wide lanes to masks of narrow ones and back.
     HalfMask,
     FullMask,
@@ -325,7 +320,7 @@ impl Lir {
 
     pub(super) fn one(&mut self, op: One, a: V) -> V {
         let kind = match op {
-            One::Widen | One::FloatFromInt | One::IntFromFloat | One::IntFromNarrow => Kind::Wide,
+            One::Widen | One::FloatFromInt | One::IntFromFloat => Kind::Wide,
             One::NarrowDown | One::NarrowFromInt => Kind::Narrow,
             One::HalfMask => Kind::HalfMask,
             One::FullMask => Kind::Mask,
@@ -333,7 +328,6 @@ impl Lir {
             | One::Round(_)
             | One::ShiftLeft(_)
             | One::ShiftRight(_)
-            | One::ShiftRightSigned(_)
             | One::Not
             | One::Upper(_) => self.kind(a),
         };
@@ -370,16 +364,27 @@ impl Lir {
         }
     }
 
-    /// A comparison of floats; the mask is one for the largest lanes.
-    pub(super) fn compare(&mut self, predicate: u8, a: V, b: V) -> V {
+    /// A comparison of floats, as a mask for lanes of the same size.
+    pub(super) fn compare_alike(&mut self, predicate: u8, a: V, b: V) -> V {
         let to = self.value(self.mask_of(self.kind(a)));
         self.code.push(Ins::Compare(predicate, to, a, b));
+        to
+    }
+
+    pub(super) fn compare_int_alike(&mut self, how: IntCompare, a: V, b: V) -> V {
+        let to = self.value(self.mask_of(self.kind(a)));
+        self.code.push(Ins::CompareInt(how, to, a, b));
+        to
+    }
+
+    /// A comparison of floats, as a mask for the largest lanes.
+    pub(super) fn compare(&mut self, predicate: u8, a: V, b: V) -> V {
+        let to = self.compare_alike(predicate, a, b);
         self.full(to)
     }
 
     pub(super) fn compare_int(&mut self, how: IntCompare, a: V, b: V) -> V {
-        let to = self.value(self.mask_of(self.kind(a)));
-        self.code.push(Ins::CompareInt(how, to, a, b));
+        let to = self.compare_int_alike(how, a, b);
         self.full(to)
     }
 

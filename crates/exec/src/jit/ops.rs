@@ -9,13 +9,13 @@ use super::lower::{Lowering, kind_of};
 use crate::vm::code_of;
 
 /// Predicates of comparisons, without signals.
-const EQUAL: u8 = 0x00;
+pub(super) const EQUAL: u8 = 0x00;
 const UNORDERED: u8 = 0x03;
 const NOT_EQUAL: u8 = 0x04;
-const LESS: u8 = 0x11;
-const LESS_OR_EQUAL: u8 = 0x12;
+pub(super) const LESS: u8 = 0x11;
+pub(super) const LESS_OR_EQUAL: u8 = 0x12;
 const GREATER_OR_EQUAL: u8 = 0x1d;
-const GREATER: u8 = 0x1e;
+pub(super) const GREATER: u8 = 0x1e;
 
 /// Modes of rounding, without signals.
 const NEAREST: u8 = 0x8;

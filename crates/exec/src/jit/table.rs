@@ -135,14 +135,6 @@ impl Form {
                 EVEX_Vpsubd_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32,
             ],
-            Two::Scale2 => [
-                INVALID,
-                EVEX_Vscalefpd_zmm_k1z_zmm_zmmm512b64_er,
-                INVALID,
-                INVALID,
-                EVEX_Vscalefps_ymm_k1z_ymm_ymmm256b32,
-                EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er,
-            ],
             Two::MulLow => [
                 VEX_Vpmuludq_ymm_ymm_ymmm256,
                 EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64,
@@ -197,14 +189,6 @@ impl Form {
                 EVEX_Vpsrld_ymm_k1z_ymmm256b32_imm8,
                 EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8,
             ],
-            One::ShiftRightSigned(_) => [
-                INVALID,
-                EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8,
-                VEX_Vpsrad_xmm_xmm_imm8,
-                VEX_Vpsrad_ymm_ymm_imm8,
-                EVEX_Vpsrad_ymm_k1z_ymmm256b32_imm8,
-                EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8,
-            ],
             One::Widen => [
                 VEX_Vcvtps2pd_ymm_xmmm128,
                 EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae,
@@ -223,7 +207,6 @@ impl Form {
             ],
             One::FloatFromInt => wide512(EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er),
             One::IntFromFloat => wide512(EVEX_Vcvttpd2qq_zmm_k1z_zmmm512b64_sae),
-            One::IntFromNarrow => wide512(EVEX_Vcvttps2qq_zmm_k1z_ymmm256b32_sae),
             One::NarrowFromInt => [
                 INVALID,
                 INVALID,

@@ -26,8 +26,7 @@ impl Two {
             | Two::Min
             | Two::Max
             | Two::AndNot
-            | Two::IntSub
-            | Two::Scale2 => false,
+            | Two::IntSub => false,
         }
     }
 }
@@ -328,8 +327,7 @@ impl Emitter<'_> {
             | One::NarrowDown
             | One::FloatFromInt
             | One::NarrowFromInt
-            | One::IntFromFloat
-            | One::IntFromNarrow => {
+            | One::IntFromFloat => {
                 let x = self.operand(a);
                 self.asm.op2(form.one(op), r, x);
             }
@@ -337,7 +335,7 @@ impl Emitter<'_> {
                 let x = self.operand(a);
                 self.asm.op2_imm(form.one(op), r, x, i32::from(imm));
             }
-            One::ShiftLeft(imm) | One::ShiftRight(imm) | One::ShiftRightSigned(imm) => {
+            One::ShiftLeft(imm) | One::ShiftRight(imm) => {
                 let x = self.read_towards(a, to, &[]);
                 self.asm.op2_imm(form.one(op), r, x, i32::from(imm));
             }

@@ -74,9 +74,16 @@ impl Expansion {
         &mut self.memos[at].1
     }
 
-    fn finish(self, value: Val, reduced: usize, target: BufferId, write: Write) -> Nest {
+    fn finish(
+        self,
+        source: TermId,
+        value: Val,
+        reduced: usize,
+        target: BufferId,
+        write: Write,
+    ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Nest { extents, reduced, instrs, dtypes, value, target, write }
+        Nest { extents, reduced, instrs, dtypes, value, target, write, source }
     }
 }
 
@@ -131,7 +138,7 @@ impl Lowering<'_> {
         let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
         let mut at = row_major(&dims, 0..dims.len(), dims.len());
         at.constant = (offset + part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(e.finish(value, 0, to, Write::Store(at)))
+        Ok(e.finish(t, value, 0, to, Write::Store(at)))
     }
 
     /// The nest of a sum, and of the sums that it is the only user of; or of a part of it along its
@@ -163,7 +170,7 @@ impl Lowering<'_> {
         let value = self.element(&mut e, at, &ix)?;
         let mut place = row_major(&dims, 0..rank, rank + reduced);
         place.constant = (part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(e.finish(value, reduced, to, Write::Sum(place)))
+        Ok(e.finish(t, value, reduced, to, Write::Sum(place)))
     }
 
     /// The nest of a scatter into zeros.
@@ -183,7 +190,7 @@ impl Lowering<'_> {
             Some((at, checks)) => Write::Add { at, checks },
             None => Write::AddAt(components(shape, &places)),
         };
-        Ok(e.finish(value, 0, to, write))
+        Ok(e.finish(t, value, 0, to, write))
     }
 
     /// The index that an index function gives.

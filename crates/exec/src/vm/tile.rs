@@ -4,7 +4,7 @@
 //! when a kernel is made. What they compute does not depend on that.
 
 use cotan_array::{Dtype, Element};
-use cotan_ir::scalar::{Op, Rule};
+use cotan_ir::scalar::{Op, Real1, Real2, Rule};
 
 use crate::isa::{self, Isa};
 
@@ -153,6 +153,8 @@ macro_rules! function {
     };
 }
 
+mod math;
+
 /// The functions without any instruction set but the one that everything is compiled for.
 macro_rules! define {
     (; $($name:ident($($arg:ident: $t:ty),*) -> $out:ty = $formula:expr;)*) => {
@@ -202,13 +204,23 @@ mod avx512 {
 rows!(table);
 
 fn best() -> &'static Functions {
-    match isa::best() {
+    functions(isa::best())
+}
+
+fn functions(isa: Isa) -> &'static Functions {
+    match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => &AVX512,
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => &AVX2,
         _ => &PLAIN,
     }
+}
+
+/// All instruction sets that the machine has.
+#[cfg(test)]
+fn available() -> impl Iterator<Item = Isa> {
+    [Isa::Plain, Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= isa::best())
 }
 
 impl Code {
@@ -232,7 +244,12 @@ pub(crate) fn mul_add(dtype: Dtype, minus_product: bool, minus_addend: bool) -> 
 
 /// How an operation is computed on operands of the given types.
 pub(crate) fn code_of(op: Op, types: &[Dtype]) -> Code {
-    let f = best();
+    code_by(isa::best(), op, types)
+}
+
+/// The same by instructions of choice, which the machine must have.
+fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
+    let f = functions(isa);
     // The first operand of a choice is a truth value, that of `polygamma` an order.
     let dtype = match op.row().rule {
         Rule::Select | Rule::IntReal(_) => types.last(),
@@ -291,8 +308,10 @@ pub(crate) fn code_of(op: Op, types: &[Dtype]) -> Code {
     match (op.row().rule, dtype) {
         (Rule::Numeric1(_, f, _), Dtype::I64) => Code::Int1(f),
         (Rule::Numeric2(_, f, _), Dtype::I64) => Code::Int2(f),
-        (Rule::Numeric1(f, _, _) | Rule::Real1(f, _), _) => Code::Real1(dtype, f),
-        (Rule::Numeric2(f, _, _) | Rule::Real2(f, _), _) => Code::Real2(dtype, f),
+        (Rule::Real1(Real1::Elementary(f), _), _) => Code::Tile(math::unary(isa, f, dtype)),
+        (Rule::Real2(Real2::Elementary(f), _), _) => Code::Tile(math::binary(isa, f, dtype)),
+        (Rule::Numeric1(f, _, _) | Rule::Real1(Real1::Rounded(f), _), _) => Code::Real1(dtype, f),
+        (Rule::Numeric2(f, _, _) | Rule::Real2(Real2::Rounded(f), _), _) => Code::Real2(dtype, f),
         (Rule::IntReal(f), _) => Code::IntReal(dtype, f),
         (Rule::RealInt(f, _), _) => Code::RealInt(dtype, f),
         (Rule::Compare(_) | Rule::Logic1(..) | Rule::Logic2(..), _) => Code::Int1(|a| a),
@@ -577,14 +596,19 @@ mod tests {
                 let rooms: Vec<Vec<u64>> = lanes.iter().map(|lane| bytes(lane)).collect();
                 let mut to = vec![0u64; count];
                 let at = |k: usize| rooms.get(k).map_or(std::ptr::null(), |r| r.as_ptr().cast());
-                let code = code_of(op, &typing);
-                // SAFETY: operands of the types, with room for the result.
-                unsafe { run(code, to.as_mut_ptr().cast(), at(0), at(1), at(2), count) };
                 let dtype = op.result_dtype(&typing).unwrap();
-                for n in 0..count {
-                    let args: Vec<Scalar> = lanes.iter().map(|lane| lane[n]).collect();
-                    let (found, wanted) = (read(&to, n, dtype), eval(op, &args).unwrap());
-                    assert!(found.same(wanted), "{op} {args:?}: {found:?}, not {wanted:?}");
+                for isa in available() {
+                    let code = code_by(isa, op, &typing);
+                    // SAFETY: operands of the types, with room for the result.
+                    unsafe { run(code, to.as_mut_ptr().cast(), at(0), at(1), at(2), count) };
+                    for n in 0..count {
+                        let args: Vec<Scalar> = lanes.iter().map(|lane| lane[n]).collect();
+                        let (found, wanted) = (read(&to, n, dtype), eval(op, &args).unwrap());
+                        assert!(
+                            found.same(wanted),
+                            "{op} {args:?} by {isa:?}: {found:?}, not {wanted:?}"
+                        );
+                    }
                 }
             }
         }

@@ -80,17 +80,21 @@ pub fn eval(op: Op, args: &[Scalar]) -> Option<Scalar> {
         Scalar::Fp(if zero { Fp::ZERO } else { Fp::opaque(op as u64, xs) })
     };
     Some(match (row.rule, args) {
-        (Rule::Numeric1(f, _, _) | Rule::Real1(f, _), &[F64(a)]) => F64(f(a)),
-        (Rule::Numeric1(f, _, _) | Rule::Real1(f, _), &[F32(a)]) => F32(f(f64::from(a)) as f32),
+        (Rule::Numeric1(f, _, _), &[F64(a)]) => F64(f(a)),
+        (Rule::Numeric1(f, _, _), &[F32(a)]) => F32(f(f64::from(a)) as f32),
+        (Rule::Real1(f, _), &[F64(a)]) => F64(f.f64(a)),
+        (Rule::Real1(f, _), &[F32(a)]) => F32(f.f32(a)),
         (Rule::Numeric1(_, f, _), &[I64(a)]) => I64(f(a)),
         (Rule::Numeric1(_, _, f) | Rule::Real1(_, f), &[Scalar::Fp(a)]) => match f {
             Field1::Exact(f) => Scalar::Fp(f(a)),
             Field1::Opaque => opaque(&[a]),
         },
-        (Rule::Numeric2(f, _, _) | Rule::Real2(f, _), &[F64(a), F64(b)]) => F64(f(a, b)),
-        (Rule::Numeric2(f, _, _) | Rule::Real2(f, _), &[F32(a), F32(b)]) => {
+        (Rule::Numeric2(f, _, _), &[F64(a), F64(b)]) => F64(f(a, b)),
+        (Rule::Numeric2(f, _, _), &[F32(a), F32(b)]) => {
             F32(f(f64::from(a), f64::from(b)) as f32)
         }
+        (Rule::Real2(f, _), &[F64(a), F64(b)]) => F64(f.f64(a, b)),
+        (Rule::Real2(f, _), &[F32(a), F32(b)]) => F32(f.f32(a, b)),
         (Rule::Numeric2(_, f, _), &[I64(a), I64(b)]) => I64(f(a, b)),
         (Rule::Numeric2(_, _, f) | Rule::Real2(_, f), &[Scalar::Fp(a), Scalar::Fp(b)]) => match f {
             Field2::Exact(f) => Scalar::Fp(f(a, b)),

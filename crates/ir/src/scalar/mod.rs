@@ -11,6 +11,7 @@ mod special;
 mod table;
 
 use cotan_array::Dtype;
+use cotan_math::{Binary, Unary};
 
 pub use eval::{Scalar, cast, eval};
 pub use expr::{ScalarExpr, ScalarExprError, ScalarTarget, Step};
@@ -19,8 +20,9 @@ pub use table::Op;
 
 /// How arguments and result of an operation are typed, and how it is evaluated.
 ///
-/// Floats are evaluated in `f64`; an `f32` operation is the `f64` operation rounded once.
-/// (For `+ - * /` and `sqrt` that equals the native `f32` operation.)
+/// Floats are evaluated in `f64`; an `f32` operation is the `f64` operation rounded once, except
+/// for elementary functions that have a formula of their own in `f32`. (For `+ - * /` and `sqrt`
+/// rounding once equals the native `f32` operation.)
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     /// `T -> T` for `f64`, `f32`, `i64`.
@@ -28,9 +30,9 @@ pub enum Rule {
     /// `T, T -> T` for `f64`, `f32`, `i64`.
     Numeric2(fn(f64, f64) -> f64, fn(i64, i64) -> i64, Field2),
     /// `T -> T` for `f64`, `f32`.
-    Real1(fn(f64) -> f64, Field1),
+    Real1(Real1, Field1),
     /// `T, T -> T` for `f64`, `f32`.
-    Real2(fn(f64, f64) -> f64, Field2),
+    Real2(Real2, Field2),
     /// `T, i64 -> T` for `f64`, `f32`.
     RealInt(fn(f64, i64) -> f64, fn(Fp, i64) -> Option<Fp>),
     /// `i64, T -> T` for `f64`, `f32`.
@@ -45,6 +47,60 @@ pub enum Rule {
     Select,
     /// `T -> D` for every element type `T` and the given `D`.
     Cast(Dtype),
+}
+
+/// How a function of one float is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub enum Real1 {
+    /// By a function of `f64`.
+    Rounded(fn(f64) -> f64),
+    /// By an elementary function, which every executor has as a formula.
+    Elementary(Unary),
+}
+
+/// How a function of two floats is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub enum Real2 {
+    /// By a function of `f64`.
+    Rounded(fn(f64, f64) -> f64),
+    /// By an elementary function, which every executor has as a formula.
+    Elementary(Binary),
+}
+
+impl Real1 {
+    /// The value at an `f64`.
+    pub fn f64(self, a: f64) -> f64 {
+        match self {
+            Real1::Rounded(f) => f(a),
+            Real1::Elementary(f) => f.f64(a),
+        }
+    }
+
+    /// The value at an `f32`.
+    pub fn f32(self, a: f32) -> f32 {
+        match self {
+            Real1::Rounded(f) => f(f64::from(a)) as f32,
+            Real1::Elementary(f) => f.f32(a),
+        }
+    }
+}
+
+impl Real2 {
+    /// The value at two `f64`.
+    pub fn f64(self, a: f64, b: f64) -> f64 {
+        match self {
+            Real2::Rounded(f) => f(a, b),
+            Real2::Elementary(f) => f.f64(a, b),
+        }
+    }
+
+    /// The value at two `f32`.
+    pub fn f32(self, a: f32, b: f32) -> f32 {
+        match self {
+            Real2::Rounded(f) => f(f64::from(a), f64::from(b)) as f32,
+            Real2::Elementary(f) => f.f32(a, b),
+        }
+    }
 }
 
 /// Evaluation of a unary operation in the test field.

@@ -2,16 +2,6 @@
 
 use std::f64::consts::PI;
 
-/// The logistic function $1/(1+e^{-x})$, without overflow on either side.
-pub(super) fn logistic(x: f64) -> f64 {
-    if x >= 0.0 {
-        1.0 / (1.0 + libm::exp(-x))
-    } else {
-        let e = libm::exp(x);
-        e / (1.0 + e)
-    }
-}
-
 /// The remainder with the sign of the divisor: $a - b \lfloor a/b \rfloor$.
 pub(super) fn floored_rem(a: f64, b: f64) -> f64 {
     let r = libm::fmod(a, b);

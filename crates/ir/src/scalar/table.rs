@@ -6,9 +6,10 @@
 
 use std::cmp::Ordering;
 
-use super::special::{digamma, floored_rem, logistic, polygamma};
-use super::{Domain::*, Field1, Field2, Fp, Notation, Row, Rule, precedence as p};
+use super::special::{digamma, floored_rem, polygamma};
+use super::{Domain::*, Field1, Field2, Fp, Notation, Real1, Real2, Row, Rule, precedence as p};
 use cotan_array::Dtype;
+use cotan_math::{Binary, Unary};
 
 const CALL: Notation = Notation::Call;
 const fn infix(text: &'static str, strength: u8) -> Notation {
@@ -19,6 +20,18 @@ const fn prefix(text: &'static str, strength: u8) -> Notation {
 }
 const OPAQUE1: Field1 = Field1::Opaque;
 const OPAQUE2: Field2 = Field2::Opaque;
+
+/// An elementary function, opaque to the test field.
+const fn unary(f: Unary) -> Rule {
+    Rule::Real1(Real1::Elementary(f), OPAQUE1)
+}
+const fn binary(f: Binary) -> Rule {
+    Rule::Real2(Real2::Elementary(f), OPAQUE2)
+}
+/// Another function of one float.
+const fn rounded(f: fn(f64) -> f64) -> Rule {
+    Rule::Real1(Real1::Rounded(f), OPAQUE1)
+}
 
 macro_rules! scalar_ops {
     ($($op:ident $name:literal $notation:expr, $rule:expr, $partials:expr,
@@ -45,7 +58,7 @@ scalar_ops! {
         ["1", "-1"], YES, [Any, Any], "Difference. Integers wrap.";
     Mul "mul" infix("*", p::MUL), Rule::Numeric2(|a, b| a * b, i64::wrapping_mul, Field2::Exact(|a, b| a * b)),
         ["b", "a"], YES, [Any, Any], "Product. Integers wrap.";
-    Div "div" infix("/", p::MUL), Rule::Real2(|a, b| a / b, Field2::Exact(|a, b| a * b.recip())),
+    Div "div" infix("/", p::MUL), Rule::Real2(Real2::Rounded(|a, b| a / b), Field2::Exact(|a, b| a * b.recip())),
         ["recip(b)", "-(y / b)"], NO, [Any, NonZero], "Quotient, as IEEE 754 has it.";
     FloorDiv "floor_div" infix("//", p::MUL), Rule::Numeric2(|a, b| libm::floor(a / b), floor_div, OPAQUE2),
         ["0", "0"], NO, [BetweenSteps, NonZero], "Quotient rounded down. An integer divided by 0 is 0.";
@@ -62,83 +75,83 @@ scalar_ops! {
     Max "max" CALL, Rule::Numeric2(|a, b| if b > a || b.is_nan() { b } else { a }, i64::max, Field2::Exact(Fp::max)),
         ["where(b > a, 0, 1)", "where(b > a, 1, 0)"], YES, [Any, Any], "The larger; the first when equal; NaN if either is.";
 
-    Recip "recip" CALL, Rule::Real1(|a| 1.0 / a, Field1::Exact(Fp::recip)),
+    Recip "recip" CALL, Rule::Real1(Real1::Rounded(|a| 1.0 / a), Field1::Exact(Fp::recip)),
         ["-(y * y)"], NO, [NonZero], "1/a.";
-    Sqrt "sqrt" CALL, Rule::Real1(libm::sqrt, OPAQUE1),
+    Sqrt "sqrt" CALL, rounded(libm::sqrt),
         ["0.5 / y"], YES, [Positive], "Square root; NaN below 0.";
-    Cbrt "cbrt" CALL, Rule::Real1(libm::cbrt, OPAQUE1),
+    Cbrt "cbrt" CALL, unary(Unary::Cbrt),
         ["1 / (3 * (y * y))"], YES, [NonZero], "Cube root.";
-    Exp "exp" CALL, Rule::Real1(libm::exp, OPAQUE1),
+    Exp "exp" CALL, unary(Unary::Exp),
         ["y"], NO, [Any], "e to the power a.";
-    Exp2 "exp2" CALL, Rule::Real1(libm::exp2, OPAQUE1),
+    Exp2 "exp2" CALL, unary(Unary::Exp2),
         ["y * 0.6931471805599453"], NO, [Any], "2 to the power a.";
-    Expm1 "expm1" CALL, Rule::Real1(libm::expm1, OPAQUE1),
+    Expm1 "expm1" CALL, unary(Unary::Expm1),
         ["y + 1"], YES, [Any], "e to the power a, minus 1, accurate near 0.";
-    Log "log" CALL, Rule::Real1(libm::log, OPAQUE1),
+    Log "log" CALL, unary(Unary::Log),
         ["recip(a)"], NO, [Positive], "Natural logarithm; -inf at 0, NaN below.";
-    Log2 "log2" CALL, Rule::Real1(libm::log2, OPAQUE1),
+    Log2 "log2" CALL, unary(Unary::Log2),
         ["1.4426950408889634 / a"], NO, [Positive], "Logarithm to base 2.";
-    Log10 "log10" CALL, Rule::Real1(libm::log10, OPAQUE1),
+    Log10 "log10" CALL, unary(Unary::Log10),
         ["0.4342944819032518 / a"], NO, [Positive], "Logarithm to base 10.";
-    Log1p "log1p" CALL, Rule::Real1(libm::log1p, OPAQUE1),
+    Log1p "log1p" CALL, unary(Unary::Log1p),
         ["recip(1 + a)"], YES, [Positive], "Natural logarithm of 1 + a, accurate near 0.";
-    Pow "pow" infix("**", p::POW), Rule::Real2(libm::pow, OPAQUE2),
+    Pow "pow" infix("**", p::POW), binary(Binary::Pow),
         ["scale(b, pow(a, b - 1))", "where(a == 0, 0, y * log(a))"],
         NO, [Positive, Any], "a to the power b; a**0 is 1. The derivative by b is 0 at a = 0.";
     Powi "powi" CALL, Rule::RealInt(powi, |a, n| Some(a.pow(n))),
         ["scale(to_float(b), powi(a, b - 1))", "0"], NO, [NonZero, SmallNatural],
         "a to the integer power b; a**0 is 1.";
-    Sin "sin" CALL, Rule::Real1(libm::sin, OPAQUE1),
+    Sin "sin" CALL, unary(Unary::Sin),
         ["cos(a)"], YES, [Any], "Sine.";
-    Cos "cos" CALL, Rule::Real1(libm::cos, OPAQUE1),
+    Cos "cos" CALL, unary(Unary::Cos),
         ["-sin(a)"], NO, [Any], "Cosine.";
-    Tan "tan" CALL, Rule::Real1(libm::tan, OPAQUE1),
+    Tan "tan" CALL, unary(Unary::Tan),
         ["1 + y * y"], YES, [Unit], "Tangent.";
-    Asin "asin" CALL, Rule::Real1(libm::asin, OPAQUE1),
+    Asin "asin" CALL, unary(Unary::Asin),
         ["recip(sqrt((1 - a) * (1 + a)))"], YES, [Unit], "Inverse sine; NaN outside [-1, 1].";
-    Acos "acos" CALL, Rule::Real1(libm::acos, OPAQUE1),
+    Acos "acos" CALL, unary(Unary::Acos),
         ["-recip(sqrt((1 - a) * (1 + a)))"], NO, [Unit], "Inverse cosine; NaN outside [-1, 1].";
-    Atan "atan" CALL, Rule::Real1(libm::atan, OPAQUE1),
+    Atan "atan" CALL, unary(Unary::Atan),
         ["recip(1 + a * a)"], YES, [Any], "Inverse tangent.";
-    Atan2 "atan2" CALL, Rule::Real2(libm::atan2, OPAQUE2),
+    Atan2 "atan2" CALL, binary(Binary::Atan2),
         ["b / (a * a + b * b)", "-(a / (a * a + b * b))"], YES, [NonZero, NonZero],
         "The angle of the point (b, a); 0 at the origin.";
-    Sinh "sinh" CALL, Rule::Real1(libm::sinh, OPAQUE1),
+    Sinh "sinh" CALL, unary(Unary::Sinh),
         ["cosh(a)"], YES, [Any], "Hyperbolic sine.";
-    Cosh "cosh" CALL, Rule::Real1(libm::cosh, OPAQUE1),
+    Cosh "cosh" CALL, unary(Unary::Cosh),
         ["sinh(a)"], NO, [Any], "Hyperbolic cosine.";
-    Tanh "tanh" CALL, Rule::Real1(libm::tanh, OPAQUE1),
+    Tanh "tanh" CALL, unary(Unary::Tanh),
         ["(1 - y) * (1 + y)"], YES, [Any], "Hyperbolic tangent.";
-    Asinh "asinh" CALL, Rule::Real1(libm::asinh, OPAQUE1),
+    Asinh "asinh" CALL, unary(Unary::Asinh),
         ["recip(sqrt(1 + a * a))"], YES, [Any], "Inverse hyperbolic sine.";
-    Acosh "acosh" CALL, Rule::Real1(libm::acosh, OPAQUE1),
+    Acosh "acosh" CALL, unary(Unary::Acosh),
         ["recip(sqrt(a - 1) * sqrt(a + 1))"], NO, [AboveOne], "Inverse hyperbolic cosine; NaN below 1.";
-    Atanh "atanh" CALL, Rule::Real1(libm::atanh, OPAQUE1),
+    Atanh "atanh" CALL, unary(Unary::Atanh),
         ["recip((1 - a) * (1 + a))"], YES, [Unit], "Inverse hyperbolic tangent; NaN outside [-1, 1].";
-    Erf "erf" CALL, Rule::Real1(libm::erf, OPAQUE1),
+    Erf "erf" CALL, unary(Unary::Erf),
         ["1.1283791670955126 * exp(-(a * a))"], YES, [Any], "Error function.";
-    Erfc "erfc" CALL, Rule::Real1(libm::erfc, OPAQUE1),
+    Erfc "erfc" CALL, unary(Unary::Erfc),
         ["-1.1283791670955126 * exp(-(a * a))"], NO, [Any], "1 - erf(a), accurate for large a.";
-    Lgamma "lgamma" CALL, Rule::Real1(libm::lgamma, OPAQUE1),
+    Lgamma "lgamma" CALL, rounded(libm::lgamma),
         ["digamma(a)"], NO, [Positive], "Logarithm of the absolute value of the gamma function.";
-    Digamma "digamma" CALL, Rule::Real1(digamma, OPAQUE1),
+    Digamma "digamma" CALL, rounded(digamma),
         ["polygamma(1, a)"], NO, [Positive], "Derivative of lgamma; NaN at 0, -1, -2, ...";
     Polygamma "polygamma" CALL, Rule::IntReal(polygamma),
         ["0", "polygamma(a + 1, b)"], NO, [SmallNatural, Positive],
         "The a-th derivative of digamma at b; NaN for negative a.";
-    Logistic "logistic" CALL, Rule::Real1(logistic, OPAQUE1),
+    Logistic "logistic" CALL, unary(Unary::Logistic),
         ["y * logistic(-a)"], NO, [Any], "1 / (1 + exp(-a)).";
-    Scale "scale" CALL, Rule::Real2(|a, b| if a == 0.0 { 0.0 } else { a * b }, Field2::Exact(|a, b| a * b)),
+    Scale "scale" CALL, Rule::Real2(Real2::Rounded(|a, b| if a == 0.0 { 0.0 } else { a * b }), Field2::Exact(|a, b| a * b)),
         ["b", "a"], YES, [NonZero, Any], "Product in which 0 as the first factor annihilates also an infinite or undefined second one.";
     StopGradient "stop_gradient" CALL, Rule::Numeric1(|a| a, |a| a, Field1::Exact(|a| a)),
         ["0"], YES, [Any], "The argument, taken as a constant by every derivative.";
-    Floor "floor" CALL, Rule::Real1(libm::floor, OPAQUE1),
+    Floor "floor" CALL, rounded(libm::floor),
         ["0"], YES, [BetweenSteps], "Largest integer not above a.";
-    Ceil "ceil" CALL, Rule::Real1(libm::ceil, OPAQUE1),
+    Ceil "ceil" CALL, rounded(libm::ceil),
         ["0"], YES, [BetweenSteps], "Smallest integer not below a.";
-    Round "round" CALL, Rule::Real1(libm::rint, OPAQUE1),
+    Round "round" CALL, rounded(libm::rint),
         ["0"], YES, [BetweenSteps], "Nearest integer, halves to the even one.";
-    Trunc "trunc" CALL, Rule::Real1(libm::trunc, OPAQUE1),
+    Trunc "trunc" CALL, rounded(libm::trunc),
         ["0"], YES, [BetweenSteps], "The integer part, rounded towards 0.";
 
     Eq "eq" infix("==", p::COMPARE), Rule::Compare(|o| o == Some(Ordering::Equal)),

@@ -205,7 +205,8 @@ impl<A: Arrays, R: Arrays> Linear<A, R> {
         let fed = tangents.feed();
         expect_tangents(&self.args, &fed.tree).map_err(|error| error.at(location))?;
         let inputs: Vec<Array> = self.residuals.iter().chain(&fed.arrays).cloned().collect();
-        let values = self.runner.run(&self.program, &RunOptions::default(), &inputs)?;
+        let mut values = Vec::new();
+        self.runner.run(&self.program, &RunOptions::default(), &inputs, &mut values)?;
         R::Concrete::unflatten(&self.out, &mut Leaves::concrete(values))
     }
 

@@ -1,0 +1,289 @@
+//! A plan as text: every kernel as a loop nest, and the memory over time.
+
+use std::fmt::{self, Write as _};
+
+use cotan_array::Dtype;
+use cotan_ir::Program;
+
+use crate::group::Group;
+use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
+use crate::plan::{Compute, Loop, Plan, Role, Step};
+use crate::run::Executable;
+
+impl Executable {
+    /// The kernels as loop nests, with what they compute, how much of it, and where it comes from.
+    pub fn kernels(&self, program: &Program) -> String {
+        let mut text =
+            Text { plan: self.plan(), program, out: String::new(), numbers: 0, depth: 0 };
+        text.steps(&self.plan().steps);
+        text.out
+    }
+
+    /// The arrays in memory, step by step: which live together, and where they lie.
+    pub fn memory(&self, program: &Program) -> String {
+        let plan = self.plan();
+        let text = Text { plan, program, out: String::new(), numbers: 0, depth: 0 };
+        let mut life = vec![(usize::MAX, 0); plan.buffers.len()];
+        for (n, step) in plan.steps.iter().enumerate() {
+            step.for_each_buffer(&mut |b| {
+                let (first, last) = &mut life[b.index()];
+                (*first, *last) = ((*first).min(n), n);
+            });
+        }
+        let mut out = String::new();
+        let (arena, local) = (bytes(plan.arena), bytes(plan.local));
+        let _ = writeln!(out, "temporaries: {arena}, and {local} for each thread");
+        for (n, buffer) in plan.buffers.iter().enumerate() {
+            let (name, size) = (text.name(BufferId(n as u32)), bytes(buffer.bytes()));
+            let ty = format!("{}{}", buffer.dtype, buffer.shape);
+            let (first, last) = life[n];
+            let line = match &buffer.role {
+                Role::Temporary(at) if first <= last => {
+                    format!("steps {} to {}, at byte {at}", first + 1, last + 1)
+                }
+                Role::Temporary(_) => continue,
+                Role::Local(at) => format!("a block of it at byte {at} of each thread"),
+                Role::Input(_) => "input".to_string(),
+                Role::Constant(_) => "constant".to_string(),
+                Role::Output => "result".to_string(),
+                Role::View => "a part of another array".to_string(),
+            };
+            let _ = writeln!(out, "{name}: {ty}, {size}: {line}");
+        }
+        out
+    }
+}
+
+/// A number of bytes for people.
+fn bytes(n: usize) -> String {
+    match n {
+        0..10_000 => format!("{n} B"),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    }
+}
+
+struct Text<'a> {
+    plan: &'a Plan,
+    program: &'a Program,
+    out: String,
+    numbers: usize,
+    depth: usize,
+}
+
+impl Text<'_> {
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 2 * self.depth);
+    }
+
+    fn name(&self, b: BufferId) -> String {
+        match &self.plan.buffers[b.index()].role {
+            Role::Input(k) => match self.program.inputs().get(*k) {
+                Some(input) => input.name.to_string(),
+                None => format!("input{k}"),
+            },
+            Role::Constant(_) => format!("c{}", b.0),
+            Role::Temporary(_) => format!("t{}", b.0),
+            Role::Local(_) => format!("b{}", b.0),
+            Role::Output => match self.plan.outputs.iter().position(|&o| o == b) {
+                Some(n) => format!("result{n}"),
+                None => format!("t{}", b.0),
+            },
+            Role::View => format!("v{}", b.0),
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step<Group>]) {
+        for step in steps {
+            match step {
+                Step::Compute(group) => self.group(group),
+                Step::Zero(b) => {
+                    let b = self.name(*b);
+                    self.line(format_args!("{b} = 0"));
+                }
+                Step::Copy { from, to } => {
+                    let (from, to) = (self.name(*from), self.name(*to));
+                    self.line(format_args!("{to} = {from}"));
+                }
+                Step::ArgExtreme { extreme, from, to } => {
+                    let (from, to) = (self.name(*from), self.name(*to));
+                    self.line(format_args!("{to} = position of the {extreme:?} of {from}"));
+                }
+                Step::ArgSort { from, to } => {
+                    let (from, to) = (self.name(*from), self.name(*to));
+                    self.line(format_args!("{to} = argsort {from}"));
+                }
+                Step::Loop(l) => {
+                    let order = if l.reverse { " from the last to the first" } else { "" };
+                    self.line(format_args!("loop of {} steps{order}:", l.length));
+                    self.repeated(l);
+                }
+                Step::While(w) => {
+                    let condition = self.name(w.condition);
+                    self.line(format_args!("while {condition}, which is:"));
+                    self.depth += 1;
+                    self.steps(&w.before);
+                    self.depth -= 1;
+                    self.line(format_args!("do:"));
+                    self.repeated(&w.body);
+                }
+            }
+        }
+    }
+
+    fn repeated(&mut self, l: &Loop<Group>) {
+        self.depth += 1;
+        for &(init, state, _) in &l.states {
+            let (init, state) = (self.name(init), self.name(state));
+            self.line(format_args!("{state} begins as {init}"));
+        }
+        for &(whole, part) in &l.inputs {
+            let (whole, part) = (self.name(whole), self.name(part));
+            self.line(format_args!("{part} = {whole}[step]"));
+        }
+        self.steps(&l.steps);
+        for &(part, whole) in &l.outputs {
+            let (part, whole) = (self.name(part), self.name(whole));
+            self.line(format_args!("{whole}[step] = {part}"));
+        }
+        for &(_, state, next) in &l.states {
+            let (state, next) = (self.name(state), self.name(next));
+            self.line(format_args!("{state} = {next}"));
+        }
+        self.depth -= 1;
+    }
+
+    fn group(&mut self, group: &Group) {
+        let several = group.kernels.len() > 1;
+        if several {
+            let (blocks, block) = (group.blocks(), group.block);
+            self.line(format_args!("{blocks} blocks of {block} of {} rows:", group.extent));
+            self.depth += 1;
+        }
+        for kernel in &group.kernels {
+            self.nest(&kernel.nest);
+        }
+        if several {
+            self.depth -= 1;
+        }
+        for partial in &group.partials {
+            let (parts, target) = (self.name(partial.parts), self.name(partial.target));
+            self.line(format_args!("{target} = sum of the blocks of {parts}"));
+        }
+    }
+
+    fn nest(&mut self, nest: &Nest) {
+        self.numbers += 1;
+        let number = self.numbers;
+        let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+        let operations = nest
+            .instrs
+            .iter()
+            .filter(|i| matches!(i, Instr::Op(..) | Instr::MulAdd { .. }))
+            .count();
+        let mut seen: Vec<BufferId> = Vec::new();
+        nest.for_each_buffer(&mut |b| {
+            if !seen.contains(&b) {
+                seen.push(b);
+            }
+        });
+        let touched: usize = seen.iter().map(|b| self.plan.buffers[b.index()].bytes()).sum();
+        let place = self.program.sources().position(self.program.span(nest.source));
+        let place = place.map_or(String::new(), |p| format!(", line {}", p.line));
+        let operations = operations.saturating_mul(positions);
+        let touched = bytes(touched);
+        self.line(format_args!("kernel {number}: {operations} operations, {touched}{place}"));
+        self.depth += 1;
+        let parallel = nest.extents.len() - nest.reduced;
+        for (dim, extent) in nest.extents.iter().enumerate() {
+            let how = if dim < parallel { "for" } else { "sum over" };
+            self.line(format_args!("{how} i{dim} < {extent}"));
+        }
+        for (n, instr) in nest.instrs.iter().enumerate() {
+            if let Some(text) = self.instruction(nest, n, instr) {
+                self.line(format_args!("%{n} = {text}"));
+            }
+        }
+        let (value, target) = (operand(nest, nest.value.index()), self.name(nest.target));
+        let text = match &nest.write {
+            Write::Store(at) => format!("{target}[{}] = {value}", affine(at)),
+            Write::Sum(at) => format!("{target}[{}] = sum {value}", affine(at)),
+            Write::Add { at, checks } => {
+                format!("{target}[{}] += {value}{}", affine(at), conditions(checks))
+            }
+            Write::AddAt(index) => format!("{target}[{}] += {value}", components(nest, index)),
+        };
+        self.line(format_args!("{text}"));
+        self.depth -= 1;
+    }
+
+    /// What an instruction computes; `None` for what is written where it is used.
+    fn instruction(&self, nest: &Nest, n: usize, instr: &Instr) -> Option<String> {
+        Some(match instr {
+            Instr::Const(_) | Instr::Affine(_) => return None,
+            Instr::Load { buffer, at, checks } => {
+                format!("{}[{}]{}", self.name(*buffer), affine(at), conditions(checks))
+            }
+            Instr::LoadAt { buffer, index } => {
+                format!("{}[{}]", self.name(*buffer), components(nest, index))
+            }
+            Instr::Op(op, args) => {
+                let args: Vec<String> = args.iter().map(|v| operand(nest, v.index())).collect();
+                format!("{op}({})", args.join(", "))
+            }
+            Instr::MulAdd { args, minus_product, minus_addend } => {
+                let [a, b, c] = args.map(|v| operand(nest, v.index()));
+                let sign = |minus: bool| if minus { "-" } else { "" };
+                format!("fma({}{a}, {b}, {}{c})", sign(*minus_product), sign(*minus_addend))
+            }
+        })
+        .filter(|_| n < nest.instrs.len())
+    }
+}
+
+/// A value as an operand: constants and indices as they are.
+fn operand(nest: &Nest, n: usize) -> String {
+    match (&nest.instrs[n], nest.dtypes[n]) {
+        (Instr::Const(bits), Dtype::F64) => format!("{:?}", f64::from_bits(*bits)),
+        (Instr::Const(bits), Dtype::F32) => format!("{:?}", f32::from_bits(*bits as u32)),
+        (Instr::Const(bits), Dtype::Bool) => format!("{}", *bits != 0),
+        (Instr::Const(bits), Dtype::I64) => format!("{}", *bits as i64),
+        (Instr::Affine(at), _) => affine(at),
+        _ => format!("%{n}"),
+    }
+}
+
+fn affine(at: &Affine) -> String {
+    let mut text = String::new();
+    for (dim, &c) in at.coeffs.iter().enumerate() {
+        let sign = match (text.is_empty(), c < 0) {
+            _ if c == 0 => continue,
+            (true, false) => "",
+            (true, true) => "-",
+            (false, false) => " + ",
+            (false, true) => " - ",
+        };
+        let _ = match c.unsigned_abs() {
+            1 => write!(text, "{sign}i{dim}"),
+            c => write!(text, "{sign}{c} i{dim}"),
+        };
+    }
+    let _ = match at.constant {
+        c if text.is_empty() => write!(text, "{c}"),
+        0 => Ok(()),
+        c if c < 0 => write!(text, " - {}", c.unsigned_abs()),
+        c => write!(text, " + {c}"),
+    };
+    text
+}
+
+fn conditions(checks: &[(Affine, i64)]) -> String {
+    let checks: Vec<String> =
+        checks.iter().map(|(at, size)| format!("0 <= {} < {size}", affine(at))).collect();
+    if checks.is_empty() { String::new() } else { format!(" if {}", checks.join(" and ")) }
+}
+
+fn components(nest: &Nest, index: &[Component]) -> String {
+    let index: Vec<String> = index.iter().map(|c| operand(nest, c.value.index())).collect();
+    index.join(", ")
+}

@@ -1,0 +1,119 @@
+//! Exponentials: $e^x = 2^n (1 + p)$ with $x = n \log 2 + r$, $p = e^r - 1$, $|r| \le \log 2 / 2$.
+
+use super::{LN2, LN2_LOW, LOG2E};
+use crate::arith::poly;
+use crate::machine::{Machine, Rounded};
+
+/// $(e^r - 1 - r) / r^2$, to 2^-56 of $e^r$.
+const EXP: [f64; 10] = [
+    0.5000000000000011,
+    0.1666666666666641,
+    0.04166666666652973,
+    0.008333333333494964,
+    0.0013888888943759084,
+    0.00019841269505800534,
+    2.4801492950577437e-05,
+    2.7557586780017713e-06,
+    2.763030590772048e-07,
+    2.5000026273498578e-08,
+];
+
+/// The same, to 2^-59 of $e^r - 1$.
+const EXPM1: [f64; 11] = [
+    0.5,
+    0.16666666666666677,
+    0.041666666666666505,
+    0.008333333333321655,
+    0.001388888888896259,
+    0.00019841269886072984,
+    2.480158717224829e-05,
+    2.7557244254765574e-06,
+    2.7557402769450367e-07,
+    2.5109024236748145e-08,
+    2.0875328203897707e-09,
+];
+
+/// $(2^r - 1) / r$ for $|r| \le 1/2$, to 2^-55 of $2^r$.
+const EXP2: [f64; 11] = [
+    std::f64::consts::LN_2,
+    0.2402265069591013,
+    0.05550410866482007,
+    0.009618129107593848,
+    0.0013333558146777485,
+    0.00015403530457491245,
+    1.5252733491162303e-05,
+    1.3215435077948503e-06,
+    1.0178200069530972e-07,
+    7.0738207006303605e-09,
+    4.434743057086764e-10,
+];
+
+/// `x`, but no less than `low` and no more than `high`; NaN stays.
+#[inline(always)]
+pub(super) fn clamp<M: Machine>(m: &M, x: M::Real, low: f64, high: f64) -> M::Real {
+    m.min(m.real(high), m.max(m.real(low), x))
+}
+
+/// $r$ and $n$ with $x = n \log 2 + r$.
+#[inline(always)]
+pub(super) fn reduce<M: Machine>(m: &M, x: M::Real) -> (M::Real, Rounded<M::Real>) {
+    let n = m.round_product(x, m.real(LOG2E));
+    // The first difference is exact.
+    let r = m.neg_mul_add(n.value, m.real(LN2), x);
+    (m.neg_mul_add(n.value, m.real(LN2_LOW), r), n)
+}
+
+/// $e^r - 1$, accurate relative to $e^r$.
+#[inline(always)]
+pub(super) fn rest<M: Machine>(m: &M, r: M::Real) -> M::Real {
+    m.mul_add(m.mul(r, r), poly(m, r, &EXP), r)
+}
+
+/// $e^r - 1$, accurate relative to itself.
+#[inline(always)]
+pub(super) fn rest_near_zero<M: Machine>(m: &M, r: M::Real) -> M::Real {
+    m.mul_add(m.mul(r, r), poly(m, r, &EXPM1), r)
+}
+
+/// $e^x$
+#[inline(always)]
+pub fn exp<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    // Past these bounds the result is 0 or infinite, as it is at them.
+    let (r, n) = reduce(m, clamp(m, x, -746.0, 710.0));
+    m.scale(m.add(m.real(1.0), rest(m, r)), n)
+}
+
+/// $2^x$
+#[inline(always)]
+pub fn exp2<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let x = clamp(m, x, -1080.0, 1025.0);
+    let one = m.real(1.0);
+    let n = m.round_product(x, one);
+    let r = m.sub(x, n.value);
+    m.scale(m.mul_add(r, poly(m, r, &EXP2), one), n)
+}
+
+/// $e^x - 1$
+#[inline(always)]
+pub fn expm1<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let (r, n) = reduce(m, clamp(m, x, -40.0, 710.0));
+    let p = rest_near_zero(m, r);
+    // Half of 2^n (1 + p) - 1, because 2^n alone may be too large.
+    let half_power = m.power(n, -1);
+    let half = m.mul_add(p, half_power, m.sub(half_power, m.real(0.5)));
+    let tiny = m.lt(m.abs(x), m.real(TINY));
+    m.select(tiny, x, m.add(half, half))
+}
+
+/// Below 2^-54 the first term of a series that begins with $x$ is all there is.
+const TINY: f64 = 1.0 / (1u64 << 54) as f64;
+
+/// $1 / (1 + e^{-x})$
+#[inline(always)]
+pub fn logistic<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let one = m.real(1.0);
+    // With t = e^-|x|, which cannot overflow: 1 / (1 + t), or t / (1 + t) for negative x.
+    let t = exp(m, m.neg(m.abs(x)));
+    let negative = m.lt(x, m.real(0.0));
+    m.div(m.select(negative, t, one), m.add(one, t))
+}

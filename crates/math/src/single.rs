@@ -1,0 +1,237 @@
+//! The functions in single precision, for machines of [`Precision::Single`](crate::Precision):
+//! those worth a formula of their own, which is that of double precision with shorter polynomials.
+
+use crate::arith::{Pair, poly, sum};
+use crate::machine::{Machine, Rounded};
+
+/// $(e^r - 1 - r) / r^2$ for $|r| \le \log 2 / 2$, to 2^-25 of $e^r - 1$.
+const EXP: [f64; 5] = [
+    0.4999999701976776,
+    0.1666654348373413,
+    0.04166720435023308,
+    0.008366544730961323,
+    0.0013882440980523825,
+];
+/// $(2^r - 1) / r$ for $|r| \le 1/2$, to 2^-25 of $2^r$.
+const EXP2: [f64; 6] = [
+    0.6931471824645996,
+    0.24022647738456726,
+    0.05550331994891167,
+    0.00961843878030777,
+    0.0013399003073573112,
+    0.00015353254275396466,
+];
+/// $(2 \,\mathrm{artanh}\, s - 2 s) / s^3$ for $z = s^2$, to 2^-30 of the logarithm.
+const LOG: [f64; 3] = [0.6666677594184875, 0.399774968624115, 0.29873090982437134];
+/// $(\sin r - r) / r^3$ and $(\cos r - 1 + r^2/2) / r^4$ for $|r| \le \pi/4$, to 2^-26.
+const SIN: [f64; 3] = [-0.16666655242443085, 0.008332155644893646, -0.00019514629093464464];
+const COS: [f64; 3] = [0.04166664555668831, -0.0013887309469282627, 2.443241282890085e-05];
+
+const LOG2E: f64 = 1.4426950216293335;
+const LOG2E_LOW: f64 = 1.925963033500011e-08;
+const LN2: f64 = 0.6931471824645996;
+const LN2_LOW: f64 = -1.9046542121259336e-09;
+const TWO_OVER_PI: f64 = std::f64::consts::FRAC_2_PI;
+const HALF_PI: [f64; 3] = [1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15];
+
+const ONE: u64 = 0x3f80_0000;
+const SQRT_HALF: u64 = 0x3f35_04f3;
+const FRACTION: u64 = (1 << 23) - 1;
+/// 2^23, whose lowest bits hold an integer that is added to it.
+const INTEGERS: f64 = 8_388_608.0;
+const INTEGERS_BITS: u64 = 0x4b00_0000;
+/// 1.5 * 2^23: adding it rounds to an integer, which is then in the lowest bits.
+const SHIFT: f64 = 12_582_912.0;
+
+#[inline(always)]
+fn clamp<M: Machine>(m: &M, x: M::Real, low: f64, high: f64) -> M::Real {
+    m.min(m.real(high), m.max(m.real(low), x))
+}
+
+/// $r$ and $n$ with $x = n \log 2 + r$.
+#[inline(always)]
+fn reduce<M: Machine>(m: &M, x: M::Real) -> (M::Real, Rounded<M::Real>) {
+    let n = m.round_product(x, m.real(LOG2E));
+    let r = m.neg_mul_add(n.value, m.real(LN2), x);
+    (m.neg_mul_add(n.value, m.real(LN2_LOW), r), n)
+}
+
+/// $e^r - 1$
+#[inline(always)]
+fn rest<M: Machine>(m: &M, r: M::Real) -> M::Real {
+    m.mul_add(m.mul(r, r), poly(m, r, &EXP), r)
+}
+
+/// $e^x$
+#[inline(always)]
+pub fn exp<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    // Past these bounds the result is 0 or infinite, as it is at them.
+    let (r, n) = reduce(m, clamp(m, x, -105.0, 89.0));
+    m.scale(m.add(m.real(1.0), rest(m, r)), n)
+}
+
+/// $2^x$
+#[inline(always)]
+pub fn exp2<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let x = clamp(m, x, -152.0, 129.0);
+    let one = m.real(1.0);
+    let n = m.round_product(x, one);
+    let r = m.sub(x, n.value);
+    m.scale(m.mul_add(r, poly(m, r, &EXP2), one), n)
+}
+
+/// $e^x - 1$
+#[inline(always)]
+pub fn expm1<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let (r, n) = reduce(m, clamp(m, x, -20.0, 89.0));
+    // Half of 2^n (1 + p) - 1, because 2^n alone may be too large.
+    let half_power = m.power(n, -1);
+    let half = m.mul_add(rest(m, r), half_power, m.sub(half_power, m.real(0.5)));
+    let tiny = m.lt(m.abs(x), m.real(1.0 / (1u64 << 25) as f64));
+    m.select(tiny, x, m.add(half, half))
+}
+
+/// $\tanh x = E / (E + 2)$ with $E = e^{2|x|} - 1$
+#[inline(always)]
+pub fn tanh<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let a = m.abs(x);
+    // From 10 on the result is 1.
+    let (r, n) = reduce(m, m.min(m.real(20.0), m.add(a, a)));
+    let power = m.power(n, 0);
+    let e = m.mul_add(rest(m, r), power, m.sub(power, m.real(1.0)));
+    m.with_sign(m.div(e, m.add(e, m.real(2.0))), x)
+}
+
+/// $1 / (1 + e^{-x})$
+#[inline(always)]
+pub fn logistic<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let one = m.real(1.0);
+    let t = exp(m, m.neg(m.abs(x)));
+    let negative = m.lt(x, m.real(0.0));
+    m.div(m.select(negative, t, one), m.add(one, t))
+}
+
+/// A positive number as `2^exponent * fraction`, the fraction between the root of 1/2 and that of 2.
+struct Split<M: Machine> {
+    exponent: M::Real,
+    fraction: M::Real,
+    /// The exponent plus 127, as an integer.
+    biased: M::Bits,
+}
+
+/// Splits a positive normal number; `bias` is to be 2^23 + 127, plus what the exponent is to be
+/// less.
+#[inline(always)]
+fn split_normal<M: Machine>(m: &M, x: M::Real, bias: M::Real) -> Split<M> {
+    let bits = m.int_add(m.bits_of(x), m.bits(ONE - SQRT_HALF));
+    let biased = m.shr(bits, 23);
+    let exponent = m.with_bits(m.bit_or(biased, m.bits(INTEGERS_BITS)));
+    let fraction = m.int_add(m.bit_and(bits, m.bits(FRACTION)), m.bits(SQRT_HALF));
+    Split { exponent: m.sub(exponent, bias), fraction: m.with_bits(fraction), biased }
+}
+
+/// Splits a positive number.
+#[inline(always)]
+fn split<M: Machine>(m: &M, x: M::Real) -> Split<M> {
+    let subnormal = m.lt(x, m.real(f64::from(f32::MIN_POSITIVE)));
+    let x = m.select(subnormal, m.mul(x, m.real((1u64 << 25) as f64)), x);
+    let bias = |less: f64| m.real(INTEGERS + 127.0 + less);
+    split_normal(m, x, m.select(subnormal, bias(25.0), bias(0.0)))
+}
+
+/// $s (h + s^2 R)$ and $h$, as in double precision.
+#[inline(always)]
+fn log_series<M: Machine>(m: &M, f: M::Real) -> (M::Real, M::Real) {
+    let s = m.div(f, m.add(m.real(2.0), f));
+    let z = m.mul(s, s);
+    let h = m.mul(m.mul(m.real(0.5), f), f);
+    (m.mul(s, m.mul_add(z, poly(m, z, &LOG), h)), h)
+}
+
+/// `y` where `x` is above `edge` and finite; -inf at the edge, NaN below, else `x`.
+#[inline(always)]
+fn with_edges<M: Machine>(m: &M, x: M::Real, edge: f64, y: M::Real) -> M::Real {
+    let (edge, infinity) = (m.real(edge), m.real(f64::INFINITY));
+    let inside = m.both(m.lt(edge, x), m.lt(x, infinity));
+    let outside = m.select(m.lt(x, edge), m.real(f64::NAN), x);
+    let outside = m.select(m.eq(x, edge), m.real(f64::NEG_INFINITY), outside);
+    m.select(inside, y, outside)
+}
+
+/// $\log x$
+#[inline(always)]
+pub fn log<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let Split { exponent: k, fraction, .. } = split(m, x);
+    let f = m.sub(fraction, m.real(1.0));
+    let (t, h) = log_series(m, f);
+    let t = m.mul_add(k, m.real(LN2_LOW), t);
+    let y = m.mul_add(k, m.real(LN2), m.sub(f, m.sub(h, t)));
+    with_edges(m, x, 0.0, y)
+}
+
+/// $\log_2 x$
+#[inline(always)]
+pub fn log2<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let Split { exponent: k, fraction, .. } = split(m, x);
+    let f = m.sub(fraction, m.real(1.0));
+    let (t, h) = log_series(m, f);
+    // log(1 + f) as a sum, times log2 e as a sum, plus k.
+    let a = m.sub(f, h);
+    let low = m.add(t, m.sub(m.sub(f, a), h));
+    let low = m.mul_add(a, m.real(LOG2E_LOW), m.mul(low, m.real(LOG2E)));
+    let p = m.mul(a, m.real(LOG2E));
+    let low = m.add(low, m.mul_sub(a, m.real(LOG2E), p));
+    let y = m.add(k, m.add(p, low));
+    with_edges(m, x, 0.0, y)
+}
+
+/// $\log(1 + x)$
+#[inline(always)]
+pub fn log1p<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let Pair { high, low } = sum(m, m.real(1.0), x);
+    let Split { exponent: k, fraction, biased } = split_normal(m, high, m.real(INTEGERS + 127.0));
+    let f = m.sub(fraction, m.real(1.0));
+    let (t, h) = log_series(m, f);
+    // The low part, scaled by half as the fraction is, over the fraction: 1 / (1 + f) only roughly.
+    let twice = m.with_bits(m.shl(m.int_sub(m.bits(255), biased), 23));
+    let inverse = m.mul_add(f, m.mul_sub(m.real(0.5), f, m.real(0.5)), m.real(0.5));
+    let low = m.mul(m.mul(low, twice), inverse);
+    let t = m.mul_add(k, m.real(LN2_LOW), t);
+    let y = m.mul_add(k, m.real(LN2), m.add(f, m.sub(low, m.sub(h, t))));
+    m.select(m.eq(x, m.real(0.0)), x, with_edges(m, x, -1.0, y))
+}
+
+/// $\sin r$, $\cos r$ and a number whose lowest bits are $n$, with $x = n \pi/2 + r$.
+#[inline(always)]
+fn circle<M: Machine>(m: &M, x: M::Real) -> (M::Real, M::Real, M::Bits) {
+    let shift = m.real(SHIFT);
+    let shifted = m.mul_add(x, m.real(TWO_OVER_PI), shift);
+    let n = m.sub(shifted, shift);
+    let [first, second, third] = HALF_PI.map(|part| m.real(part));
+    let a = m.neg_mul_add(n, first, x);
+    let r = m.neg_mul_add(n, second, a);
+    let low = m.neg_mul_add(n, third, m.neg_mul_add(n, second, m.sub(a, r)));
+    let z = m.mul(r, r);
+    let sin = m.mul_add(m.mul(r, z), poly(m, z, &SIN), low);
+    let cos = m.mul_add(z, poly(m, z, &COS), m.real(-0.5));
+    let cos = m.mul_sub(z, cos, m.mul(r, low));
+    (m.add(r, sin), m.add(m.real(1.0), cos), m.bits_of(shifted))
+}
+
+/// $\sin x$ for $|x| \le 2^{16}$
+#[inline(always)]
+pub fn sin<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let (sin, cos, n) = circle(m, m.abs(x));
+    let y = m.select(m.top_bit(m.shl(n, 31)), cos, sin);
+    let sign = m.bit_and(m.bit_xor(m.shl(n, 30), m.bits_of(x)), m.sign_bit());
+    m.with_bits(m.bit_xor(m.bits_of(y), sign))
+}
+
+/// $\cos x$ for $|x| \le 2^{16}$
+#[inline(always)]
+pub fn cos<M: Machine>(m: &M, x: M::Real) -> M::Real {
+    let (sin, cos, n) = circle(m, x);
+    let y = m.select(m.top_bit(m.shl(n, 31)), sin, cos);
+    let sign = m.bit_and(m.shl(m.int_add(n, m.bits(1)), 30), m.sign_bit());
+    m.with_bits(m.bit_xor(m.bits_of(y), sign))
+}
