@@ -9,7 +9,7 @@ use super::lir::{
     Add, Address, Fused, Ins, Int, IntCompare, Kind, Lir, One, Places, Start, Trips, Turns, Two, V,
 };
 use super::shape::{Item, Order, Shape, is_narrow, known_exponent, used};
-use crate::nest::{Affine, BufferId, Component, Instr, Write};
+use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
 use crate::vm::Code;
 
 /// The bytes of the accumulators of a sum along the lanes, whatever the machine.
@@ -97,6 +97,17 @@ pub(super) fn lower(order: Order, isa: Isa, unroll: Unroll) -> Option<(Lir, Vec<
     lowering.level(0, &Strip { copies: 1, masks: vec![None] })?;
     lowering.follow()?;
     Some((lowering.lir, lowering.codes))
+}
+
+/// About how many instructions the body of a nest has.
+pub(super) fn length(nest: &Nest) -> usize {
+    let one = |instr: &Instr| match instr {
+        Instr::Op(op, _) => super::math::length(*op),
+        Instr::Load { checks, .. } => 1 + 4 * checks.len(),
+        Instr::LoadAt { index, .. } => 1 + 6 * index.len(),
+        Instr::Const(_) | Instr::Affine(_) | Instr::MulAdd { .. } => 1,
+    };
+    nest.instrs.iter().map(one).sum()
 }
 
 pub(super) fn kind_of(dtype: Dtype) -> Kind {
@@ -664,8 +675,19 @@ impl Lowering<'_> {
                     let address = self.address(nest.target, at, dtype.size(), copy)?;
                     let apart = self.lane_step(at).checked_mul(dtype.size() as i64)?;
                     apart.checked_mul(self.lir.lanes as i64).filter(|f| f.abs() < REACH)?;
-                    let places = Places::Apart(apart);
-                    self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
+                    let add = add_of(dtype)?;
+                    if apart == dtype.size() as i64 {
+                        // Every lane has a place of its own.
+                        let mask = mask.map(|mask| self.lir.fit(mask, kind_of(dtype)));
+                        let before = self.lir.value(kind_of(dtype));
+                        self.lir.code.push(Ins::Load(before, address, mask));
+                        let op = if add == Add::I64 { Two::IntAdd } else { Two::Add };
+                        let after = self.lir.two(op, before, v);
+                        self.lir.code.push(Ins::Store(after, address, mask));
+                    } else {
+                        let places = Places::Apart(apart);
+                        self.lir.code.push(Ins::AddLanes(v, add, address, places, mask));
+                    }
                 }
                 Write::AddAt(index) => {
                     let (place, within) = self.place(index, copy)?;

@@ -34,6 +34,11 @@ pub(super) fn is_narrow(op: Op) -> bool {
     }
 }
 
+/// About how many instructions an operation has.
+pub(super) fn length(op: Op) -> usize {
+    if elementary(op).is_some() { 40 } else { 2 }
+}
+
 /// An elementary function as vector code, if the operation is one.
 pub(super) fn record(l: &mut Lowering, op: Op, operands: &[(V, Dtype)]) -> Option<V> {
     let f = elementary(op)?;

@@ -62,13 +62,21 @@ const LONG: usize = 400;
 
 /// The vector code of a kernel with registers: unrolled as far as they suffice.
 fn arrange(order: Order, isa: Isa) -> Option<(lir::Lir, Vec<Code>, alloc::Homes)> {
-    let choices = [(4, false), (2, false), (1, false), (1, true)];
+    let parallel = order.nest.extents.len() - order.nest.reduced;
+    // As many vectors as there are lanes for; sums along lanes have their own number.
+    let most = match order.lane {
+        Some(lane) if lane < parallel => order.nest.extents[lane].div_ceil(isa.bytes() / 8),
+        _ => 1,
+    };
+    let length = lower::length(order.nest);
     let mut best: Option<(lir::Lir, Vec<Code>, alloc::Homes)> = None;
-    for (copies, one_by_one) in choices {
-        let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
-        if copies > 1 && lir.code.len() > LONG {
+    for (copies, one_by_one) in [(4, false), (2, false), (1, false), (1, true)] {
+        let useless = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+        let same = one_by_one && order.lane.is_none_or(|lane| lane < parallel);
+        if useless || same {
             continue;
         }
+        let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
         let homes = alloc::allocate(&lir);
         let spilled = homes.spilled;
         let better = best.as_ref().is_none_or(|(_, _, best)| spilled < best.spilled);
