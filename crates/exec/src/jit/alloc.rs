@@ -28,6 +28,10 @@ pub(super) struct Homes {
     pub frame: usize,
     /// How many values had no room in registers.
     pub spilled: usize,
+    /// Constants that have a register to themselves, with their places.
+    pub pinned: Vec<(V, usize)>,
+    /// How many constants in loops have none.
+    pub unpinned: usize,
 }
 
 /// Vector registers that are kept free for values on their way from and to the frame.
@@ -175,22 +179,22 @@ fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<f32>) {
 
 /// Gives each value a home.
 pub(super) fn allocate(lir: &Lir) -> Homes {
-    let (lives, weight) = lives(lir);
+    let (mut lives, weight) = lives(lir);
     let mut of = vec![Home::None; lir.kinds.len()];
     for (&v, &at) in &lir.constants {
         of[v.index()] = Home::Constant(at);
     }
     let masks_apart = lir.isa == Isa::Avx512;
     let is_mask = |v: usize| masks_apart && matches!(lir.kinds[v], Kind::Mask | Kind::HalfMask);
-    let mut order: Vec<usize> = (0..lir.kinds.len())
-        .filter(|&v| of[v] == Home::None && lives[v].0 != usize::MAX)
-        .collect();
+    let mut order: Vec<usize> =
+        (0..lir.kinds.len()).filter(|&v| of[v] == Home::None && lives[v].0 != usize::MAX).collect();
     order.sort_unstable_by_key(|&v| (lives[v].0, v));
     let vectors: Vec<u8> = (0..(lir.isa.registers() - SCRATCH) as u8).rev().collect();
     let masks: Vec<u8> = (1..=MASKS as u8).rev().collect();
     let mut free = [vectors, masks];
     let mut active: [Vec<usize>; 2] = [Vec::new(), Vec::new()];
     let mut frame: Vec<usize> = Vec::new();
+    let mut used = 0u32;
     for v in order {
         let now = lives[v].0;
         let class = usize::from(is_mask(v));
@@ -204,13 +208,15 @@ pub(super) fn allocate(lir: &Lir) -> Homes {
         if let Some(r) = free[class].pop() {
             of[v] = Home::Register(r);
             active[class].push(v);
+            used |= u32::from(class == 0) << r;
             continue;
         }
         // The one to go is used least for the time that it would hold a register.
         let density = |v: usize| weight[v] / (lives[v].1 - lives[v].0 + 1) as f32;
-        let least = active[class].iter().enumerate().min_by(|(_, a), (_, b)| {
-            density(**a).total_cmp(&density(**b)).then(a.cmp(b))
-        });
+        let least = active[class]
+            .iter()
+            .enumerate()
+            .min_by(|(_, a), (_, b)| density(**a).total_cmp(&density(**b)).then(a.cmp(b)));
         match least.map(|(at, &w)| (at, w)) {
             Some((at, w)) if density(w) < density(v) => {
                 of[v] = of[w];
@@ -222,7 +228,21 @@ pub(super) fn allocate(lir: &Lir) -> Homes {
     }
     let spilled = frame.len();
     let bytes = place_in_frame(frame, &lives, lir.isa.bytes(), &mut of);
-    Homes { of, lives, frame: bytes, spilled }
+    // Registers that are left over hold the constants that are used most.
+    let mut left: Vec<u8> =
+        (0..(lir.isa.registers() - SCRATCH) as u8).filter(|r| used >> r & 1 == 0).collect();
+    let mut hot: Vec<(V, usize)> = lir.constants.iter().map(|(&v, &at)| (v, at)).collect();
+    hot.retain(|(v, _)| weight[v.index()] > 1.0);
+    hot.sort_by(|(a, _), (b, _)| weight[b.index()].total_cmp(&weight[a.index()]).then(a.cmp(b)));
+    let mut pinned = Vec::new();
+    for &(v, at) in &hot {
+        let Some(r) = left.pop() else { break };
+        of[v.index()] = Home::Register(r);
+        lives[v.index()] = (0, usize::MAX);
+        pinned.push((v, at));
+    }
+    let unpinned = hot.len() - pinned.len();
+    Homes { of, lives, frame: bytes, spilled, pinned, unpinned }
 }
 
 /// Places in the frame, shared by values that do not live at the same time.

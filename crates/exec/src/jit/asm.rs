@@ -1,6 +1,6 @@
 //! Bytes of instructions, with jumps and constants filled in at the end.
 
-use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 /// A place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,28 @@ pub(super) enum Operand {
     Memory(MemoryOperand),
     /// So many bytes into the constants.
     Constant(usize),
+}
+
+/// A mask register over an instruction, and whether other lanes are zeros or stay as they are.
+#[derive(Clone, Copy)]
+struct Masked {
+    by: Register,
+    zeros: bool,
+}
+
+/// Adds an instruction whose last operand in memory is `$operand`.
+macro_rules! with_last {
+    ($asm:ident, $operand:expr, $mask:expr, |$x:ident| $made:expr) => {
+        match $operand.into() {
+            Operand::Register($x) => $asm.add($made, $mask),
+            Operand::Memory($x) => $asm.add($made, $mask),
+            Operand::Constant(at) => {
+                let $x = placeholder();
+                $asm.add($made, $mask);
+                $asm.refer(at);
+            }
+        }
+    };
 }
 
 /// Code in the making. The first error is kept until the end.
@@ -64,14 +86,14 @@ impl Asm {
         }
     }
 
-    /// An instruction, which may be under a mask register with zeros elsewhere.
-    fn add(&mut self, made: Result<Instruction, iced_x86::IcedError>, mask: Option<Register>) {
+    fn add(&mut self, made: Result<Instruction, IcedError>, mask: Option<Masked>) {
         let Ok(mut instruction) = made else {
             self.failed = true;
             return;
         };
         if let Some(mask) = mask {
-            instruction.set_op_mask(mask);
+            instruction.set_op_mask(mask.by);
+            instruction.set_zeroing_masking(mask.zeros);
         }
         self.put(&instruction);
     }
@@ -85,54 +107,40 @@ impl Asm {
     }
 
     pub(super) fn op2(&mut self, code: Code, a: Register, b: impl Into<Operand>) {
-        match b.into() {
-            Operand::Register(b) => self.add(Instruction::with2(code, a, b), None),
-            Operand::Memory(b) => self.add(Instruction::with2(code, a, b), None),
-            Operand::Constant(at) => {
-                self.add(Instruction::with2(code, a, placeholder()), None);
-                self.refer(at);
-            }
-        }
+        with_last!(self, b, None, |b| Instruction::with2(code, a, b));
+    }
+
+    /// An instruction under a mask register, with zeros elsewhere.
+    pub(super) fn op2_masked(
+        &mut self,
+        code: Code,
+        a: Register,
+        b: impl Into<Operand>,
+        k: Register,
+    ) {
+        let mask = Some(Masked { by: k, zeros: true });
+        with_last!(self, b, mask, |b| Instruction::with2(code, a, b));
     }
 
     pub(super) fn op2_imm(&mut self, code: Code, a: Register, b: impl Into<Operand>, imm: i32) {
-        match b.into() {
-            Operand::Register(b) => self.add(Instruction::with3(code, a, b, imm), None),
-            Operand::Memory(b) => self.add(Instruction::with3(code, a, b, imm), None),
-            Operand::Constant(at) => {
-                self.add(Instruction::with3(code, a, placeholder(), imm), None);
-                self.refer(at);
-            }
-        }
+        with_last!(self, b, None, |b| Instruction::with3(code, a, b, imm));
     }
 
     pub(super) fn op3(&mut self, code: Code, a: Register, b: Register, c: impl Into<Operand>) {
-        self.op3_masked(code, a, b, c, None, false);
+        with_last!(self, c, None, |c| Instruction::with3(code, a, b, c));
     }
 
+    /// An instruction that a mask register chooses by.
     pub(super) fn op3_masked(
         &mut self,
         code: Code,
         a: Register,
         b: Register,
         c: impl Into<Operand>,
-        mask: Option<Register>,
-        zeros: bool,
+        k: Register,
     ) {
-        let masked = |made: Result<Instruction, iced_x86::IcedError>| {
-            made.map(|mut i| {
-                i.set_zeroing_masking(zeros);
-                i
-            })
-        };
-        match c.into() {
-            Operand::Register(c) => self.add(masked(Instruction::with3(code, a, b, c)), mask),
-            Operand::Memory(c) => self.add(masked(Instruction::with3(code, a, b, c)), mask),
-            Operand::Constant(at) => {
-                self.add(masked(Instruction::with3(code, a, b, placeholder())), mask);
-                self.refer(at);
-            }
-        }
+        let mask = Some(Masked { by: k, zeros: false });
+        with_last!(self, c, mask, |c| Instruction::with3(code, a, b, c));
     }
 
     pub(super) fn op3_imm(
@@ -143,14 +151,7 @@ impl Asm {
         c: impl Into<Operand>,
         imm: i32,
     ) {
-        match c.into() {
-            Operand::Register(c) => self.add(Instruction::with4(code, a, b, c, imm), None),
-            Operand::Memory(c) => self.add(Instruction::with4(code, a, b, c, imm), None),
-            Operand::Constant(at) => {
-                self.add(Instruction::with4(code, a, b, placeholder(), imm), None);
-                self.refer(at);
-            }
-        }
+        with_last!(self, c, None, |c| Instruction::with4(code, a, b, c, imm));
     }
 
     pub(super) fn op4(
@@ -161,39 +162,7 @@ impl Asm {
         c: impl Into<Operand>,
         d: Register,
     ) {
-        match c.into() {
-            Operand::Register(c) => self.add(Instruction::with4(code, a, b, c, d), None),
-            Operand::Memory(c) => self.add(Instruction::with4(code, a, b, c, d), None),
-            Operand::Constant(at) => {
-                self.add(Instruction::with4(code, a, b, placeholder(), d), None);
-                self.refer(at);
-            }
-        }
-    }
-
-    /// A load or a move under a mask register, with zeros elsewhere.
-    pub(super) fn op2_masked(
-        &mut self,
-        code: Code,
-        a: Register,
-        b: impl Into<Operand>,
-        mask: Register,
-        zeros: bool,
-    ) {
-        let masked = |made: Result<Instruction, iced_x86::IcedError>| {
-            made.map(|mut i| {
-                i.set_zeroing_masking(zeros);
-                i
-            })
-        };
-        match b.into() {
-            Operand::Register(b) => self.add(masked(Instruction::with2(code, a, b)), Some(mask)),
-            Operand::Memory(b) => self.add(masked(Instruction::with2(code, a, b)), Some(mask)),
-            Operand::Constant(at) => {
-                self.add(masked(Instruction::with2(code, a, placeholder())), Some(mask));
-                self.refer(at);
-            }
-        }
+        with_last!(self, c, None, |c| Instruction::with4(code, a, b, c, d));
     }
 
     /// A store, under a mask register if there is one.
@@ -204,6 +173,7 @@ impl Asm {
         from: Register,
         mask: Option<Register>,
     ) {
+        let mask = mask.map(|by| Masked { by, zeros: false });
         self.add(Instruction::with2(code, to, from), mask);
     }
 
@@ -229,7 +199,7 @@ impl Asm {
     }
 
     /// A shift of a general register.
-    pub(super) fn op2_imm_only(&mut self, code: Code, a: Register, imm: i32) {
+    pub(super) fn shift(&mut self, code: Code, a: Register, imm: i32) {
         self.add(Instruction::with2(code, a, imm), None);
     }
 
@@ -240,7 +210,7 @@ impl Asm {
 
     /// A gather under a mask register, which it clears.
     pub(super) fn gather512(&mut self, code: Code, a: Register, from: MemoryOperand, k: Register) {
-        self.add(Instruction::with2(code, a, from), Some(k));
+        self.add(Instruction::with2(code, a, from), Some(Masked { by: k, zeros: false }));
     }
 
     pub(super) fn memory_imm(&mut self, code: Code, a: MemoryOperand, imm: i32) {
@@ -287,9 +257,10 @@ impl Asm {
         bytes.resize(bytes.len().next_multiple_of(64), 0xcc);
         let begin = bytes.len();
         let labels = self.labels;
-        let jumps = self.jumps.iter().map(|&(at, from, label)| {
-            labels[label.0].map(|to| (at, to as i64 - from as i64))
-        });
+        let jumps = self
+            .jumps
+            .iter()
+            .map(|&(at, from, label)| labels[label.0].map(|to| (at, to as i64 - from as i64)));
         let constants = self
             .constants
             .iter()

@@ -103,6 +103,7 @@ pub(super) fn emit(lir: &Lir, homes: &Homes, functions: &[u64]) -> Option<Asm> {
         rare: Vec::new(),
     };
     e.prologue(size.next_multiple_of(AREA));
+    e.constants();
     for (n, ins) in lir.code.iter().enumerate() {
         e.instruction(n, ins);
     }
@@ -143,8 +144,7 @@ fn place_ints(lir: &Lir) -> Vec<IntHome> {
     }
     let mut order: Vec<usize> = (1..lir.ints.len()).collect();
     order.sort_by(|&a, &b| weight[b].total_cmp(&weight[a]).then(a.cmp(&b)));
-    let mut homes: Vec<IntHome> =
-        (0..lir.ints.len()).map(|n| IntHome::Frame(16 + 8 * n)).collect();
+    let mut homes: Vec<IntHome> = (0..lir.ints.len()).map(|n| IntHome::Frame(16 + 8 * n)).collect();
     homes[LANE.index()] = IntHome::Register(Register::RBX);
     for (n, r) in order.into_iter().zip(GENERAL) {
         homes[n] = IntHome::Register(r);

@@ -65,9 +65,7 @@ impl Emitter<'_> {
                 self.jump(Jae_rel32_64, over);
             }
             let at = match places {
-                Places::Apart(bytes) => {
-                    memory(Register::RDX, Register::None, 1, bytes * k as i64)
-                }
+                Places::Apart(bytes) => memory(Register::RDX, Register::None, 1, bytes * k as i64),
                 Places::At(_) => {
                     let index = frame(self.area(PLACES) + 8 * k);
                     self.asm.op2(Mov_r64_rm64, Register::RCX, index);
@@ -117,9 +115,8 @@ impl Emitter<'_> {
         let r = self.target(to);
         let low = Register::XMM0 + number(r);
         let high = self.scratch(Form::Narrow128, 1);
-        let at = |k: i64| {
-            memory(start.base, start.index, start.scale, start.displacement + bytes * k)
-        };
+        let at =
+            |k: i64| memory(start.base, start.index, start.scale, start.displacement + bytes * k);
         self.asm.op2(VEX_Vmovsd_xmm_m64, low, at(0));
         self.asm.op3(VEX_Vmovhpd_xmm_xmm_m64, low, low, at(1));
         self.asm.op2(VEX_Vmovsd_xmm_m64, high, at(2));

@@ -1,10 +1,11 @@
 //! Machine code for the kernels that the tile machine runs, with the same results to the last bit.
 //!
-//! A nest is lowered to vector code ([`lower`], [`ops`], [`math`]), its values get registers
+//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`ops`], [`math`]), its values get registers
 //! ([`alloc`]), and instructions are encoded ([`emit`], [`vector`], [`lanes`]). Kernels of which
 //! something has no code are left to the tile machine, all of them where the instructions are
 //! missing or the system gives no executable memory.
 
+mod access;
 mod alloc;
 mod asm;
 mod emit;
@@ -20,12 +21,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod vector;
+mod write;
 
 use std::sync::Arc;
 
 use crate::group::Group;
 use crate::plan::{Plan, Step};
-use crate::vm::{Code, run_code};
+use crate::vm::{Code, Kernel, run_code};
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
@@ -78,12 +80,13 @@ fn arrange(order: Order, isa: Isa) -> Option<(lir::Lir, Vec<Code>, alloc::Homes)
         }
         let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
         let homes = alloc::allocate(&lir);
-        let spilled = homes.spilled;
-        let better = best.as_ref().is_none_or(|(_, _, best)| spilled < best.spilled);
-        if better {
+        // Few copies with all in registers are better than many that read constants from memory.
+        let perfect = homes.spilled == 0 && homes.unpinned == 0;
+        let better = best.as_ref().is_none_or(|(_, _, best)| homes.spilled < best.spilled);
+        if better || perfect {
             best = Some((lir, codes, homes));
         }
-        if spilled == 0 {
+        if perfect || copies == 1 && !same && best.as_ref().is_some_and(|b| b.2.spilled == 0) {
             break;
         }
     }
@@ -118,6 +121,11 @@ unsafe extern "sysv64" fn run_lanes(
     unsafe { run_code(*code, to, a, b, c, n) };
 }
 
+/// In a plan of more kernels than this only those that do much have machine code: it takes longer to
+/// make than thousands of elements.
+const MANY: usize = 4096;
+const MUCH: usize = 4096;
+
 /// Gives the kernels of a plan their machine code, where that is possible.
 pub(crate) fn attach(plan: &mut Plan) {
     if let Some(isa) = isa::best() {
@@ -126,12 +134,19 @@ pub(crate) fn attach(plan: &mut Plan) {
 }
 
 fn attach_for(plan: &mut Plan, isa: Isa) {
+    let mut count = 0;
+    for_each_group(&mut plan.steps, &mut |group| count += group.kernels.len());
+    let pays = |kernel: &Kernel| {
+        let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+        count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH
+    };
     let mut all: Vec<u8> = Vec::new();
     let mut codes = Vec::new();
     let mut starts: Vec<Option<usize>> = Vec::new();
     for_each_group(&mut plan.steps, &mut |group| {
         for kernel in &mut group.kernels {
-            starts.push(encode(kernel.order(), isa).map(|encoded| {
+            let encoded = if pays(kernel) { encode(kernel.order(), isa) } else { None };
+            starts.push(encoded.map(|encoded| {
                 all.resize(all.len().next_multiple_of(64), 0xcc);
                 let start = all.len();
                 all.extend_from_slice(&encoded.bytes);

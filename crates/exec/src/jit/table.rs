@@ -143,14 +143,9 @@ impl Form {
                 INVALID,
                 INVALID,
             ],
-            Two::IntMul => [
-                INVALID,
-                EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64,
-                INVALID,
-                INVALID,
-                INVALID,
-                INVALID,
-            ],
+            Two::IntMul => {
+                [INVALID, EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64, INVALID, INVALID, INVALID, INVALID]
+            }
         })
     }
 
@@ -207,14 +202,9 @@ impl Form {
             ],
             One::FloatFromInt => wide512(EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er),
             One::IntFromFloat => wide512(EVEX_Vcvttpd2qq_zmm_k1z_zmmm512b64_sae),
-            One::NarrowFromInt => [
-                INVALID,
-                INVALID,
-                INVALID,
-                INVALID,
-                EVEX_Vcvtqq2ps_ymm_k1z_zmmm512b64_er,
-                INVALID,
-            ],
+            One::NarrowFromInt => {
+                [INVALID, INVALID, INVALID, INVALID, EVEX_Vcvtqq2ps_ymm_k1z_zmmm512b64_er, INVALID]
+            }
             // These have more than one instruction.
             One::HalfMask | One::FullMask | One::Not | One::Upper(_) => [INVALID; 6],
         })
@@ -292,13 +282,13 @@ impl Form {
 
     pub(super) fn compare(self) -> Code {
         self.of([
-                VEX_Vcmppd_ymm_ymm_ymmm256_imm8,
-                EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae,
-                VEX_Vcmpps_xmm_xmm_xmmm128_imm8,
-                VEX_Vcmpps_ymm_ymm_ymmm256_imm8,
-                EVEX_Vcmpps_kr_k1_ymm_ymmm256b32_imm8,
-                EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae,
-            ])
+            VEX_Vcmppd_ymm_ymm_ymmm256_imm8,
+            EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae,
+            VEX_Vcmpps_xmm_xmm_xmmm128_imm8,
+            VEX_Vcmpps_ymm_ymm_ymmm256_imm8,
+            EVEX_Vcmpps_kr_k1_ymm_ymmm256b32_imm8,
+            EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae,
+        ])
     }
 
     pub(super) fn compare_int(self, how: IntCompare) -> Code {
@@ -324,22 +314,24 @@ impl Form {
 
     pub(super) fn load(self) -> Code {
         self.of([
-                VEX_Vmovupd_ymm_ymmm256,
-                EVEX_Vmovupd_zmm_k1z_zmmm512,
-                VEX_Vmovups_xmm_xmmm128,
-                VEX_Vmovups_ymm_ymmm256,
-                EVEX_Vmovups_ymm_k1z_ymmm256,
-                EVEX_Vmovups_zmm_k1z_zmmm512,])
+            VEX_Vmovupd_ymm_ymmm256,
+            EVEX_Vmovupd_zmm_k1z_zmmm512,
+            VEX_Vmovups_xmm_xmmm128,
+            VEX_Vmovups_ymm_ymmm256,
+            EVEX_Vmovups_ymm_k1z_ymmm256,
+            EVEX_Vmovups_zmm_k1z_zmmm512,
+        ])
     }
 
     pub(super) fn store(self) -> Code {
         self.of([
-                VEX_Vmovupd_ymmm256_ymm,
-                EVEX_Vmovupd_zmmm512_k1z_zmm,
-                VEX_Vmovups_xmmm128_xmm,
-                VEX_Vmovups_ymmm256_ymm,
-                EVEX_Vmovups_ymmm256_k1z_ymm,
-                EVEX_Vmovups_zmmm512_k1z_zmm,])
+            VEX_Vmovupd_ymmm256_ymm,
+            EVEX_Vmovupd_zmmm512_k1z_zmm,
+            VEX_Vmovups_xmmm128_xmm,
+            VEX_Vmovups_ymmm256_ymm,
+            EVEX_Vmovups_ymmm256_k1z_ymm,
+            EVEX_Vmovups_zmmm512_k1z_zmm,
+        ])
     }
 
     /// Loads under a mask, without mask registers.

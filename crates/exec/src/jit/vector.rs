@@ -21,12 +21,7 @@ impl Two {
             | Two::IntAdd
             | Two::MulLow
             | Two::IntMul => true,
-            Two::Sub
-            | Two::Div
-            | Two::Min
-            | Two::Max
-            | Two::AndNot
-            | Two::IntSub => false,
+            Two::Sub | Two::Div | Two::Min | Two::Max | Two::AndNot | Two::IntSub => false,
         }
     }
 }
@@ -116,15 +111,21 @@ impl Emitter<'_> {
     /// An operand in a register, by way of that of the result unless another operand is there.
     fn read_towards(&mut self, v: V, to: V, others: &[V]) -> Register {
         let target = self.target(to);
-                let taken =
-            others.iter().any(|&o| self.in_register(o).map(number) == Some(number(target)));
+        let taken = others.iter().any(|&o| self.in_register(o).map(number) == Some(number(target)));
         let form = self.form(v);
-        let by = if taken {
-            self.scratch(form, 0)
-        } else {
-            Self::vector(form, number(target) as u8)
-        };
+        let by =
+            if taken { self.scratch(form, 0) } else { Self::vector(form, number(target) as u8) };
         self.read(v, by)
+    }
+
+    /// Loads the constants that have registers.
+    pub(super) fn constants(&mut self) {
+        let homes = self.homes;
+        for &(v, at) in &homes.pinned {
+            if let Some(r) = self.in_register(v) {
+                self.asm.op2(self.form(v).load(), r, Operand::Constant(at));
+            }
+        }
     }
 
     // ---- masks in registers of their own ------------------------------------------------------
@@ -448,7 +449,7 @@ impl Emitter<'_> {
             let k = self.mask(mask, Register::K7);
             let y = self.read_towards(b, to, &[a]);
             let (x, r) = (self.operand(a), self.target(to));
-            self.asm.op3_masked(form.blend(), r, y, x, Some(k), false);
+            self.asm.op3_masked(form.blend(), r, y, x, k);
             self.put(to, r);
             return;
         }
@@ -464,7 +465,7 @@ impl Emitter<'_> {
         if self.is_mask(mask) {
             let k = self.mask(mask, Register::K7);
             let x = self.operand(a);
-            self.asm.op2_masked(form.load(), r, x, k, true);
+            self.asm.op2_masked(form.load(), r, x, k);
         } else {
             let x = self.read_towards(a, to, &[mask]);
             let m = self.operand(mask);
@@ -482,7 +483,11 @@ impl Emitter<'_> {
             return;
         }
         let r = self.target(to);
-        if holds { self.ones(r) } else { self.zero(r) }
+        if holds {
+            self.ones(r)
+        } else {
+            self.zero(r)
+        }
         self.put(to, r);
     }
 
@@ -512,7 +517,7 @@ impl Emitter<'_> {
             None => self.asm.op2(form.load(), r, from),
             Some(mask) if self.is_mask(mask) => {
                 let k = self.mask(mask, Register::K7);
-                self.asm.op2_masked(form.load(), r, from, k, true);
+                self.asm.op2_masked(form.load(), r, from, k);
             }
             Some(mask) => {
                 let m = self.read(mask, self.scratch(form, 1));
@@ -587,18 +592,12 @@ impl Emitter<'_> {
     }
 
     /// The bits of EAX as bytes of memory. RCX and RDX are used.
-    pub(super) fn store_bits(
-        &mut self,
-        base: Register,
-        index: Register,
-        scale: u32,
-        offset: i64,
-    ) {
+    pub(super) fn store_bits(&mut self, base: Register, index: Register, scale: u32, offset: i64) {
         let to = |at: i64| super::emit::memory(base, index, scale, offset + at);
         self.asm.imm(Mov_r64_imm64, Register::RCX, 0x0101_0101_0101_0101);
         if self.lir.lanes == 16 {
             self.asm.op2(Mov_r64_rm64, Register::RDX, Register::RAX);
-            self.asm.op2_imm_only(Shr_rm64_imm8, Register::RDX, 8);
+            self.asm.shift(Shr_rm64_imm8, Register::RDX, 8);
             self.asm.op3(VEX_Pdep_r64_r64_rm64, Register::RDX, Register::RDX, Register::RCX);
             self.asm.store(Mov_rm64_r64, to(8), Register::RDX, None);
         }
@@ -623,8 +622,7 @@ impl Emitter<'_> {
         let r = self.target(to);
         let places = if self.in_register(to).is_some() { 0 } else { 1 };
         let index = self.read(at, self.scratch(self.form(at), places));
-        let from =
-            super::emit::memory(base, index, u32::from(size), i64::from(address.offset));
+        let from = super::emit::memory(base, index, u32::from(size), i64::from(address.offset));
         if self.wide_masks() {
             let k = self.mask(mask, Register::K7);
             if k != Register::K7 {

@@ -15,8 +15,10 @@ use smallvec::SmallVec;
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 pub(crate) use exec::Frame;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use tile::run as run_code;
+pub(crate) use sums::ACCUMULATOR_BYTES;
 pub(crate) use sums::add_up;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use tile::run as run_code;
 pub(crate) use tile::{Code, code_of};
 
 /// Lanes of a tile at most. A tile of eight-byte elements has 2 KiB.

@@ -3,6 +3,7 @@
 mod nests;
 mod operations;
 mod random;
+mod times;
 
 use std::sync::Arc;
 
@@ -78,9 +79,8 @@ impl Buffers {
             if left == right {
                 continue;
             }
-            let bytes = |words: &[u64]| -> Vec<u8> {
-                words.iter().flat_map(|w| w.to_le_bytes()).collect()
-            };
+            let bytes =
+                |words: &[u64]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
             let (left, right) = (bytes(left), bytes(right));
             let size = self.dtypes[b].size();
             let inside = MARGIN..MARGIN + self.sizes[b];
@@ -159,7 +159,10 @@ impl Runnable {
     }
 
     fn run(&self, buffers: &mut Buffers, lo: usize, hi: usize) {
-        let pointers = buffers.pointers();
+        self.call(&buffers.pointers(), lo, hi);
+    }
+
+    fn call(&self, pointers: &[*mut u8], lo: usize, hi: usize) {
         // SAFETY: the function begins there, and the buffers are those of the kernel.
         unsafe {
             let entry = std::mem::transmute::<*const u8, Entry>(self.memory.at(0).unwrap());
