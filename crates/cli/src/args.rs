@@ -346,6 +346,8 @@ pub enum Stage {
     Delta,
     /// Value and gradient, and what they cost
     Gradient,
+    /// Value and gradient as they run: optimised, with the rules that fired
+    Optimised,
     /// The loop nests that compute the value, and the value and gradient
     Kernels,
     /// The arrays that these keep in memory, and where

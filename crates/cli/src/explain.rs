@@ -1,12 +1,13 @@
 //! `cotan explain`
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
 use cotan_bot::{Options, Report};
 use cotan_exec::Executable;
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap};
+use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap, Span};
 use cotan_pipeline::{Cost, Derivative, derive};
 use cotan_syntax::{Code, Diagnostic, format};
 
@@ -21,9 +22,9 @@ use crate::terminal::Terminal;
 
 /// Shows one stage, or all of them, of a function.
 pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
-    if args.trace && !wants(args, Stage::Bot) {
+    if args.trace && !wants(args, Stage::Bot) && !wants(args, Stage::Optimised) {
         return Err(Failure::usage(
-            "--trace shows rules firing, which happens in stage `bot` only",
+            "--trace shows rules firing, which happens in stages `bot` and `optimised` only",
         )
         .hint("--stage bot --trace"));
     }
@@ -52,13 +53,20 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if wants(args, Stage::Bot) {
         let (bulk, report) = bulk(&core, args.trace, &args.limits, begin, terminal)?;
         text += &head("\n# In bulk operations: ", &bulk);
-        text += &firings(&report);
+        text += &firings(report.total(), report.counts());
         if args.trace {
-            text += &trace(&report, core.sources());
+            let firings = report.trace().iter().map(|f| (f.span, f.rule, &f.before, &f.after));
+            text += &trace(firings, core.sources());
         }
     }
-    if [Stage::Dual, Stage::Delta, Stage::Gradient].into_iter().any(|stage| wants(args, stage)) {
+    let stages = [Stage::Dual, Stage::Delta, Stage::Gradient, Stage::Optimised];
+    if stages.into_iter().any(|stage| wants(args, stage)) {
         match differentiable(&core) {
+            // What has no derivatives is optimised all the same.
+            Err(_) if args.stage == Some(Stage::Optimised) => {
+                let bulk = bulk(&core, false, &args.limits, begin, terminal)?.0;
+                text += &optimised(&bulk, args)?;
+            }
             Err(why) if whole => text += &format!("\n# No derivatives: {why}.\n"),
             Err(why) => {
                 return Err(Failure::program(format!("error: there are no derivatives: {why}")));
@@ -80,16 +88,20 @@ fn plans(
     begin: Instant,
     terminal: &Terminal,
 ) -> Outcome<String> {
-    let shown = |program: &Program| match Executable::new(program) {
-        Err(why) => format!("It is interpreted: {}.\n", why.0),
-        Ok(plan) if stage == Stage::Memory => plan.memory(program),
-        Ok(plan) => plan.kernels(program),
+    let shown = |program: &Program| {
+        let optimise = cotan_opt::optimise(program, &cotan_opt::Options::default());
+        let program = optimise.map_err(Failure::internal)?.0;
+        Ok::<String, Failure>(match Executable::new(&program) {
+            Err(why) => format!("It is interpreted: {}.\n", why.0),
+            Ok(plan) if stage == Stage::Memory => plan.memory(&program),
+            Ok(plan) => plan.kernels(&program),
+        })
     };
     let value = bulk(core, false, &args.limits, begin, terminal)?.0;
-    let mut text = format!("# The values:\n{}", shown(&value));
+    let mut text = format!("# The values:\n{}", shown(&value)?);
     if differentiable(core).is_ok() {
         let gradient = gradient(core, terminal)?;
-        text += &format!("\n# The values and the gradient:\n{}", shown(&gradient));
+        text += &format!("\n# The values and the gradient:\n{}", shown(&gradient)?);
     }
     Ok(text)
 }
@@ -140,8 +152,11 @@ fn derivatives(
             text += &dual.to_string();
         }
     }
-    if wants(args, Stage::Gradient) {
+    if wants(args, Stage::Gradient) || wants(args, Stage::Optimised) {
         let gradient = gradient(core, terminal)?;
+        if args.stage == Some(Stage::Optimised) {
+            return optimised(&gradient, args);
+        }
         let title = if whole { "\n# Value and gradient: " } else { "# " };
         let _ = write!(text, "{title}{}\n{gradient}", size(&gradient));
         text += &costs(&bulk, &gradient);
@@ -155,6 +170,27 @@ fn derivatives(
             text += &ratio("elements read", before.reads, after.reads);
             text += &ratio("elements written", before.writes, after.writes);
         }
+        if whole {
+            text += "\n# Optimised:\n";
+            text += &optimised(&gradient, args)?;
+        }
+    }
+    Ok(text)
+}
+
+/// A program as it runs, what that saves, and which rules fired.
+fn optimised(program: &Program, args: &ExplainArgs) -> Outcome<String> {
+    let options = cotan_opt::Options { trace: args.trace, ..cotan_opt::Options::default() };
+    let (result, report) = cotan_opt::optimise(program, &options).map_err(Failure::internal)?;
+    let mut text = format!("# {}\n{result}", size(&result));
+    let (before, after) = (Cost::of(program), Cost::of(&result));
+    text += "\n# Before, after, and the ratio:\n";
+    text += &ratio("scalar operations", before.operations, after.operations);
+    text += &ratio("bytes of arrays", before.bytes, after.bytes);
+    text += &firings(report.total(), report.counts());
+    if args.trace {
+        let firings = report.trace().iter().map(|f| (f.span, f.rule, &f.before, &f.after));
+        text += &trace(firings, program.sources());
     }
     Ok(text)
 }
@@ -228,24 +264,27 @@ fn size(program: &Program) -> String {
 }
 
 /// How often each rule fired, as comments.
-fn firings(report: &Report) -> String {
-    let mut text = match report.total() {
+fn firings(total: u64, counts: BTreeMap<&'static str, u64>) -> String {
+    let mut text = match total {
         0 => "\n# No rule fired.\n".to_owned(),
         1 => "\n# 1 firing of a rule:\n".to_owned(),
         n => format!("\n# {n} firings of rules:\n"),
     };
-    for (rule, count) in report.counts() {
+    for (rule, count) in counts {
         let _ = writeln!(text, "#   {rule:24} {count}");
     }
     text
 }
 
 /// Every firing, as comments.
-fn trace(report: &Report, sources: &SourceMap) -> String {
+fn trace<'a>(
+    firings: impl Iterator<Item = (Span, &'static str, &'a String, &'a String)>,
+    sources: &SourceMap,
+) -> String {
     let mut text = String::new();
-    for firing in report.trace() {
-        let _ = writeln!(text, "\n# {}{}", place(firing.span, sources), firing.rule);
-        for (arrow, term) in [("  ", &firing.before), ("~>", &firing.after)] {
+    for (span, rule, before, after) in firings {
+        let _ = writeln!(text, "\n# {}{rule}", place(span, sources));
+        for (arrow, term) in [("  ", before), ("~>", after)] {
             let _ = writeln!(text, "#   {arrow} {}", term.replace('\n', "\n#      "));
         }
     }

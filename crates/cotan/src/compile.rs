@@ -56,6 +56,7 @@ where
 pub struct Compiled<A, R> {
     source: Program,
     program: Program,
+    optimised: Program,
     args: Tree,
     out: Tree,
     several: bool,
@@ -95,6 +96,7 @@ impl<A, R> Clone for Compiled<A, R> {
         Compiled {
             source: self.source.clone(),
             program: self.program.clone(),
+            optimised: self.optimised.clone(),
             args: self.args.clone(),
             out: self.out.clone(),
             several: self.several,
@@ -138,9 +140,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             Ok((result.tree(), raws(&result)))
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        let (cost, runner) = (Cost::of(&program), Runner::new(&program));
+        let optimised = Pipeline::new(&[Pass::OPTIMISE]).run(&program)?;
+        let (cost, runner) = (Cost::of(&optimised), Runner::new(&optimised));
         let (several, types) = (F::SEVERAL, PhantomData);
-        Ok(Compiled { source, program, args, out, several, cost, runner, types })
+        Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
     }
 
     /// The results at arguments.
@@ -194,7 +197,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        self.runner.run(&self.program, options, &fed.arrays, arrays)
+        self.runner.run(&self.optimised, options, &fed.arrays, arrays)
     }
 
     /// Checks that arguments are those it was compiled for.
@@ -227,9 +230,14 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         &self.source
     }
 
-    /// The program that runs, in bulk operations.
+    /// The program in bulk operations.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The program that runs: in bulk operations, optimised.
+    pub fn optimised(&self) -> &Program {
+        &self.optimised
     }
 
     /// What runs it.
@@ -239,12 +247,12 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
 
     /// The kernels that run it, as loop nests; nothing if it is interpreted.
     pub fn kernels(&self) -> String {
-        self.runner.executable().map_or(String::new(), |e| e.kernels(&self.program))
+        self.runner.executable().map_or(String::new(), |e| e.kernels(&self.optimised))
     }
 
     /// The arrays in memory while it runs, step by step; nothing if it is interpreted.
     pub fn memory(&self) -> String {
-        self.runner.executable().map_or(String::new(), |e| e.memory(&self.program))
+        self.runner.executable().map_or(String::new(), |e| e.memory(&self.optimised))
     }
 
     /// What the arguments are.
@@ -262,12 +270,13 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         self.cost
     }
 
-    /// Every stage, readable: the program as staged, in bulk operations, and what it costs.
+    /// Every stage, readable: the program as staged, in bulk operations, optimised, and what it costs.
     pub fn explain(&self) -> Explanation {
         Explanation {
             signature: format!("{} -> {}", self.args, self.out),
             source: self.source.to_string(),
             program: self.program.to_string(),
+            optimised: self.optimised.to_string(),
             cost: self.cost(),
         }
     }
@@ -282,6 +291,8 @@ pub struct Explanation {
     pub source: String,
     /// The program in bulk operations.
     pub program: String,
+    /// The program that runs.
+    pub optimised: String,
     /// What one call costs.
     pub cost: Cost,
 }
@@ -291,6 +302,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "# {}\n", self.signature)?;
         writeln!(f, "# as staged\n{}", self.source)?;
         writeln!(f, "# in bulk operations\n{}", self.program)?;
+        writeln!(f, "# optimised\n{}", self.optimised)?;
         writeln!(f, "# cost of a call: {}", self.cost)
     }
 }

@@ -91,6 +91,11 @@ impl Body {
         if op == Op::StopGradient {
             return args.first().copied();
         }
+        if let (Op::Powi, [a, n]) = (op, args)
+            && let Some(product) = self.small_power(*a, *n)
+        {
+            return Some(product);
+        }
         let dtypes: SmallVec<[Dtype; 3]> = args.iter().map(|&v| self.dtype(v)).collect();
         if let (Op::ToF64 | Op::ToF32 | Op::ToI64 | Op::ToBool, [v]) = (op, args)
             && op.result_dtype(&dtypes) == Some(self.dtype(*v))
@@ -99,6 +104,26 @@ impl Body {
         }
         let dtype = op.result_dtype(&dtypes)?;
         Some(self.push(Instr::Op(op, args.into()), dtype))
+    }
+
+    /// A small power as products, in the order in which the table multiplies.
+    fn small_power(&mut self, a: Val, n: Val) -> Option<Val> {
+        let n = self.as_affine(n)?.known()?;
+        match n {
+            1 => Some(a),
+            2 => self.op(Op::Mul, &[a, a]),
+            // Powers of f32 are rounded once, from f64.
+            _ if self.dtype(a) != Dtype::F64 => None,
+            3 => {
+                let square = self.op(Op::Mul, &[a, a])?;
+                self.op(Op::Mul, &[a, square])
+            }
+            4 => {
+                let square = self.op(Op::Mul, &[a, a])?;
+                self.op(Op::Mul, &[square, square])
+            }
+            _ => None,
+        }
     }
 
     fn affine_op(&self, op: Op, args: &[Val]) -> Option<Affine> {

@@ -97,6 +97,12 @@ impl Text<'_> {
         for step in steps {
             match step {
                 Step::Compute(group) => self.group(group),
+                Step::Contract(contraction) => {
+                    self.numbers += 1;
+                    let text = contraction.describe(&|b| self.name(b));
+                    let number = self.numbers;
+                    self.line(format_args!("kernel {number}: {text}"));
+                }
                 Step::Zero(b) => {
                     let b = self.name(*b);
                     self.line(format_args!("{b} = 0"));
@@ -104,10 +110,6 @@ impl Text<'_> {
                 Step::Copy { from, to } => {
                     let (from, to) = (self.name(*from), self.name(*to));
                     self.line(format_args!("{to} = {from}"));
-                }
-                Step::ArgExtreme { extreme, from, to } => {
-                    let (from, to) = (self.name(*from), self.name(*to));
-                    self.line(format_args!("{to} = position of the {extreme:?} of {from}"));
                 }
                 Step::ArgSort { from, to } => {
                     let (from, to) = (self.name(*from), self.name(*to));
@@ -188,7 +190,8 @@ impl Text<'_> {
             }
         });
         let touched: usize = seen.iter().map(|b| self.plan.buffers[b.index()].bytes()).sum();
-        let place = self.program.sources().position(self.program.span(nest.source));
+        let span = nest.source.map(|t| self.program.span(t));
+        let place = span.and_then(|span| self.program.sources().position(span));
         let place = place.map_or(String::new(), |p| format!(", line {}", p.line));
         let operations = operations.saturating_mul(positions);
         let touched = bytes(touched);
@@ -196,7 +199,11 @@ impl Text<'_> {
         self.depth += 1;
         let parallel = nest.extents.len() - nest.reduced;
         for (dim, extent) in nest.extents.iter().enumerate() {
-            let how = if dim < parallel { "for" } else { "sum over" };
+            let how = match &nest.write {
+                _ if dim < parallel => "for",
+                Write::Extreme { .. } => "over",
+                _ => "sum over",
+            };
             self.line(format_args!("{how} i{dim} < {extent}"));
         }
         for (n, instr) in nest.instrs.iter().enumerate() {
@@ -208,6 +215,10 @@ impl Text<'_> {
         let text = match &nest.write {
             Write::Store(at) => format!("{target}[{}] = {value}", affine(at)),
             Write::Sum(at) => format!("{target}[{}] = sum {value}", affine(at)),
+            Write::Extreme { at, largest } => {
+                let which = if *largest { "largest" } else { "smallest" };
+                format!("{target}[{}] = position of the {which} {value}", affine(at))
+            }
             Write::Add { at, checks } => {
                 format!("{target}[{}] += {value}{}", affine(at), conditions(checks))
             }

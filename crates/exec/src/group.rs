@@ -163,11 +163,9 @@ impl Scheduler<'_> {
                     let w = WhileStep { bound, before, condition, body };
                     Slot::Other(Step::While(Box::new(w)))
                 }
+                Step::Contract(contraction) => Slot::Other(Step::Contract(contraction)),
                 Step::Zero(b) => Slot::Other(Step::Zero(b)),
                 Step::Copy { from, to } => Slot::Other(Step::Copy { from, to }),
-                Step::ArgExtreme { extreme, from, to } => {
-                    Slot::Other(Step::ArgExtreme { extreme, from, to })
-                }
                 Step::ArgSort { from, to } => Slot::Other(Step::ArgSort { from, to }),
             };
             if let Slot::Other(step) = &at {
@@ -260,7 +258,8 @@ impl Scheduler<'_> {
         let few =
             self.buffers[nest.target.index()].shape.numel() * 4 * self.tuning.parts < positions;
         // Sums over the shared dimension must be small, and wait for the last block.
-        let partial = !self.in_order && few && !open.touched.contains(&nest.target);
+        let sum = matches!(nest.write, Write::Sum(_));
+        let partial = sum && !self.in_order && few && !open.touched.contains(&nest.target);
         let dims = if partial { nest.extents.len() } else { parallel };
         let mut ways = Vec::new();
         for way in &open.ways {
@@ -326,7 +325,8 @@ impl Scheduler<'_> {
         let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
         let serial = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
         let longest = |dims: std::ops::Range<usize>| dims.max_by_key(|&dim| nest.extents[dim]);
-        let summed = !self.in_order && nest.reduced > 0 && positions >= self.tuning.long_sum;
+        let sum = matches!(nest.write, Write::Sum(_));
+        let summed = sum && !self.in_order && positions >= self.tuning.long_sum;
         let block = match longest(0..parallel) {
             _ if serial => None,
             Some(dim) if !summed || nest.extents[dim] >= 8 => Some(dim),
@@ -457,7 +457,10 @@ impl Way {
             }
         }
         if dim < nest.extents.len() - nest.reduced {
-            let (Write::Store(at) | Write::Sum(at)) = &nest.write else { return None };
+            let (Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. }) = &nest.write
+            else {
+                return None;
+            };
             let rows = Rows { stride: at.coeffs[dim], count: self.extent as i64 };
             if rows.stride <= 0 || !aligned(at, dim, &nest.extents, rows) {
                 return None;

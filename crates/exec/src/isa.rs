@@ -22,6 +22,14 @@ static BEST: LazyLock<Isa> = LazyLock::new(|| {
     detected().min(most)
 });
 
+impl Isa {
+    /// Those that may be used, the best last.
+    #[cfg(test)]
+    pub(crate) fn all() -> impl Iterator<Item = Isa> {
+        [Isa::Plain, Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= best())
+    }
+}
+
 /// The best that the machine has, or less if the environment variable `COTAN_ISA` says `plain` or
 /// `avx2`.
 pub(crate) fn best() -> Isa {

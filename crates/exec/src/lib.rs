@@ -8,6 +8,7 @@
 //! programs. What it cannot run it says ([`Unsupported`]) when the plan is made.
 
 mod body;
+mod contract;
 mod explain;
 mod group;
 mod isa;

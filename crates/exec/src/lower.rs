@@ -16,6 +16,7 @@ use crate::memory::place_temporaries;
 use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
+mod contract;
 mod decide;
 mod expand;
 
@@ -189,7 +190,8 @@ impl Lowering<'_> {
                 let to = self.temporary(ty);
                 for part in parts(ty, decisions.stacked.contains(&t)) {
                     let nest = self.sum_nest(t, to, part, decisions)?;
-                    self.push(nest, steps);
+                    steps.append(&mut self.pending);
+                    self.sum_steps(nest, steps);
                 }
                 Place::Buffer(to)
             }
@@ -198,7 +200,7 @@ impl Lowering<'_> {
                 let nest = self.scatter_nest(t, to)?;
                 steps.append(&mut self.pending);
                 steps.push(Step::Zero(to));
-                self.push(nest, steps);
+                self.scatter_steps(nest, steps);
                 Place::Buffer(to)
             }
             Node::Stack(ts) if decisions.materialised.contains(&t) => {
@@ -210,9 +212,10 @@ impl Lowering<'_> {
                 Place::Buffer(to)
             }
             Node::Stack(_) => Place::Inline,
-            Node::ArgExtreme(extreme, u) => {
-                let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
-                steps.push(Step::ArgExtreme { extreme: *extreme, from, to });
+            Node::ArgExtreme(..) => {
+                let to = self.temporary(ty);
+                let nest = self.extreme_nest(t, to)?;
+                self.push(nest, steps);
                 Place::Buffer(to)
             }
             Node::ArgSort(u) => {

@@ -121,6 +121,8 @@ pub(crate) enum Write {
     Store(Affine),
     /// Adds it up over the reduced dimensions, and stores the sum at an affine place of the others.
     Sum(Affine),
+    /// Stores the position of the largest, or smallest, along the only reduced dimension.
+    Extreme { at: Affine, largest: bool },
     /// Adds it to the element at an affine place, where no check fails.
     Add { at: Affine, checks: Vec<(Affine, i64)> },
     /// Adds it to the element at a computed place, if that is in range.
@@ -138,8 +140,8 @@ pub(crate) struct Nest {
     pub value: Val,
     pub target: BufferId,
     pub write: Write,
-    /// The term that it computes.
-    pub source: TermId,
+    /// The term that it computes, if it is known.
+    pub source: Option<TermId>,
 }
 
 impl Nest {
@@ -147,7 +149,7 @@ impl Nest {
     fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
         let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();
         match &mut self.write {
-            Write::Store(at) | Write::Sum(at) => write.push(at),
+            Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } => write.push(at),
             Write::Add { at, checks } => {
                 write.push(at);
                 write.extend(checks.iter_mut().map(|(affine, _)| affine));

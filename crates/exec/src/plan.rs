@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
-use cotan_ir::Extreme;
 
+use crate::contract::Contraction;
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
 
@@ -76,12 +76,12 @@ pub(crate) struct WhileStep<C> {
 pub(crate) enum Step<C> {
     /// Loop nests.
     Compute(Box<C>),
+    /// A sum of products.
+    Contract(Box<Contraction>),
     /// Zeros.
     Zero(BufferId),
     /// A copy of a whole buffer.
     Copy { from: BufferId, to: BufferId },
-    /// Positions of extreme elements along the outermost axis.
-    ArgExtreme { extreme: Extreme, from: BufferId, to: BufferId },
     /// The permutation that sorts along the outermost axis.
     ArgSort { from: BufferId, to: BufferId },
     /// A loop with states.
@@ -95,10 +95,9 @@ impl<C: Compute> Step<C> {
     pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
             Step::Compute(compute) => compute.for_each_buffer(f),
+            Step::Contract(contraction) => contraction.for_each_buffer(f),
             Step::Zero(b) => f(*b),
-            Step::Copy { from, to }
-            | Step::ArgExtreme { from, to, .. }
-            | Step::ArgSort { from, to } => {
+            Step::Copy { from, to } | Step::ArgSort { from, to } => {
                 f(*from);
                 f(*to);
             }

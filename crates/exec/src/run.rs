@@ -5,14 +5,14 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use cotan_array::{Array, Shape};
-use cotan_ir::{CancelToken, Extreme, Program};
+use cotan_ir::{CancelToken, Program};
 use smallvec::SmallVec;
 
 use crate::group::{Group, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::BufferId;
 use crate::plan::{Loop, Plan, Role, Step, WhileStep};
-use crate::search::{arg_extreme, arg_sort};
+use crate::search::arg_sort;
 use crate::threads;
 use crate::vm::{Frame, add_up};
 use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
@@ -285,21 +285,15 @@ impl Run<'_> {
         let frame = &mut space.frames[0];
         match step {
             Step::Compute(group) => return self.group(group, space),
+            Step::Contract(contraction) => {
+                return if contraction.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
+            }
             Step::Zero(b) => {
                 let k = b.index();
                 // SAFETY: all bytes of the buffer.
                 unsafe { std::ptr::write_bytes(frame.pointers[k], 0, frame.sizes[k]) };
             }
             Step::Copy { from, to } => copy(frame, *from, *to),
-            Step::ArgExtreme { extreme, from, to } => {
-                self.poll()?;
-                let source = &buffers[from.index()];
-                let (outer, inner) = split(&source.shape);
-                let (from, to) = (frame.pointers[from.index()], frame.pointers[to.index()]);
-                let largest = *extreme == Extreme::Max;
-                // SAFETY: the buffers have the shapes that the plan says.
-                unsafe { arg_extreme(source.dtype, largest, from, to.cast(), outer, inner) };
-            }
             Step::ArgSort { from, to } => {
                 self.poll()?;
                 let source = &buffers[from.index()];

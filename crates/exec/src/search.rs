@@ -1,4 +1,4 @@
-//! Positions of extreme elements and sorting permutations, along the outermost axis.
+//! Sorting permutations along the outermost axis.
 
 use std::cmp::Ordering;
 
@@ -61,41 +61,6 @@ macro_rules! with_ordered {
             }
         }
     };
-}
-
-/// The first position of the largest (or smallest) element, the first NaN if there is one, 0 if
-/// there are no elements, for each of `inner` columns.
-///
-/// # Safety
-/// `from` holds `outer * inner` elements of the type, `to` has room for `inner` integers.
-pub(crate) unsafe fn arg_extreme(
-    dtype: Dtype,
-    largest: bool,
-    from: *const u8,
-    to: *mut i64,
-    outer: usize,
-    inner: usize,
-) {
-    let better = if largest { Ordering::Greater } else { Ordering::Less };
-    with_ordered!(dtype, T => {
-        for column in 0..inner {
-            // SAFETY: an element of the array.
-            let at = |row: usize| unsafe { from.cast::<T>().add(row * inner + column).read() };
-            let mut best = 0;
-            for row in 1..outer {
-                let champion = at(best);
-                if champion.nan() {
-                    break;
-                }
-                let x = at(row);
-                if x.nan() || x.order(champion) == Some(better) {
-                    best = row;
-                }
-            }
-            // SAFETY: a column of the result.
-            unsafe { to.add(column).write(best as i64) };
-        }
-    });
 }
 
 /// The stable permutation that sorts each of `inner` columns ascending, NaNs last.

@@ -122,8 +122,11 @@ pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) {
     }
     POOL.changed.notify_all();
     job.help(0);
+    let mut spins = 0u32;
     while job.done.load(Ordering::Acquire) < blocks {
-        std::hint::spin_loop();
+        // The thread that has the last block may need this processor.
+        spins = spins.saturating_add(1);
+        if spins < 1 << 12 { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
 }
 

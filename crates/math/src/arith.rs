@@ -30,6 +30,15 @@ pub(crate) fn sum<M: Machine>(m: &M, a: M::Real, b: M::Real) -> Pair<M::Real> {
     Pair { high, low }
 }
 
+/// `a - b` exactly.
+#[inline(always)]
+pub(crate) fn difference<M: Machine>(m: &M, a: M::Real, b: M::Real) -> Pair<M::Real> {
+    let high = m.sub(a, b);
+    let part = m.sub(high, a);
+    let low = m.sub(m.sub(a, m.sub(high, part)), m.add(b, part));
+    Pair { high, low }
+}
+
 /// `a + b` exactly, for `a = 0` or `|a| >= |b|`.
 #[inline(always)]
 pub(crate) fn ordered_sum<M: Machine>(m: &M, a: M::Real, b: M::Real) -> Pair<M::Real> {

@@ -1,16 +1,25 @@
 //! The functions in single precision, for machines of [`Precision::Single`](crate::Precision):
 //! those worth a formula of their own, which is that of double precision with shorter polynomials.
 
-use crate::arith::{Pair, poly, sum};
+use crate::arith::{Pair, difference, poly, product, sum};
 use crate::machine::{Machine, Rounded};
 
-/// $(e^r - 1 - r) / r^2$ for $|r| \le \log 2 / 2$, to 2^-25 of $e^r - 1$.
+/// $(e^r - 1 - r) / r^2$ for $|r| \le \log 2 / 2$, to 2^-28 of $e^r$.
 const EXP: [f64; 5] = [
-    0.4999999701976776,
-    0.1666654348373413,
-    0.04166720435023308,
-    0.008366544730961323,
-    0.0013882440980523825,
+    0.4999999403953552,
+    0.1666652113199234,
+    0.04166838899254799,
+    0.00836874544620514,
+    0.0013814539415761828,
+];
+/// The same, to 2^-28 of $e^r - 1$.
+const EXPM1: [f64; 6] = [
+    0.5,
+    0.1666666567325592,
+    0.04166635870933533,
+    0.008333389647305012,
+    0.0013940668432042003,
+    0.00019845881615765393,
 ];
 /// $(2^r - 1) / r$ for $|r| \le 1/2$, to 2^-25 of $2^r$.
 const EXP2: [f64; 6] = [
@@ -56,10 +65,16 @@ fn reduce<M: Machine>(m: &M, x: M::Real) -> (M::Real, Rounded<M::Real>) {
     (m.neg_mul_add(n.value, m.real(LN2_LOW), r), n)
 }
 
-/// $e^r - 1$
+/// $e^r - 1$, accurate relative to $e^r$.
 #[inline(always)]
 fn rest<M: Machine>(m: &M, r: M::Real) -> M::Real {
     m.mul_add(m.mul(r, r), poly(m, r, &EXP), r)
+}
+
+/// $e^r - 1$, accurate relative to itself.
+#[inline(always)]
+fn rest_near_zero<M: Machine>(m: &M, r: M::Real) -> M::Real {
+    m.mul_add(m.mul(r, r), poly(m, r, &EXPM1), r)
 }
 
 /// $e^x$
@@ -86,7 +101,7 @@ pub fn expm1<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, clamp(m, x, -20.0, 89.0));
     // Half of 2^n (1 + p) - 1, because 2^n alone may be too large.
     let half_power = m.power(n, -1);
-    let half = m.mul_add(rest(m, r), half_power, m.sub(half_power, m.real(0.5)));
+    let half = m.mul_add(rest_near_zero(m, r), half_power, m.sub(half_power, m.real(0.5)));
     let tiny = m.lt(m.abs(x), m.real(1.0 / (1u64 << 25) as f64));
     m.select(tiny, x, m.add(half, half))
 }
@@ -98,7 +113,7 @@ pub fn tanh<M: Machine>(m: &M, x: M::Real) -> M::Real {
     // From 10 on the result is 1.
     let (r, n) = reduce(m, m.min(m.real(20.0), m.add(a, a)));
     let power = m.power(n, 0);
-    let e = m.mul_add(rest(m, r), power, m.sub(power, m.real(1.0)));
+    let e = m.mul_add(rest_near_zero(m, r), power, m.sub(power, m.real(1.0)));
     m.with_sign(m.div(e, m.add(e, m.real(2.0))), x)
 }
 
@@ -209,8 +224,9 @@ fn circle<M: Machine>(m: &M, x: M::Real) -> (M::Real, M::Real, M::Bits) {
     let n = m.sub(shifted, shift);
     let [first, second, third] = HALF_PI.map(|part| m.real(part));
     let a = m.neg_mul_add(n, first, x);
-    let r = m.neg_mul_add(n, second, a);
-    let low = m.neg_mul_add(n, third, m.neg_mul_add(n, second, m.sub(a, r)));
+    let p = product(m, n, second);
+    let Pair { high: r, low } = difference(m, a, p.high);
+    let low = m.neg_mul_add(n, third, m.sub(low, p.low));
     let z = m.mul(r, r);
     let sin = m.mul_add(m.mul(r, z), poly(m, z, &SIN), low);
     let cos = m.mul_add(z, poly(m, z, &COS), m.real(-0.5));

@@ -28,6 +28,11 @@ impl Pass {
         Ok(cotan_bot::bulk(p, &Options::default())?.0)
     });
 
+    /// The optimiser, with all its rules. The result is meant to be run, not to be differentiated.
+    pub const OPTIMISE: Pass = Pass::new("optimise", "simplify for running", |p| {
+        Ok(cotan_opt::optimise(p, &cotan_opt::Options::default())?.0)
+    });
+
     /// Dead code out, order and names canonical.
     pub const NORMALISE: Pass =
         Pass::new("normalise", "drop dead code, number nodes afresh", Program::normalised);

@@ -87,7 +87,7 @@ pub(super) fn compact(nest: &mut Nest, buffer: BufferId, dim: usize, rows: Rows,
         }
     }
     if nest.target == buffer
-        && let Write::Store(at) | Write::Sum(at) = &mut nest.write
+        && let Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } = &mut nest.write
     {
         moved(at);
     }

@@ -29,7 +29,7 @@ pub(crate) struct Tuning {
 impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
-            small: 1024,
+            small: 64,
             parts: 64,
             long_sum: 1 << 15,
             bytes: 128 << 10,
@@ -89,9 +89,23 @@ pub(super) fn choose(
     if !group.partials.is_empty() {
         block = block.max(extent.div_ceil(tuning.parts));
     }
+    let adjacent = nests.iter().any(|(nest, dim)| dim.is_some_and(|dim| neighbours(nest, dim)));
+    if adjacent {
+        // Whole lines of the cache.
+        block = block.next_multiple_of(tuning.lanes.min(64));
+    }
     if lanes {
         // Full tiles.
         block = block.next_multiple_of(tuning.lanes);
     }
     group.block = block.min(extent);
+}
+
+/// Whether positions of a dimension lie next to each other in some array.
+fn neighbours(nest: &Nest, dim: usize) -> bool {
+    nest.instrs.iter().any(|instr| match instr {
+        Instr::Load { at, .. } => at.coeffs[dim].abs() == 1,
+        Instr::LoadAt { .. } | Instr::Const(_) | Instr::Affine(_) => false,
+        Instr::Op(..) | Instr::MulAdd { .. } => false,
+    })
 }

@@ -44,7 +44,7 @@ impl Ins {
     pub(super) fn for_each_value(&self, mut read: impl FnMut(V), mut write: impl FnMut(V)) {
         let mut all = |values: &[V]| values.iter().for_each(|&v| read(v));
         match self {
-            Ins::One(_, to, a) => {
+            Ins::One(_, to, a) | Ins::Copy(to, a) => {
                 all(&[*a]);
                 write(*to);
             }

@@ -143,6 +143,8 @@ pub(super) enum Ins {
     Fixed(V, bool),
     /// Zeros; the beginning of a sum.
     Zero(V),
+    /// The beginning of a champion.
+    Copy(V, V),
     /// `sum, value`: adds to a sum, as integers or not.
     AddTo(V, V, bool),
     /// `sum, a, b`: adds the product to a sum, rounded once.

@@ -58,6 +58,8 @@ pub(super) struct Lowering<'a> {
     pub groups: FxHashMap<Group, Int>,
     stepping: Vec<Stepping>,
     pub sums: Vec<V>,
+    /// The positions of the champions of a search, which are in `sums`.
+    pub positions: Vec<V>,
 }
 
 /// The vector code of a kernel; `None` if it has something that there is no code for.
@@ -79,6 +81,7 @@ pub(super) fn lower(order: Order, isa: Isa, unroll: Unroll) -> Option<(Lir, Vec<
         groups: FxHashMap::default(),
         stepping: Vec::new(),
         sums: Vec::new(),
+        positions: Vec::new(),
     };
     lowering.level(0, &Strip { copies: 1, masks: vec![None] })?;
     lowering.follow()?;
@@ -123,10 +126,10 @@ impl Lowering<'_> {
 
     fn level(&mut self, depth: usize, strip: &Strip) -> Option<()> {
         self.items(depth, strip)?;
-        let sum = matches!(self.order.nest.write, Write::Sum(_));
+        let sum = matches!(self.order.nest.write, Write::Sum(_) | Write::Extreme { .. });
         let begins = sum && depth == self.order.first_reduced;
         if begins {
-            self.begin_sum(strip);
+            self.begin_sum(strip)?;
         }
         match self.order.dims.get(depth) {
             None => self.write(strip)?,

@@ -1,6 +1,6 @@
 //! Machine code for the kernels that the tile machine runs, with the same results to the last bit.
 //!
-//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`ops`], [`math`]), its values get registers
+//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`search`], [`ops`], [`math`]), its values get registers
 //! ([`alloc`]), and instructions are encoded ([`emit`], [`vector`], [`lanes`]). Kernels of which
 //! something has no code are left to the tile machine, all of them where the instructions are
 //! missing or the system gives no executable memory.
@@ -16,6 +16,7 @@ mod lower;
 mod math;
 mod memory;
 mod ops;
+mod search;
 mod shape;
 mod table;
 #[cfg(test)]
@@ -135,25 +136,23 @@ pub(crate) fn attach(plan: &mut Plan) {
 
 fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut count = 0;
-    for_each_group(&mut plan.steps, &mut |group| count += group.kernels.len());
+    for_each_kernel(&mut plan.steps, &mut |_| count += 1);
     let pays = |kernel: &Kernel| {
         let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH
     };
     let mut all: Vec<u8> = Vec::new();
     let mut codes = Vec::new();
-    let mut starts: Vec<Option<usize>> = Vec::new();
-    for_each_group(&mut plan.steps, &mut |group| {
-        for kernel in &mut group.kernels {
-            let encoded = if pays(kernel) { encode(kernel.order(), isa) } else { None };
-            starts.push(encoded.map(|encoded| {
-                all.resize(all.len().next_multiple_of(64), 0xcc);
-                let start = all.len();
-                all.extend_from_slice(&encoded.bytes);
-                codes.push(encoded.codes);
-                start
-            }));
-        }
+    let mut starts: Vec<Option<usize>> = Vec::with_capacity(count);
+    for_each_kernel(&mut plan.steps, &mut |kernel| {
+        let encoded = if pays(kernel) { encode(kernel.order(), isa) } else { None };
+        starts.push(encoded.map(|encoded| {
+            all.resize(all.len().next_multiple_of(64), 0xcc);
+            let start = all.len();
+            all.extend_from_slice(&encoded.bytes);
+            codes.push(encoded.codes);
+            start
+        }));
     });
     if all.is_empty() {
         return;
@@ -161,30 +160,28 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let Some(memory) = Memory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
     let mut starts = starts.into_iter();
-    for_each_group(&mut plan.steps, &mut |group| {
-        for kernel in &mut group.kernels {
-            let start = starts.next().flatten().and_then(|at| code.memory.at(at));
-            kernel.native = start.map(|start| {
-                // SAFETY: a function of this type begins there.
-                let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
-                Native { entry, _code: code.clone() }
-            });
-        }
+    for_each_kernel(&mut plan.steps, &mut |kernel| {
+        let start = starts.next().flatten().and_then(|at| code.memory.at(at));
+        kernel.native = start.map(|start| {
+            // SAFETY: a function of this type begins there.
+            let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
+            Native { entry, _code: code.clone() }
+        });
     });
 }
 
-/// All groups of a plan, in order.
-fn for_each_group(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Group)) {
+/// All kernels of a plan, in order.
+fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
     for step in steps {
         match step {
-            Step::Compute(group) => f(group),
-            Step::Loop(l) => for_each_group(&mut l.steps, f),
+            Step::Compute(group) => group.kernels.iter_mut().for_each(&mut *f),
+            Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
+            Step::Loop(l) => for_each_kernel(&mut l.steps, f),
             Step::While(w) => {
-                for_each_group(&mut w.before, f);
-                for_each_group(&mut w.body.steps, f);
+                for_each_kernel(&mut w.before, f);
+                for_each_kernel(&mut w.body.steps, f);
             }
-            Step::Zero(_) | Step::Copy { .. } => {}
-            Step::ArgExtreme { .. } | Step::ArgSort { .. } => {}
+            Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         }
     }
 }

@@ -172,6 +172,10 @@ pub(super) fn known_exponent(nest: &Nest, n: usize) -> Option<i64> {
 
 /// Whether everything fits lanes of four bytes.
 pub(super) fn is_narrow(nest: &Nest, used: &[bool], native: impl Fn(Op) -> bool) -> bool {
+    if let Write::Extreme { .. } = nest.write {
+        // Positions are wide.
+        return false;
+    }
     let narrow = |v: Val| matches!(nest.dtypes[v.index()], Dtype::F32 | Dtype::Bool);
     (0..nest.instrs.len()).filter(|&n| used[n]).all(|n| {
         let simple = match (&nest.instrs[n], known_exponent(nest, n)) {

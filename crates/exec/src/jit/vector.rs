@@ -194,6 +194,11 @@ impl Emitter<'_> {
                 self.zero(r);
                 self.put(*to, r);
             }
+            Ins::Copy(to, from) => {
+                let (r, x) = (self.target(*to), self.operand(*from));
+                self.asm.op2(self.form(*to).load(), r, x);
+                self.put(*to, r);
+            }
             Ins::AddTo(sum, v, integers) => {
                 let op = if *integers { Two::IntAdd } else { Two::Add };
                 self.two(op, *sum, *sum, *v);

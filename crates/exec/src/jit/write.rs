@@ -9,10 +9,13 @@ use crate::nest::{Affine, Write};
 use crate::vm::ACCUMULATOR_BYTES;
 
 impl Lowering<'_> {
-    pub(super) fn begin_sum(&mut self, strip: &Strip) {
+    pub(super) fn begin_sum(&mut self, strip: &Strip) -> Option<()> {
         let nest = self.order.nest;
         let dtype = nest.dtypes[nest.value.index()];
         let kind = kind_of(dtype);
+        if let Write::Extreme { largest, .. } = nest.write {
+            return self.begin_search(strip, dtype, largest);
+        }
         let count = if self.lanes_reduced() {
             // Accumulators that no lane is added to are left out.
             let all = ACCUMULATOR_BYTES / self.lir.bytes(kind);
@@ -27,11 +30,16 @@ impl Lowering<'_> {
                 sum
             })
             .collect();
+        Some(())
     }
 
     pub(super) fn end_sum(&mut self, strip: &Strip) -> Option<()> {
         let nest = self.order.nest;
-        let Write::Sum(at) = &nest.write else { return None };
+        let at = match &nest.write {
+            Write::Sum(at) => at,
+            Write::Extreme { at, largest } => return self.end_search(strip, at, *largest),
+            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return None,
+        };
         let dtype = nest.dtypes[nest.value.index()];
         let sums = std::mem::take(&mut self.sums);
         if !self.lanes_reduced() {
@@ -69,7 +77,7 @@ impl Lowering<'_> {
         Some(sum)
     }
 
-    fn store(
+    pub(super) fn store(
         &mut self,
         v: V,
         dtype: Dtype,
@@ -123,6 +131,7 @@ impl Lowering<'_> {
                     let sum = *self.sums.get(copy)?;
                     self.lir.code.push(Ins::AddTo(sum, v, dtype == Dtype::I64));
                 }
+                Write::Extreme { largest, .. } => self.search(v, copy, mask, *largest)?,
                 Write::Add { at, checks } => {
                     let checked = self.checked(checks, copy)?;
                     let mask = self.existing(checked, mask);

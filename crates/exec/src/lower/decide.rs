@@ -2,11 +2,12 @@
 
 use cotan_ir::{Node, Scope, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::{Lowering, op_cost};
 
 /// A body of a nest has at most about so many instructions, and expansion goes so deep.
-const LARGEST_BODY: u32 = 96;
+const LARGEST_BODY: u32 = 192;
 
 /// Sums of up to so many elements are written out.
 pub(super) const SHORT_SUM: usize = 8;
@@ -30,21 +31,60 @@ pub(crate) struct Decisions {
 }
 
 /// What an element takes where it is expanded.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Weight {
     instructions: u32,
     /// In additions.
     cost: u32,
     /// Whether there is a stack inside that is not in memory.
     stacked: bool,
+    /// The elements of the largest array that is read.
+    reads: usize,
+    /// What is computed at the same index, each once, with its own instructions and cost: for
+    /// elementwise operations only.
+    parts: SmallVec<[(TermId, u32, u32); 4]>,
 }
+
+impl Weight {
+    /// Of an array in memory.
+    fn read(elements: usize) -> Weight {
+        Weight { instructions: 1, reads: elements, ..Weight::default() }
+    }
+
+    /// Adds what an operand takes.
+    fn add(&mut self, other: &Weight) {
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.cost = self.cost.saturating_add(other.cost);
+        self.stacked |= other.stacked;
+        self.reads = self.reads.max(other.reads);
+    }
+
+    /// Adds what an operand takes at the same index: what both have in common counts once.
+    fn join(&mut self, other: &Weight) {
+        self.stacked |= other.stacked;
+        self.reads = self.reads.max(other.reads);
+        for part in &other.parts {
+            if !self.parts.iter().any(|p| p.0 == part.0) {
+                self.instructions = self.instructions.saturating_add(part.1);
+                self.cost = self.cost.saturating_add(part.2);
+                self.parts.push(*part);
+            }
+        }
+    }
+}
+
+/// An array with this many times the elements of all that it is made of is cheaper to compute
+/// again than to keep.
+const EXPANDING: usize = 16;
+
+/// .. if it costs at most so much, in additions.
+const RECOMPUTED: u32 = 96;
 
 impl Lowering<'_> {
     pub(super) fn decide(&self, scope: &Scope, results: &[TermId]) -> Decisions {
         let program = self.program;
         let mut forced: FxHashSet<TermId> = results.iter().copied().collect();
         let mut uses: FxHashMap<TermId, u32> = FxHashMap::default();
-        let mut summed: FxHashMap<TermId, u32> = FxHashMap::default();
         // Read more often than it has elements.
         let mut repeated: FxHashSet<TermId> = FxHashSet::default();
         for &t in scope.order() {
@@ -61,7 +101,6 @@ impl Lowering<'_> {
                 Node::Replicate(k, u) if *k > 1 => {
                     repeated.insert(*u);
                 }
-                Node::SumOuter(u) => *summed.entry(*u).or_default() += 1,
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
                     forced.extend(self.scopes.region(m.step).captures());
@@ -74,14 +113,28 @@ impl Lowering<'_> {
                     forced.extend(&c.args);
                     forced.extend(self.scopes.region(c.region).captures());
                 }
-                Node::ArgExtreme(_, u) | Node::ArgSort(u) => {
+                Node::ArgSort(u) => {
                     forced.insert(*u);
                 }
                 Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
                 Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
+                Node::ArgExtreme(..) => {}
                 Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => {}
-                Node::Reshape(..) | Node::Result(..) => {}
+                Node::Reshape(..) | Node::Result(..) | Node::SumOuter(_) => {}
             }
+        }
+        // What is summed, its axes perhaps in another order, and used for nothing else.
+        let mut summed: FxHashSet<TermId> = FxHashSet::default();
+        for &t in scope.order().iter().rev() {
+            match program.node(t) {
+                Node::SumOuter(u) => summed.insert(*u),
+                Node::Transpose(_, u)
+                    if summed.contains(&t) && uses.get(&t) == Some(&1) && !forced.contains(&t) =>
+                {
+                    summed.insert(*u)
+                }
+                _ => false,
+            };
         }
         let mut decisions = Decisions { forced, ..Decisions::default() };
         let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
@@ -94,32 +147,37 @@ impl Lowering<'_> {
                 && !forced
                 && !self.in_order
                 && used == 1
-                && summed.contains_key(&t)
+                && summed.contains(&t)
             {
                 decisions.absorbed.insert(t);
                 continue;
             }
             let mut sum = Weight { instructions: 1, ..Weight::default() };
-            let mut add = |u: TermId| {
-                let w = weights.get(&u).copied();
-                let w = w.unwrap_or(Weight { instructions: 1, ..Weight::default() });
-                sum.instructions = sum.instructions.saturating_add(w.instructions);
-                sum.cost = sum.cost.saturating_add(w.cost);
-                sum.stacked |= w.stacked;
+            let weight = |u: TermId| {
+                let read = || Weight::read(program.shape(u).numel());
+                weights.get(&u).cloned().unwrap_or_else(read)
             };
-            node.for_each_operand(&mut add);
-            if let Some(r) = node.region() {
-                self.scopes.region(r).captures().iter().copied().for_each(&mut add);
-                let inside = self.scopes.region(r).order().len() as u32;
-                sum.instructions = sum.instructions.saturating_add(inside);
+            if let Node::Op(op, args) = node {
+                sum.cost = op_cost(*op);
+                args.iter().for_each(|&u| {
+                    let mut other = weight(u);
+                    if other.parts.is_empty() {
+                        other.parts.push((u, other.instructions, other.cost));
+                    }
+                    sum.join(&other);
+                });
+                sum.parts.push((t, 1, op_cost(*op)));
+            } else {
+                node.for_each_operand(|u| sum.add(&weight(u)));
             }
-            match node {
-                Node::Op(op, _) => sum.cost = sum.cost.saturating_add(op_cost(*op)),
-                Node::SumOuter(_) => {
-                    sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
-                    sum.instructions = sum.instructions.saturating_mul(repetitions);
-                }
-                _ => {}
+            if let Some(r) = node.region() {
+                let region = self.scopes.region(r);
+                region.captures().iter().for_each(|&u| sum.add(&weight(u)));
+                sum.instructions = sum.instructions.saturating_add(region.order().len() as u32);
+            }
+            if let Node::SumOuter(_) = node {
+                sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
+                sum.instructions = sum.instructions.saturating_mul(repetitions);
             }
             if sum.stacked {
                 decisions.stacked.insert(t);
@@ -130,7 +188,11 @@ impl Lowering<'_> {
                 Node::SumOuter(_) => false,
                 _ => sum.stacked,
             };
-            let dear = sum.cost > CHEAP && (used > 1 || repeated.contains(&t));
+            let elements = program.shape(t).numel();
+            let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
+                && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
+                && sum.instructions <= LARGEST_BODY / 3;
+            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t));
             if forced || dear || sum.instructions > LARGEST_BODY {
                 decisions.materialised.insert(t);
                 continue;

@@ -2,7 +2,7 @@
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Node, RegionId, TermId};
+use cotan_ir::{Extreme, Node, RegionId, TermId};
 use rustc_hash::FxHashMap;
 
 use super::decide::{Decisions, SHORT_SUM};
@@ -83,7 +83,7 @@ impl Expansion {
         write: Write,
     ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Nest { extents, reduced, instrs, dtypes, value, target, write, source }
+        Nest { extents, reduced, instrs, dtypes, value, target, write, source: Some(source) }
     }
 }
 
@@ -150,27 +150,71 @@ impl Lowering<'_> {
         part: Option<usize>,
         decisions: &Decisions,
     ) -> R<Nest> {
-        let all = self.program.shape(t).dims();
-        let dims = all[usize::from(part.is_some())..].to_vec();
-        let mut extents = dims.clone();
-        let mut at = t;
-        let mut reduced = 0;
-        while let Node::SumOuter(u) = self.program.node(at)
-            && (at == t || decisions.absorbed.contains(&at))
-        {
-            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
-            reduced += 1;
-            at = *u;
-        }
-        let mut e = Expansion::new(extents);
-        // The sum that is taken first runs innermost: over the outermost axis of what is summed.
+        let shape = self.program.shape(t).dims();
+        let dims = shape[usize::from(part.is_some())..].to_vec();
         let rank = dims.len();
-        let mut ix: Vec<Val> = (0..reduced).rev().map(|n| e.body.index(rank + n)).collect();
-        ix.extend(e.indices(part, 0..rank));
+        let mut extents = dims.clone();
+        // The dimension that each axis of what is summed runs along, if it is not in one position.
+        // The sum that is taken first runs innermost: over the outermost axis.
+        let mut axes: Vec<Option<usize>> = part.map(|_| None).into_iter().collect();
+        axes.extend((0..rank).map(Some));
+        let (mut at, mut inner) = (t, t);
+        while let Node::SumOuter(u) = self.program.node(inner)
+            && (inner == t || decisions.absorbed.contains(&inner))
+        {
+            let of_sum = if inner == t { axes } else { self.axes_below(at, axes) };
+            axes = std::iter::once(Some(extents.len())).chain(of_sum).collect();
+            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+            (at, inner) = (*u, self.below_transposes(*u));
+        }
+        let all = extents.len();
+        let mut e = Expansion::new(extents);
+        let position = e.body.constant(Scalar::I64(part.unwrap_or(0) as i64));
+        let index = |axis: &Option<usize>| axis.map_or(position, |dim| e.body.index(dim));
+        let ix: Vec<Val> = axes.iter().map(index).collect();
         let value = self.element(&mut e, at, &ix)?;
-        let mut place = row_major(&dims, 0..rank, rank + reduced);
+        let mut place = row_major(&dims, 0..rank, all);
         place.constant = (part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
-        Ok(e.finish(t, value, reduced, to, Write::Sum(place)))
+        Ok(e.finish(t, value, all - rank, to, Write::Sum(place)))
+    }
+
+    /// The nest of a search along the outermost axis.
+    pub(super) fn extreme_nest(&mut self, t: TermId, to: BufferId) -> R<Nest> {
+        let Node::ArgExtreme(extreme, u) = self.program.node(t) else {
+            return Err(Unsupported("not a search"));
+        };
+        let dims = self.program.shape(t).dims().to_vec();
+        let rank = dims.len();
+        let mut extents = dims.clone();
+        extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+        let mut e = Expansion::new(extents);
+        let mut ix = vec![e.body.index(rank)];
+        ix.extend(e.indices(None, 0..rank));
+        let value = self.element(&mut e, *u, &ix)?;
+        let at = row_major(&dims, 0..rank, rank + 1);
+        let write = Write::Extreme { at, largest: *extreme == Extreme::Max };
+        Ok(e.finish(t, value, 1, to, write))
+    }
+
+    /// What an array is a transposition of, however often.
+    fn below_transposes(&self, mut t: TermId) -> TermId {
+        while let Node::Transpose(_, u) = self.program.node(t) {
+            t = *u;
+        }
+        t
+    }
+
+    /// Given the dimension that each axis of an array runs along, those of what it is a
+    /// transposition of.
+    fn axes_below(&self, mut t: TermId, mut axes: Vec<Option<usize>>) -> Vec<Option<usize>> {
+        while let Node::Transpose(perm, u) = self.program.node(t) {
+            let mut below = axes.clone();
+            for (n, &k) in perm.iter().enumerate() {
+                below[usize::from(k)] = axes[n];
+            }
+            (t, axes) = (*u, below);
+        }
+        axes
     }
 
     /// The nest of a scatter into zeros.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cotan_array::Dtype;
 
-use super::sums;
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
+use super::{extremes, sums};
 use crate::nest::{Affine, BufferId, Component, Val, Write};
 use crate::run::RunLimits;
 use crate::workspace::Memory;
@@ -104,6 +104,11 @@ fn at(affine: &Affine, indices: &[i64], lane: Option<usize>) -> (i64, i64) {
 }
 
 impl Kernel {
+    /// Runs the whole nest.
+    pub(crate) fn run_all(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+        self.run(frame, 0..self.positions(), limits)
+    }
+
     /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
     /// was reached. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
@@ -128,7 +133,8 @@ impl Kernel {
             unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
             return true;
         }
-        let tiles = self.registers + 1;
+        // A sum has one more, a search two.
+        let tiles = self.registers + 2;
         if frame.tiles.len() < tiles {
             frame.tiles.resize(tiles, Tile([0; TILE]));
         }
@@ -208,7 +214,7 @@ impl Kernel {
     /// registers are pointers too, and must outlive it.
     fn register(frame: &mut Frame, register: usize) -> *mut u8 {
         debug_assert!(register < frame.tiles.len(), "a register that is not there");
-        // SAFETY: `run` has made a tile for each register and one more for the sum.
+        // SAFETY: `run` has made a tile for each register and two more.
         unsafe { frame.tiles.as_mut_ptr().add(register).cast() }
     }
 
@@ -362,6 +368,17 @@ impl Kernel {
                     }
                 }
             }
+            Write::Extreme { largest, .. } => {
+                let parallel = self.nest.extents.len() - self.nest.reduced;
+                let first = frame.indices.get(parallel).copied().unwrap_or(0);
+                let step = i64::from(self.lanes_reduced);
+                let champions = Self::champions(self, frame);
+                let how = (*largest, self.lanes_reduced);
+                // SAFETY: `n` lanes of the type; the champions are in registers of their own.
+                unsafe {
+                    extremes::search_lanes(dtype, champions, value, (first, step), n, how);
+                }
+            }
             Write::Add { at: place, checks } => {
                 let (first, step) = at(place, &frame.indices, self.lane());
                 let (lo, hi) = self.checked_lanes(checks, n, frame);
@@ -414,7 +431,18 @@ impl Kernel {
         unsafe { tile::store(dtype, begin, step, value, n) };
     }
 
+    /// Where the best elements and their positions are.
+    fn champions(&self, frame: &mut Frame) -> (*mut u8, *mut i64) {
+        let at = Self::register(frame, self.registers + 1).cast();
+        (Self::register(frame, self.registers), at)
+    }
+
     fn begin_sum(&self, frame: &mut Frame) {
+        if let Write::Extreme { .. } = self.nest.write {
+            let (_, at) = self.champions(frame);
+            // SAFETY: a register holds `TILE` integers.
+            unsafe { extremes::begin(at) };
+        }
         if let Write::Sum(_) = self.nest.write {
             let sum = Self::register(frame, self.registers);
             // SAFETY: a register holds `TILE` elements of eight bytes.
@@ -424,12 +452,28 @@ impl Kernel {
 
     /// Stores the sum of the parallel position that is left, whose indices are still set.
     fn end_sum(&self, frame: &mut Frame) {
-        let Write::Sum(place) = &self.nest.write else { return };
-        let (_, dtype) = self.value(frame);
-        let sum = Self::register(frame, self.registers);
+        let (_, mut dtype) = self.value(frame);
+        let mut sum = Self::register(frame, self.registers);
+        let place = match &self.nest.write {
+            Write::Sum(place) => {
+                if self.lanes_reduced {
+                    // SAFETY: the register holds the accumulators.
+                    unsafe { sums::fold(dtype, sum) };
+                }
+                place
+            }
+            Write::Extreme { at: place, largest } => {
+                let champions = self.champions(frame);
+                if self.lanes_reduced {
+                    // SAFETY: the registers hold champions, and there was a lane.
+                    unsafe { extremes::end(dtype, champions, *largest) };
+                }
+                (sum, dtype) = (champions.1.cast(), Dtype::I64);
+                place
+            }
+            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return,
+        };
         if self.lanes_reduced {
-            // SAFETY: the register holds the accumulators.
-            unsafe { sums::fold(dtype, sum) };
             let (first, _) = at(place, &frame.indices, None);
             self.store(frame, sum, dtype, first, 0, 1);
         } else {

@@ -5,6 +5,7 @@
 //! An instruction is computed in the loop of the innermost dimension that it depends on.
 
 mod exec;
+mod extremes;
 mod sums;
 mod tile;
 
@@ -349,7 +350,7 @@ pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
                 access(at, 3.0);
             }
         }
-        if let Write::Store(at) | Write::Sum(at) = &nest.write {
+        if let Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } = &nest.write {
             access(at, 2.0);
         }
         // Lanes that are reduced must be added up in the end.

@@ -5,7 +5,7 @@
 //! times the first part is subtracted from $x$ without error, and the parts have so many bits that
 //! no number of this size is too close to a multiple of $\pi/2$.
 
-use crate::arith::{Pair, poly};
+use crate::arith::{Pair, difference, poly, product};
 use crate::machine::Machine;
 
 /// $(\sin r - r) / r^3$ as a polynomial in $r^2$, to 2^-57 of the sine.
@@ -41,11 +41,12 @@ fn reduce<M: Machine>(m: &M, x: M::Real) -> (Pair<M::Real>, M::Bits) {
     let shifted = m.mul_add(x, m.real(TWO_OVER_PI), shift);
     let n = m.sub(shifted, shift);
     let [first, second, third] = HALF_PI.map(|part| m.real(part));
-    // Exact; then once rounded, with the error.
+    // Exact; then a sum with its error, as close to a multiple little is left of the first.
     let a = m.neg_mul_add(n, first, x);
-    let high = m.neg_mul_add(n, second, a);
-    let low = m.neg_mul_add(n, second, m.sub(a, high));
-    (Pair { high, low: m.neg_mul_add(n, third, low) }, m.bits_of(shifted))
+    let p = product(m, n, second);
+    let r = difference(m, a, p.high);
+    let low = m.neg_mul_add(n, third, m.sub(r.low, p.low));
+    (Pair { high: r.high, low }, m.bits_of(shifted))
 }
 
 /// $\sin r$ and $\cos r$

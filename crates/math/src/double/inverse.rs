@@ -85,21 +85,35 @@ pub fn acos<M: Machine>(m: &M, x: M::Real) -> M::Real {
     m.select(far, y, near)
 }
 
-/// $\arctan(a / b)$ for $a, b \ge 0$ whose sum is finite or of which one is infinite.
+/// $\arctan(a / b) = c + \arctan t$ for $a, b \ge 0$ whose sum is finite or of which one is
+/// infinite, not both 0.
 ///
-/// With $c = \arctan 1$ or $\arctan \infty$ where $a/b$ is above 1/2 or 2:
-/// $\arctan(a/b) = c + \arctan t$ for $t = (a - b) / (a + b)$ or $-b / a$.
+/// Where $a/b$ is above 1/2 or 2, $c = \arctan 1$ or $\arctan \infty$ and $t = (a - b) / (a + b)$ or
+/// $-b / a$; else $c = 0$ and $t = a / b$.
+struct Angle<M: Machine> {
+    c: M::Real,
+    c_low: M::Real,
+    t: M::Real,
+}
+
 #[inline(always)]
-fn angle<M: Machine>(m: &M, a: M::Real, b: M::Real) -> M::Real {
-    let (zero, half) = (m.real(0.0), m.real(0.5));
-    let above_half = m.lt(m.mul(half, b), a);
-    let above_two = m.lt(b, m.mul(half, a));
+fn angle<M: Machine>(m: &M, a: M::Real, b: M::Real) -> Angle<M> {
+    let zero = m.real(0.0);
+    let above_half = m.lt(b, m.add(a, a));
+    let above_two = m.lt(m.add(b, b), a);
     let pick = |low, middle, high| m.select(above_two, high, m.select(above_half, middle, low));
     let top = pick(a, m.sub(a, b), m.neg(b));
     let bottom = pick(b, m.add(a, b), a);
-    let c = pick(zero, m.real(PI / 4.0), m.real(PI / 2.0));
-    let c_low = pick(zero, m.real(PI_LOW / 4.0), m.real(PI_LOW / 2.0));
-    let t = m.div(top, bottom);
+    Angle {
+        c: pick(zero, m.real(PI / 4.0), m.real(PI / 2.0)),
+        c_low: pick(zero, m.real(PI_LOW / 4.0), m.real(PI_LOW / 2.0)),
+        t: m.div(top, bottom),
+    }
+}
+
+/// $c + \arctan t$
+#[inline(always)]
+fn arctangent<M: Machine>(m: &M, Angle { c, c_low, t }: Angle<M>) -> M::Real {
     let z = m.mul(t, t);
     let rest = m.mul_add(m.mul(t, z), poly(m, z, &ATAN), c_low);
     m.add(c, m.add(t, rest))
@@ -108,26 +122,33 @@ fn angle<M: Machine>(m: &M, a: M::Real, b: M::Real) -> M::Real {
 /// $\arctan x$
 #[inline(always)]
 pub fn atan<M: Machine>(m: &M, x: M::Real) -> M::Real {
-    m.with_sign(angle(m, m.abs(x), m.real(1.0)), x)
+    let angle = angle(m, m.abs(x), m.real(1.0));
+    m.with_sign(arctangent(m, angle), x)
 }
 
 /// The angle of the point $(x, y)$.
 #[inline(always)]
 pub fn atan2<M: Machine>(m: &M, y: M::Real, x: M::Real) -> M::Real {
-    let (zero, infinity) = (m.real(0.0), m.real(f64::INFINITY));
+    let (zero, one, infinity) = (m.real(0.0), m.real(1.0), m.real(f64::INFINITY));
     let (a, b) = (m.abs(y), m.abs(x));
     // So that the sum of two large numbers stays finite.
     let large = m.lt(m.real(LARGE), m.max(a, b));
-    let scale = m.select(large, m.real(0.25), m.real(1.0));
-    let angle = angle(m, m.mul(a, scale), m.mul(b, scale));
-    let angle = m.select(m.eq(a, zero), zero, angle);
-    let both_infinite = m.both(m.eq(a, infinity), m.eq(b, infinity));
-    let angle = m.select(both_infinite, m.real(PI / 4.0), angle);
-    let left = m.top_bit(m.bits_of(x));
-    let angle = m.select(left, m.sub(m.real(PI), m.sub(angle, m.real(PI_LOW))), angle);
-    // A zero y and an undefined x.
+    let scale = m.select(large, m.real(0.25), one);
+    // Two infinities are as good as two ones, and the quotient of 0 is 0 whatever the other is.
+    let infinite = m.both(m.eq(a, infinity), m.eq(b, infinity));
+    let top = m.select(infinite, one, m.mul(a, scale));
+    let bottom = m.select(m.either(infinite, m.eq(a, zero)), one, m.mul(b, scale));
+    let Angle { c, c_low, t } = angle(m, top, bottom);
+    // To the left, pi minus the angle: the difference of the constants is exact.
+    let side = m.bits_of(x);
+    let left = m.top_bit(side);
+    let t = m.with_bits(m.bit_xor(m.bits_of(t), m.bit_and(side, m.sign_bit())));
+    let c = m.select(left, m.sub(m.real(PI), c), c);
+    let c_low = m.select(left, m.sub(m.real(PI_LOW), c_low), c_low);
+    let angle = arctangent(m, Angle { c, c_low, t });
     let angle = m.select(m.eq(b, b), angle, b);
-    m.with_sign(angle, y)
+    // The angle of (0, 0) to the right may be -0, that of (x, y) has the sign of y.
+    m.with_sign(m.abs(angle), y)
 }
 
 /// 2^1021

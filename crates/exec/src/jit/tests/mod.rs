@@ -21,11 +21,6 @@ fn available() -> Vec<Isa> {
     [Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| Some(isa) <= super::isa::best()).collect()
 }
 
-/// A term for nests to come from.
-fn source() -> cotan_ir::TermId {
-    cotan_ir::Builder::new().scalar(0.0).unwrap()
-}
-
 /// Bytes beside each buffer, which must stay as they are.
 const MARGIN: usize = 256;
 

@@ -5,7 +5,7 @@ use cotan_ir::scalar::Op;
 use cotan_testkit::Rng;
 use smallvec::SmallVec;
 
-use super::{Buffers, compare, source};
+use super::{Buffers, compare};
 use crate::nest::{Affine, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
@@ -30,7 +30,7 @@ fn nest(op: Op, typing: &[Dtype], n: usize, stride: i64, buffers: &mut Buffers) 
     let target = buffers.add(dtype, length, &mut rng);
     let value = Val(instrs.len() as u32 - 1);
     let (extents, write) = (vec![n], Write::Store(at(stride)));
-    Nest { extents, reduced: 0, instrs, dtypes, value, target, write, source: source() }
+    Nest { extents, reduced: 0, instrs, dtypes, value, target, write, source: None }
 }
 
 #[test]

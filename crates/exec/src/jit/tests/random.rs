@@ -5,7 +5,7 @@ use cotan_ir::scalar::Op;
 use cotan_testkit::{Rng, for_each_case};
 use smallvec::SmallVec;
 
-use super::{Buffers, compare, source};
+use super::{Buffers, compare};
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
@@ -186,11 +186,12 @@ impl Maker<'_> {
         let numbers: Vec<usize> =
             (0..self.dtypes.len()).filter(|&n| self.dtypes[n] != Dtype::Bool).collect();
         let last = self.dtypes.len() - 1;
-        let kind = if numbers.is_empty() { 0 } else { self.rng.below(5) };
+        let kind = if numbers.is_empty() { 0 } else { self.rng.below(6) };
         let number = *self.rng.pick(if numbers.is_empty() { &[0] } else { &numbers[..] });
         let (n, reduced) = match kind {
             0 | 1 => (last, 0),
             2 => (number, self.rng.below(dims + 1)),
+            3 => (number, dims.min(1)),
             _ => (number, 0),
         };
         let dtype = self.dtypes[n];
@@ -204,6 +205,10 @@ impl Maker<'_> {
                 (target, Write::Sum(at))
             }
             3 => {
+                let (target, at) = self.target(dims - reduced, Dtype::I64);
+                (target, Write::Extreme { at, largest: self.rng.chance(50) })
+            }
+            4 => {
                 let (at, checks, count) = self.place();
                 (self.buffers.add(dtype, count, self.rng), Write::Add { at, checks })
             }
@@ -225,7 +230,7 @@ impl Maker<'_> {
             value: Val(n as u32),
             target,
             write,
-            source: source(),
+            source: None,
         };
         (nest, self.buffers)
     }
@@ -236,7 +241,9 @@ pub(super) fn check(rng: &mut Rng, size: Size) -> Option<Result<(), String>> {
     let (nest, buffers) = Maker::new(rng).nest(size);
     let scatters = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
     let in_order = rng.chance(30);
-    let block = match nest.extents.len() {
+    // A search needs all elements.
+    let search = matches!(nest.write, Write::Extreme { .. });
+    let block = match nest.extents.len() - if search { nest.reduced } else { 0 } {
         0 => None,
         dims if rng.chance(60) => Some(rng.below(dims)),
         _ => None,
@@ -246,7 +253,7 @@ pub(super) fn check(rng: &mut Rng, size: Size) -> Option<Result<(), String>> {
     let kernel = Kernel::new(nest, in_order, block);
     let all = kernel.positions();
     let ends = match rng.below(3) {
-        _ if scatters => vec![all],
+        _ if scatters || search && block.is_none() => vec![all],
         0 => vec![all],
         _ => {
             let mut ends = vec![rng.below(all + 1), rng.below(all + 1), all];

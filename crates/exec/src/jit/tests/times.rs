@@ -10,7 +10,7 @@ use cotan_ir::scalar::Op;
 use cotan_math::{Double, double};
 use smallvec::SmallVec;
 
-use super::{Runnable, source};
+use super::Runnable;
 use crate::jit::{encode, isa};
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::run::RunLimits;
@@ -37,7 +37,7 @@ impl Maker {
             value: Val(0),
             target: BufferId(0),
             write: Write::Store(at),
-            source: source(),
+            source: None,
         };
         Maker { nest }
     }

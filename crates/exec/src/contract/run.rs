@@ -1,0 +1,517 @@
+//! Running a contraction: blocks of the result that fit the caches, tile by tile.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use cotan_array::Dtype;
+use smallvec::SmallVec;
+
+use super::Contraction;
+use super::form::{Extents, Form, Group, Operand};
+use super::pack::{Check, Pack, Source, is_unit};
+use super::tile::{Job, MOST_COLUMNS, MOST_ROWS, Machine, Machined};
+use super::vector::Real;
+use crate::isa::Isa;
+use crate::run::RunLimits;
+use crate::vm::Frame;
+
+/// Rows of a block: packed and as deep as a block, they stay in the second cache.
+const ROWS: usize = 128;
+
+/// Columns of a block: packed, they stay in the third cache.
+const COLUMNS: usize = 1024;
+
+/// After how many multiplications the limits of a run are looked at: a millisecond or less.
+const POLL: usize = 1 << 22;
+
+/// Packed operands begin at multiples of so many bytes.
+const LINE: usize = 64;
+
+/// The sizes of tiles and blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocking {
+    /// The rows of a full tile.
+    pub rows: usize,
+    row_block: usize,
+    column_block: usize,
+    depth_block: usize,
+    /// The bytes of the left and of the right operand of a block, packed.
+    left: usize,
+    right: usize,
+    /// The bytes of scratch memory: both operands, and the offsets of their elements.
+    pub bytes: usize,
+}
+
+impl Blocking {
+    pub(super) fn lanes(isa: Isa, dtype: Dtype) -> usize {
+        match dtype {
+            Dtype::F32 => f32::machine(isa).lanes,
+            _ => f64::machine(isa).lanes,
+        }
+    }
+
+    pub(super) fn new(
+        isa: Isa,
+        dtype: Dtype,
+        extents: &Extents,
+        [left, right]: [&Operand; 2],
+    ) -> Blocking {
+        fn tiles<E>(machine: &Machine<E>) -> (usize, usize, usize) {
+            (machine.rows, machine.columns(machine.rows), machine.depth)
+        }
+        let (rows, columns, depth) = match dtype {
+            Dtype::F32 => tiles(f32::machine(isa)),
+            _ => tiles(f64::machine(isa)),
+        };
+        // Blocks of about equal size.
+        let equal = |count: usize, most: usize, multiple: usize| {
+            count.div_ceil(count.div_ceil(most).max(1)).max(1).next_multiple_of(multiple)
+        };
+        let row_block = equal(extents.count(Group::Rows), ROWS, rows);
+        let column_block =
+            equal(extents.count(Group::Columns), COLUMNS / columns * columns, columns);
+        let depth_block = equal(extents.count(Group::Depth), depth, 1);
+        let packed = |count: usize| (count * depth_block * dtype.size()).next_multiple_of(LINE);
+        let offsets = (1 + left.checks.len()) * (row_block + depth_block)
+            + (1 + right.checks.len()) * (column_block + depth_block)
+            + row_block
+            + column_block;
+        let (left, right) = (packed(row_block), packed(column_block));
+        Blocking {
+            rows,
+            row_block,
+            column_block,
+            depth_block,
+            left,
+            right,
+            bytes: left + right + (offsets * size_of::<i64>()).next_multiple_of(LINE),
+        }
+    }
+}
+
+/// Looks at the limits of a run from time to time.
+struct Poll<'a> {
+    limits: &'a RunLimits,
+    work: usize,
+}
+
+impl Poll<'_> {
+    /// Notes so many multiplications; gives `false` when a limit was reached.
+    fn go_on(&mut self, work: usize) -> bool {
+        self.work = self.work.saturating_add(work);
+        if self.work < POLL {
+            return true;
+        }
+        self.work = 0;
+        !self.limits.reached()
+    }
+}
+
+/// Tables of offsets, one after the other.
+struct Tables<'a>(&'a mut [i64]);
+
+impl<'a> Tables<'a> {
+    fn take(&mut self, n: usize) -> &'a mut [i64] {
+        let (table, rest) = std::mem::take(&mut self.0).split_at_mut(n);
+        self.0 = rest;
+        table
+    }
+}
+
+/// The offsets of an operand's elements in a block: along one axis and along the depth, for its
+/// place and for each of its checks.
+struct Offsets<'a> {
+    operand: &'a Operand,
+    axis: Group,
+    along: &'a mut [i64],
+    deep: &'a mut [i64],
+    count: usize,
+    depth: usize,
+}
+
+impl<'a> Offsets<'a> {
+    fn new(
+        operand: &'a Operand,
+        axis: Group,
+        most: (usize, usize),
+        tables: &mut Tables<'a>,
+    ) -> Offsets<'a> {
+        let forms = 1 + operand.checks.len();
+        let (along, deep) = (tables.take(forms * most.0), tables.take(forms * most.1));
+        Offsets { operand, axis, along, deep, count: 0, depth: 0 }
+    }
+
+    fn forms(operand: &Operand) -> impl Iterator<Item = &Form> {
+        std::iter::once(&operand.place).chain(operand.checks.iter().map(|(form, _)| form))
+    }
+
+    fn set_along(&mut self, extents: &Extents, range: Range<usize>) {
+        self.count = range.len();
+        let tables = self.along.chunks_mut(self.count);
+        for (form, to) in Self::forms(self.operand).zip(tables) {
+            form.fill(extents, self.axis, range.start, to);
+        }
+    }
+
+    fn set_deep(&mut self, extents: &Extents, range: Range<usize>) {
+        self.depth = range.len();
+        let tables = self.deep.chunks_mut(self.depth);
+        for (form, to) in Self::forms(self.operand).zip(tables) {
+            form.fill(extents, Group::Depth, range.start, to);
+        }
+    }
+
+    /// Packs the elements of the block, at one position of the batch.
+    ///
+    /// # Safety
+    /// `from` is the first element of the operand's buffer; there is room for the panels.
+    unsafe fn pack<E>(
+        &self,
+        extents: &Extents,
+        batch: usize,
+        from: *const E,
+        pack: Pack<E>,
+        to: *mut E,
+    ) {
+        let (along, deep) = (&*self.along, &*self.deep);
+        let table = |n: usize| {
+            (&along[n * self.count..][..self.count], &deep[n * self.depth..][..self.depth])
+        };
+        let (rows, depth) = table(0);
+        let checks: SmallVec<[Check; 6]> = self
+            .operand
+            .checks
+            .iter()
+            .enumerate()
+            .map(|(n, (form, size))| {
+                let (rows, depth) = table(n + 1);
+                Check { base: form.base(extents, batch), rows, depth, size: *size }
+            })
+            .collect();
+        let from = from.wrapping_offset(self.operand.place.base(extents, batch) as isize);
+        // SAFETY: by the contract; places are within the buffer over the whole iteration space, or
+        // checked.
+        unsafe { pack(&Source { from, rows, depth, checks: &checks }, to) }
+    }
+}
+
+impl Contraction {
+    /// How many blocks of the result there are, which can be made in any order.
+    pub(crate) fn blocks(&self) -> usize {
+        let (rows, columns) = self.grid();
+        self.count(Group::Batch) * rows * columns
+    }
+
+    /// How many blocks there are along the rows and along the columns.
+    fn grid(&self) -> (usize, usize) {
+        let rows = self.count(Group::Rows).div_ceil(self.blocking.row_block);
+        let columns = self.count(Group::Columns).div_ceil(self.blocking.column_block);
+        (rows, if self.direct { 1 } else { columns })
+    }
+
+    /// Runs all of it; gives `false` when a limit was reached. The buffers of the frame are those
+    /// that it was made for.
+    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+        if let Some(fallback) = &self.fallback
+            && !self.operands_are_finite(&frame.pointers)
+        {
+            return fallback.run_all(frame, limits);
+        }
+        let scratch = self.scratch.map_or(std::ptr::null_mut(), |b| frame.pointers[b.index()]);
+        // SAFETY: the buffers are those of the plan, and the scratch memory is as large as it says.
+        let done = unsafe { self.run_blocks(0..self.blocks(), &frame.pointers, scratch, limits) };
+        done && self.after.as_ref().is_none_or(|after| after.run_all(frame, limits))
+    }
+
+    /// Whether the operands that must be finite are.
+    pub(crate) fn operands_are_finite(&self, pointers: &[*mut u8]) -> bool {
+        [&self.left, &self.right].into_iter().zip(self.finite).all(|(operand, needed)| {
+            let (first, last) = operand.ends;
+            let from = pointers[operand.buffer.index()];
+            // SAFETY: these elements are in the buffer.
+            unsafe {
+                !needed
+                    || match self.dtype {
+                        Dtype::F32 => all_finite(from.cast::<f32>().add(first), last - first + 1),
+                        _ => all_finite(from.cast::<f64>().add(first), last - first + 1),
+                    }
+            }
+        })
+    }
+
+    /// Makes some of the blocks; gives `false` when a limit was reached.
+    ///
+    /// # Safety
+    /// `pointers` are those of the buffers it was made for, none of which overlaps the target;
+    /// `scratch` has [`Contraction::scratch_bytes`], aligned as elements, and is used by no one
+    /// else. Operands that must be finite are.
+    pub(crate) unsafe fn run_blocks(
+        &self,
+        blocks: Range<usize>,
+        pointers: &[*mut u8],
+        scratch: *mut u8,
+        limits: &RunLimits,
+    ) -> bool {
+        let poll = &mut Poll { limits, work: 0 };
+        // SAFETY: by the contract.
+        unsafe {
+            match (self.dtype, self.direct) {
+                (Dtype::F32, true) => self.direct::<f32>(blocks, pointers, poll),
+                (Dtype::F32, false) => self.packed::<f32>(blocks, pointers, scratch, poll),
+                (_, true) => self.direct::<f64>(blocks, pointers, poll),
+                (_, false) => self.packed::<f64>(blocks, pointers, scratch, poll),
+            }
+        }
+    }
+
+    /// Blocks of packed operands.
+    ///
+    /// # Safety
+    /// As [`Contraction::run_blocks`].
+    unsafe fn packed<E: Machined>(
+        &self,
+        blocks: Range<usize>,
+        pointers: &[*mut u8],
+        scratch: *mut u8,
+        poll: &mut Poll,
+    ) -> bool {
+        let (machine, sizes, extents) = (E::machine(self.isa), &self.blocking, &self.extents);
+        let [m, n, k] = [Group::Rows, Group::Columns, Group::Depth].map(|group| self.count(group));
+        let (row_blocks, column_blocks) = self.grid();
+        // SAFETY: the scratch memory has all of this, one after the other.
+        let (left_to, right_to, tables) = unsafe {
+            let tables = scratch.add(sizes.left + sizes.right);
+            let count = (sizes.bytes - sizes.left - sizes.right) / size_of::<i64>();
+            std::ptr::write_bytes(tables, 0, count * size_of::<i64>());
+            let tables = std::slice::from_raw_parts_mut(tables.cast::<i64>(), count);
+            (scratch.cast::<E>(), scratch.add(sizes.left).cast::<E>(), tables)
+        };
+        let mut tables = Tables(tables);
+        let most = (sizes.row_block, sizes.depth_block);
+        let mut left = Offsets::new(&self.left, Group::Rows, most, &mut tables);
+        let most = (sizes.column_block, sizes.depth_block);
+        let mut right = Offsets::new(&self.right, Group::Columns, most, &mut tables);
+        let (to_rows, to_columns) = (tables.take(sizes.row_block), tables.take(sizes.column_block));
+        let pointer = |b: crate::nest::BufferId| pointers[b.index()].cast::<E>();
+        let mut block = blocks.start;
+        while block < blocks.end {
+            // Blocks of the same columns share what is packed of the right operand.
+            let group = block / row_blocks;
+            let end = ((group + 1) * row_blocks).min(blocks.end);
+            let (batch, first) =
+                (group / column_blocks, group % column_blocks * sizes.column_block);
+            let columns = first..(first + sizes.column_block).min(n);
+            let to_columns = &mut to_columns[..columns.len()];
+            self.place.fill(extents, Group::Columns, columns.start, to_columns);
+            right.set_along(extents, columns);
+            let to = pointer(self.target).wrapping_offset(self.place.base(extents, batch) as isize);
+            for deep in (0..k).step_by(sizes.depth_block) {
+                let depth = deep..(deep + sizes.depth_block).min(k);
+                left.set_deep(extents, depth.clone());
+                right.set_deep(extents, depth.clone());
+                let from = pointer(self.right.buffer);
+                // SAFETY: there is room for a block of the right operand.
+                unsafe { right.pack(extents, batch, from, machine.pack_columns, right_to) };
+                for block in block..end {
+                    let first = block % row_blocks * sizes.row_block;
+                    let rows = first..(first + sizes.row_block).min(m);
+                    let to_rows = &mut to_rows[..rows.len()];
+                    self.place.fill(extents, Group::Rows, rows.start, to_rows);
+                    left.set_along(extents, rows);
+                    let from = pointer(self.left.buffer);
+                    let product = Product {
+                        depth: depth.len(),
+                        left: left_to,
+                        right: right_to,
+                        to,
+                        to_rows,
+                        to_columns,
+                        accumulate: deep > 0,
+                        factor: E::of(self.factor),
+                    };
+                    // SAFETY: there is room for a block of the left operand; the offsets are
+                    // those of elements of the target.
+                    unsafe {
+                        left.pack(extents, batch, from, machine.pack_rows, left_to);
+                        product.run(machine);
+                    }
+                    if !poll.go_on(to_rows.len() * to_columns.len() * depth.len()) {
+                        return false;
+                    }
+                }
+            }
+            block = end;
+        }
+        true
+    }
+
+    /// Blocks of operands that lie in a good order.
+    ///
+    /// # Safety
+    /// As [`Contraction::run_blocks`].
+    unsafe fn direct<E: Machined>(
+        &self,
+        blocks: Range<usize>,
+        pointers: &[*mut u8],
+        poll: &mut Poll,
+    ) -> bool {
+        let (machine, sizes, extents) = (E::machine(self.isa), &self.blocking, &self.extents);
+        let [m, n, k] = [Group::Rows, Group::Columns, Group::Depth].map(|group| self.count(group));
+        let (row_blocks, _) = self.grid();
+        let (left_row, left_depth) =
+            (self.left.place.step(Group::Rows), self.left.place.step(Group::Depth));
+        let right_depth = self.right.place.step(Group::Depth);
+        let (to_row, to_column) = (self.place.step(Group::Rows), self.place.step(Group::Columns));
+        let to_rows: [i64; MOST_ROWS] = std::array::from_fn(|r| to_row.wrapping_mul(r as i64));
+        let full = machine.columns(m.min(sizes.rows));
+        let pointer = |b: crate::nest::BufferId, form: &Form, batch: usize| {
+            let base = form.base(extents, batch) as isize;
+            pointers[b.index()].cast::<E>().wrapping_offset(base)
+        };
+        for block in blocks {
+            let batch = block / row_blocks;
+            let left = pointer(self.left.buffer, &self.left.place, batch);
+            let right = pointer(self.right.buffer, &self.right.place, batch);
+            let to = pointer(self.target, &self.place, batch);
+            let first = block % row_blocks * sizes.row_block;
+            let last = (first + sizes.row_block).min(m);
+            for column in (0..n).step_by(full) {
+                let columns = (n - column).min(full);
+                for row in (first..last).step_by(sizes.rows) {
+                    let rows = (last - row).min(sizes.rows);
+                    let (tile, tail) = machine.tile(rows, columns);
+                    let at = to_row * row as i64 + to_column * column as i64;
+                    let job = Job {
+                        depth: k,
+                        left: left.wrapping_offset((left_row * row as i64) as isize),
+                        left_row,
+                        left_depth,
+                        right: right.wrapping_add(column),
+                        right_depth,
+                        to: to.wrapping_offset(at as isize),
+                        to_rows: to_rows.as_ptr(),
+                        tail,
+                        accumulate: false,
+                        factor: E::of(self.factor),
+                    };
+                    // SAFETY: places are within the buffers over the whole iteration space, and
+                    // the columns of the right operand are neighbours.
+                    unsafe {
+                        if to_column == 1 || columns == 1 {
+                            tile(&job);
+                        } else {
+                            let step = |v: usize| to_column.wrapping_mul(v as i64);
+                            scattered(job, tile, rows, columns, step);
+                        }
+                    }
+                }
+                if !poll.go_on((last - first) * columns * k) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// The product of a block of packed rows and a block of packed columns.
+struct Product<'a, E> {
+    depth: usize,
+    left: *const E,
+    right: *const E,
+    to: *mut E,
+    to_rows: &'a [i64],
+    to_columns: &'a [i64],
+    accumulate: bool,
+    factor: E,
+}
+
+impl<E: Real> Product<'_, E> {
+    /// # Safety
+    /// The operands are packed for the machine; the offsets are those of elements of the target.
+    unsafe fn run(&self, machine: &Machine<E>) {
+        let (full_rows, full_columns) = (machine.rows, machine.columns(machine.rows));
+        for (panel, to_columns) in self.to_columns.chunks(full_columns).enumerate() {
+            let columns = to_columns.len();
+            let unit = is_unit(to_columns);
+            for (strip, to_rows) in self.to_rows.chunks(full_rows).enumerate() {
+                let (tile, tail) = machine.tile(to_rows.len(), columns);
+                let job = Job {
+                    depth: self.depth,
+                    left: self.left.wrapping_add(strip * full_rows * self.depth),
+                    left_row: 1,
+                    left_depth: full_rows as i64,
+                    right: self.right.wrapping_add(panel * full_columns * self.depth),
+                    right_depth: full_columns as i64,
+                    to: self.to.wrapping_offset(to_columns[0] as isize),
+                    to_rows: to_rows.as_ptr(),
+                    tail,
+                    accumulate: self.accumulate,
+                    factor: self.factor,
+                };
+                // SAFETY: by the contract.
+                unsafe {
+                    if unit {
+                        tile(&job);
+                    } else {
+                        let begin = to_columns[0];
+                        let step = |v: usize| to_columns[v].wrapping_sub(begin);
+                        scattered(job, tile, to_rows.len(), columns, step);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Makes a tile whose columns are no neighbours in the target: `step` says how far from the first
+/// they are.
+///
+/// # Safety
+/// As the tile, but for the columns.
+unsafe fn scattered<E: Real>(
+    job: Job<E>,
+    tile: unsafe fn(&Job<E>),
+    rows: usize,
+    columns: usize,
+    step: impl Fn(usize) -> i64,
+) {
+    let mut room = [MaybeUninit::<E>::uninit(); MOST_ROWS * MOST_COLUMNS];
+    let to_rows: [i64; MOST_ROWS] = std::array::from_fn(|r| (r * MOST_COLUMNS) as i64);
+    let (to, places, accumulate) = (job.to, job.to_rows, job.accumulate);
+    let room: *mut E = room.as_mut_ptr().cast();
+    // SAFETY: the room has the rows and columns of the largest tile; the tile writes all of those
+    // that are read here.
+    unsafe {
+        tile(&Job { to: room, to_rows: to_rows.as_ptr(), accumulate: false, ..job });
+        for r in 0..rows {
+            for v in 0..columns {
+                let x = room.add(r * MOST_COLUMNS + v).read();
+                let to = to.wrapping_offset((places.add(r).read() + step(v)) as isize);
+                to.write(if accumulate { to.read() + x } else { x });
+            }
+        }
+    }
+}
+
+/// Whether all of `n` elements are finite.
+///
+/// # Safety
+/// There are so many.
+unsafe fn all_finite<E: Real>(from: *const E, n: usize) -> bool {
+    // 0 times anything that is not finite is not 0. Several sums, so that vectors can be used.
+    const SUMS: usize = 16;
+    let mut sums = [E::ZERO; SUMS];
+    // SAFETY: by the contract.
+    let elements = unsafe { std::slice::from_raw_parts(from, n) };
+    let (chunks, rest) = elements.as_chunks::<SUMS>();
+    for chunk in chunks {
+        for (sum, &x) in sums.iter_mut().zip(chunk) {
+            *sum = *sum + x * E::ZERO;
+        }
+    }
+    for (sum, &x) in sums.iter_mut().zip(rest) {
+        *sum = *sum + x * E::ZERO;
+    }
+    sums.iter().all(|&sum| sum == E::ZERO)
+}

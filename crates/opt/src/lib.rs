@@ -1,0 +1,44 @@
+//! The optimiser: programs of bulk operations to programs of the same meaning that do less.
+//!
+//! # Overview
+//!
+//! [`optimise`] takes a program that is about to be run, most often a derivative, and simplifies it
+//! by the rules of [`RULES`], in groups with a switch each ([`Options`]):
+//!
+//! * `algebra.rs`: identities, known choices, constants;
+//! * `view.rs`, `read.rs`: views in normal form, reads of views;
+//! * `scatter.rs`: scatters that are views, masked reads or sums of reads;
+//! * `sum.rs`: factors out of sums, sums in the order that allows it;
+//! * `loops.rs`: what a loop need not compute.
+//!
+//! What the executor does anyway is left to it: it expands views, affine reads and elementwise
+//! operations where they are used. What matters here is to be rid of scatters, which are arrays in
+//! memory, and of work that nothing needs.
+//!
+//! # Values
+//!
+//! NaN and infinities are kept. Rounding may change where [`Exactness`] of a rule says so, and so may
+//! the sign of a zero. Over the integers, and whenever nothing is rounded, results are equal.
+//!
+//! # Cost
+//!
+//! A walk over the program, repeated until no rule fires, at most 8 times. Every rule looks at a
+//! bounded neighbourhood. Nothing recurses over the depth of a program, only over the nesting of
+//! lambdas. No rule makes more work than there was, up to a factor of 2 for windows.
+
+mod affine;
+mod algebra;
+mod loops;
+mod options;
+mod pass;
+mod read;
+mod report;
+mod rules;
+mod scatter;
+mod sum;
+mod view;
+
+pub use options::{Fault, Options};
+pub use pass::optimise;
+pub use report::{Firing, Report};
+pub use rules::{Exactness, Group, RULES, Rule};

@@ -1,0 +1,374 @@
+//! Loops: states and results that nothing needs, states that do not change, loops of no or one step.
+//!
+//! What is needed of a loop is found on the source, before the loop is made again: results that
+//! something reads, and states that these depend on, through steps. So states that only feed
+//! themselves vanish with all that is computed for them; of a reverse pass, whatever does not reach
+//! a gradient.
+
+use cotan_ir::{
+    Custom, Error, MapAccum, Node, Param, Region, RegionId, Result, TermId, TermSet, While,
+};
+
+use crate::options::Fault;
+use crate::pass::{Opt, rule};
+use crate::view::{AxisMap, view};
+
+/// What a loop is remade from.
+struct Shrunk {
+    /// For each state whether it is needed.
+    states: Vec<bool>,
+    /// For each state whether it never changes.
+    invariant: Vec<bool>,
+    /// For each input whether it is needed.
+    inputs: Vec<bool>,
+}
+
+impl Opt<'_> {
+    /// Which parameters of a region the given results need, states feeding back: from result `n` of
+    /// the region on, `feeds` says which state a result is the next value of.
+    fn needed(&self, region: &Region, roots: &[usize], next: impl Fn(usize) -> usize) -> Vec<bool> {
+        let mut needed = vec![false; region.params().len()];
+        let mut seen = TermSet::new();
+        let mut stack: Vec<TermId> = roots.iter().map(|&n| region.results()[n]).collect();
+        while let Some(t) = stack.pop() {
+            if !self.source.free(t).contains(region.level()) || !seen.insert(t) {
+                continue;
+            }
+            let node = self.source.node(t);
+            if let Node::Var { level, position, .. } = node
+                && *level == region.level()
+            {
+                let k = *position as usize;
+                if !std::mem::replace(&mut needed[k], true) {
+                    let n = next(k);
+                    stack.extend(region.results().get(n));
+                }
+            }
+            node.for_each_operand(|u| stack.push(u));
+            if let Some(r) = node.region() {
+                stack.extend(self.source.region(r).results());
+            }
+        }
+        needed
+    }
+
+    /// Which results of a loop are read; all if loops are not to be changed.
+    fn read_results(&self, t: TermId) -> Vec<bool> {
+        let count = self.source.result_count(t).unwrap_or(0);
+        match self.used_results.get(&t) {
+            Some(used) if self.options.loops => used.clone(),
+            _ => vec![!self.options.loops; count],
+        }
+    }
+
+    pub(crate) fn map_accum(&mut self, t: TermId, m: &MapAccum) -> Result<()> {
+        let region = self.source.region(m.step).clone();
+        let states = m.init.len();
+        let used = self.read_results(t);
+        if self.options.loops && m.length <= 1 {
+            return self.unrolled(t, m, &region);
+        }
+        let roots: Vec<usize> = (0..used.len()).filter(|&n| used[n]).collect();
+        // A state that is read after the loop is needed also if no step reads it.
+        let beyond = usize::MAX;
+        let mut needed = self.needed(&region, &roots, |k| if k < states { k } else { beyond });
+        let mut shrunk = Shrunk {
+            invariant: (0..states)
+                .map(|k| self.options.loops && is_invariant(&region, &m.init, k))
+                .collect(),
+            inputs: needed.split_off(states),
+            states: needed,
+        };
+        for k in 0..states {
+            shrunk.states[k] |= used[k];
+        }
+        if !self.options.loops {
+            shrunk.states.fill(true);
+            shrunk.inputs.fill(true);
+        }
+        if self.faulty(Fault::LoopDropsState)
+            && let Some(first) = shrunk.invariant.first_mut()
+        {
+            *first = shrunk.states.iter().filter(|s| **s).count() > 1;
+        }
+        if self.faulty(Fault::LoopFreezesState)
+            && let Some(last) = shrunk.invariant.last_mut()
+        {
+            *last = true;
+        }
+        self.remade(t, m, &region, &used, &shrunk)
+    }
+
+    /// The loop with what is needed only.
+    fn remade(
+        &mut self,
+        t: TermId,
+        m: &MapAccum,
+        region: &Region,
+        used: &[bool],
+        shrunk: &Shrunk,
+    ) -> Result<()> {
+        let states = m.init.len();
+        let mut images: Vec<Option<TermId>> = vec![None; used.len()];
+        let (mut init, mut inputs, mut params) = (Vec::new(), Vec::new(), Vec::new());
+        // Parameters that stay, and terms for those that do not.
+        let (mut kept, mut fixed) = (Vec::new(), Vec::new());
+        for k in (0..states).filter(|&k| shrunk.states[k]) {
+            let start = self.image(m.init[k])?;
+            let p = region.params()[k];
+            if shrunk.invariant[k] {
+                self.report.count(rule!("loop/invariant-state"));
+                fixed.push((p, start));
+                images[k] = Some(start);
+            } else {
+                init.push(start);
+                kept.push(p);
+                params.extend(self.params(&[p]));
+            }
+        }
+        for (n, &x) in m.inputs.iter().enumerate().filter(|(n, _)| shrunk.inputs[*n]) {
+            let (x, p) = (self.image(x)?, region.params()[states + n]);
+            let v = view(&self.b, x);
+            if self.options.loops && v.map.first() == Some(&None) {
+                self.report.count(rule!("loop/invariant-input"));
+                let dims = self.dims(x);
+                fixed.push((p, self.without_axis(&v, &dims, 0)?));
+            } else {
+                inputs.push(x);
+                kept.push(p);
+                params.extend(self.params(&[p]));
+            }
+        }
+        let dropped = shrunk.states.iter().chain(&shrunk.inputs).chain(&used[states..]);
+        if dropped.into_iter().any(|needed| !needed) {
+            self.report.count(rule!("loop/dead"));
+        }
+        // Results of the step that are read: next states, then outputs, each once.
+        let mut wanted: Vec<usize> =
+            (0..states).filter(|&k| shrunk.states[k] && !shrunk.invariant[k]).collect();
+        let moving = wanted.len();
+        wanted.extend((states..used.len()).filter(|&n| used[n]));
+        let made = self.step(m.step, region, &params, &kept, &fixed, &wanted)?;
+        let (next, outputs) = made.split_at(moving);
+        let level = self.b.depth() as u8 + 1;
+        let mut stored: Vec<TermId> = Vec::new();
+        let mut places = Vec::new();
+        for (&y, &n) in outputs.iter().zip(&wanted[moving..]) {
+            if self.options.loops && !self.b.free(y).contains(level) {
+                self.report.count(rule!("loop/invariant-output"));
+                let inner = self.dims(y);
+                let map: AxisMap =
+                    std::iter::once(None).chain((0..inner.len()).map(Some)).collect();
+                let dims = [&[m.length], inner.as_slice()].concat();
+                images[n] = Some(self.view_of(y, &map, &dims)?);
+                continue;
+            }
+            if self.options.loops
+                && let Node::Var { level: at, position, .. } = self.b.node(y)
+                && *at == level
+                && let Some(&x) = inputs.get((*position as usize).wrapping_sub(init.len()))
+            {
+                self.report.count(rule!("loop/copied-output"));
+                images[n] = Some(x);
+                continue;
+            }
+            let place = stored.iter().position(|&z| z == y).unwrap_or_else(|| {
+                stored.push(y);
+                stored.len() - 1
+            });
+            places.push((n, moving + place));
+        }
+        if moving > 0 || !stored.is_empty() {
+            self.b.open(&params)?;
+            let step = self.b.close(&[next, &stored].concat())?;
+            let remade = self.b.map_accum(MapAccum {
+                length: m.length,
+                reverse: m.reverse != self.faulty(Fault::LoopReversed),
+                init: init.into(),
+                inputs: inputs.into(),
+                step,
+            })?;
+            for (place, &k) in wanted[..moving].iter().enumerate() {
+                if used[k] {
+                    images[k] = Some(self.b.result(remade, place)?);
+                }
+            }
+            for (n, place) in places {
+                images[n] = Some(self.b.result(remade, place)?);
+            }
+        }
+        self.results.insert(t, images);
+        Ok(())
+    }
+
+    /// Images of some results of a step, its parameters being those that stay. The region is open
+    /// while they are made and closed afterwards; open it again with the same parameters to use them.
+    fn step(
+        &mut self,
+        r: RegionId,
+        region: &Region,
+        params: &[Param],
+        kept: &[TermId],
+        fixed: &[(TermId, TermId)],
+        wanted: &[usize],
+    ) -> Result<Vec<TermId>> {
+        let vars = self.b.open(params)?;
+        for (&p, &var) in kept.iter().zip(&vars) {
+            self.set_image(p, var);
+        }
+        for &(p, image) in fixed {
+            self.set_image(p, image);
+        }
+        let roots: Vec<TermId> = wanted.iter().map(|&n| region.results()[n]).collect();
+        let made = self.needed_of_scope(r, region, &roots);
+        self.forget(self.scopes.region(r).order());
+        self.forget(region.params());
+        self.b.abandon();
+        made
+    }
+
+    /// Images of some results of a region, making only what they need.
+    fn needed_of_scope(
+        &mut self,
+        r: RegionId,
+        region: &Region,
+        roots: &[TermId],
+    ) -> Result<Vec<TermId>> {
+        let mut live = TermSet::new();
+        let mut stack = roots.to_vec();
+        while let Some(t) = stack.pop() {
+            if self.source.free(t).innermost() < region.level() || !live.insert(t) {
+                continue;
+            }
+            self.scopes.for_each_dependency(self.source, t, |u| stack.push(u));
+        }
+        let order = self.scopes.region(r).order().iter().copied();
+        let order: Vec<TermId> = order.filter(|&t| live.contains(t)).collect();
+        self.scope(&order)?;
+        self.all_images(roots)
+    }
+
+    /// A loop of no step or one.
+    fn unrolled(&mut self, t: TermId, m: &MapAccum, region: &Region) -> Result<()> {
+        self.report.count(rule!("loop/short"));
+        let types = self.source.result_types(t).unwrap_or_default();
+        let states = m.init.len();
+        let mut images = Vec::with_capacity(types.len());
+        if m.length == 0 {
+            for (n, ty) in types.iter().enumerate() {
+                images.push(Some(match m.init.get(n) {
+                    Some(&init) => self.image(init)?,
+                    None => self.zeros(ty)?,
+                }));
+            }
+            self.results.insert(t, images);
+            return Ok(());
+        }
+        for (n, &p) in region.params().iter().enumerate() {
+            let image = match m.init.get(n) {
+                Some(&init) => self.image(init)?,
+                None => {
+                    let x = self.image(m.inputs[n - states])?;
+                    let dims = self.dims(x);
+                    self.reshape(&dims[1..], x)?
+                }
+            };
+            self.set_image(p, image);
+        }
+        let made = self.scope(self.scopes.region(m.step).order());
+        let made = made.and_then(|()| self.all_images(region.results()));
+        self.forget(self.scopes.region(m.step).order());
+        self.forget(region.params());
+        for (n, y) in made?.into_iter().enumerate() {
+            let dims = types.get(n).map(|ty| ty.shape.dims().to_vec()).unwrap_or_default();
+            images.push(Some(if n < states { y } else { self.reshape(&dims, y)? }));
+        }
+        self.results.insert(t, images);
+        Ok(())
+    }
+
+    pub(crate) fn while_loop(&mut self, t: TermId, w: &While) -> Result<()> {
+        let region = self.source.region(w.step).clone();
+        let states = w.init.len();
+        let used = self.read_results(t);
+        // The condition is always needed; results of the region are one further on.
+        let roots: Vec<usize> =
+            std::iter::once(0).chain((0..used.len()).filter(|&n| used[n]).map(|n| n + 1)).collect();
+        let mut needed = self.needed(&region, &roots, |k| k + 1);
+        for k in 0..states {
+            needed[k] |= used[k] || !self.options.loops;
+        }
+        // A loop has at least one state; one whose condition needs none is not worth more thought.
+        if !needed.contains(&true) {
+            needed.fill(true);
+        }
+        let mut images: Vec<Option<TermId>> = vec![None; used.len()];
+        let mut fixed = Vec::new();
+        let next_states = Region::clone(&region);
+        let invariant: Vec<bool> = (0..states)
+            .map(|k| {
+                let next = next_states.results()[k + 1];
+                self.options.loops && (next == region.params()[k] || next == w.init[k])
+            })
+            .collect();
+        let all = (0..states).all(|k| !needed[k] || invariant[k]);
+        let (mut init, mut kept, mut params) = (Vec::new(), Vec::new(), Vec::new());
+        let mut wanted = vec![0];
+        for k in (0..states).filter(|&k| needed[k]) {
+            let (start, p) = (self.image(w.init[k])?, region.params()[k]);
+            if invariant[k] && !all {
+                self.report.count(rule!("loop/invariant-state"));
+                fixed.push((p, start));
+                images[k] = Some(start);
+            } else {
+                init.push(start);
+                kept.push(p);
+                params.extend(self.params(&[p]));
+                wanted.push(k + 1);
+            }
+        }
+        let moving = wanted.len();
+        wanted.extend((states..used.len()).filter(|&n| used[n]).map(|n| n + 1));
+        if needed.iter().chain(&used[states..]).any(|needed| !needed) {
+            self.report.count(rule!("loop/dead"));
+        }
+        let made = self.step(w.step, &region, &params, &kept, &fixed, &wanted)?;
+        self.b.open(&params)?;
+        let step = self.b.close(&made)?;
+        let remade = self.b.while_accum(While { bound: w.bound, init: init.into(), step })?;
+        for (place, &n) in wanted.iter().enumerate().skip(1) {
+            if place >= moving || used[n - 1] {
+                images[n - 1] = Some(self.b.result(remade, place - 1)?);
+            }
+        }
+        self.results.insert(t, images);
+        Ok(())
+    }
+
+    /// A function with a derivative of its own is what it computes: the program will be run.
+    pub(crate) fn custom(&mut self, t: TermId, c: &Custom) -> Result<()> {
+        let region = self.source.region(c.region).clone();
+        let (params, _) = region
+            .params()
+            .split_at_checked(c.args.len())
+            .ok_or_else(|| Error::internal("a function with too few parameters"))?;
+        for (&p, &arg) in params.iter().zip(&c.args) {
+            let image = self.image(arg)?;
+            self.set_image(p, image);
+        }
+        self.report.count(rule!("custom/inline"));
+        let roots = region.results()[..c.outputs].to_vec();
+        let made = self.needed_of_scope(c.region, &region, &roots);
+        self.forget(self.scopes.region(c.region).order());
+        self.forget(region.params());
+        let images = made?.into_iter().map(Some).collect();
+        self.results.insert(t, images);
+        Ok(())
+    }
+}
+
+/// Whether a state stays what it is at the start.
+fn is_invariant(region: &Region, init: &[TermId], k: usize) -> bool {
+    let next = region.results()[k];
+    next == region.params()[k] || next == init[k]
+}

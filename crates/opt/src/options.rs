@@ -1,0 +1,91 @@
+//! Switches of the optimiser.
+
+use cotan_ir::CancelToken;
+
+/// Which groups of rules to use. The defaults are what users want; the switches exist so that tests
+/// can compare programs with each group off, and that a doubtful result can be traced to a group.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Identities of operations, choices that are known, constants.
+    pub algebra: bool,
+    /// Compute operations on floating-point constants when the program is made. The rounding is the
+    /// one of the run, but the field that stands for the real numbers in tests knows no rounding.
+    pub fold_floats: bool,
+    /// Views and reads: transpositions, replicates, gathers that are views.
+    pub views: bool,
+    /// Scatters that are views, masked reads or sums of reads.
+    pub scatters: bool,
+    /// Sums.
+    pub sums: bool,
+    /// Loops: states and results that nothing needs, states that do not change.
+    pub loops: bool,
+    /// Record every firing.
+    pub trace: bool,
+    /// Stops the work.
+    pub cancel: CancelToken,
+    /// A deliberate fault, to test the tests. Has no effect unless the crate is built with the
+    /// feature `faults`.
+    pub fault: Option<Fault>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            algebra: true,
+            fold_floats: true,
+            views: true,
+            scatters: true,
+            sums: true,
+            loops: true,
+            trace: false,
+            cancel: CancelToken::new(),
+            fault: None,
+        }
+    }
+}
+
+impl Options {
+    /// No rules at all.
+    pub fn none() -> Options {
+        Options {
+            algebra: false,
+            fold_floats: false,
+            views: false,
+            scatters: false,
+            sums: false,
+            loops: false,
+            ..Options::default()
+        }
+    }
+}
+
+macro_rules! faults {
+    ($($fault:ident $doc:literal,)*) => {
+        /// A deliberate fault in one rule.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Fault { $(#[doc = $doc] $fault),* }
+
+        impl Fault {
+            /// Every fault.
+            pub const ALL: &'static [Fault] = &[$(Fault::$fault),*];
+        }
+    };
+}
+
+faults! {
+    ScatterNoMask "scatter/mask forgets its mask.",
+    ScatterWrongSign "a solved index has the wrong sign.",
+    ScatterDropsConstant "a solved index loses its constant.",
+    ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
+    SumReplicateOnce "sum/replicate counts one copy.",
+    SumFactorKept "sum/factor sums the invariant factor too.",
+    SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
+    SumMaskDropped "sum/mask drops the mask.",
+    GatherViewSwapped "gather/view exchanges two axes of one size.",
+    SelectSwapped "where/known takes the other branch.",
+    SubReversed "sub/neg subtracts.",
+    BroadcastTransposed "op/replicate replicates along the wrong axis.",
+    LoopDropsState "loop/dead drops the first state.",
+    LoopFreezesState "loop/invariant takes the first state as one that does not change.",
+    LoopReversed "loops run in the other direction.",
+}

@@ -1,0 +1,366 @@
+//! The walk over the source: scope by scope, an image for every node, simplified as it is made.
+//!
+//! Every constructor of [`Opt`] makes the node as it stands and asks the rules of its former for a
+//! better one. Operands are simplified already, so one walk reaches most of the fixed point; what it
+//! misses, as it depends on how often something is used, later rounds find.
+
+use cotan_ir::scalar::Op;
+use cotan_ir::{
+    Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermId,
+    TermMap, use_counts,
+};
+use rustc_hash::FxHashMap;
+
+use crate::options::{Fault, Options};
+use crate::report::Report;
+
+/// How often the walk is repeated at most.
+const MAX_ROUNDS: usize = 8;
+
+/// Rules that lead to rules do so at most this deep. Far more than any chain of rules needs.
+const MAX_DEPTH: usize = 48;
+
+/// A program of the same meaning that does less work, and which rules fired.
+///
+/// The program is meant to be run, not to be differentiated: functions with a derivative of their own
+/// are replaced by what they compute. Takes programs of bulk operations and leaves what is under a
+/// `build` alone.
+///
+/// The only change of values is that of rounding, where the table of rules says so; programs that
+/// compute without rounding give the same results.
+pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report)> {
+    let mut report = Report::new(options.trace);
+    let mut current = round(program, options, &mut report)?;
+    for _ in 1..MAX_ROUNDS {
+        let before = report.total();
+        let next = round(&current, options, &mut report)?;
+        if report.total() == before {
+            break;
+        }
+        current = next;
+    }
+    Ok((current, report))
+}
+
+fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
+    let scopes = Scopes::new(program);
+    // What is made is never larger than what was there, up to a constant; limits were checked there.
+    let limits = Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
+    let mut opt = Opt {
+        b: Builder::with_limits(limits, options.cancel.clone()),
+        source: program,
+        scopes: &scopes,
+        counts: use_counts(program),
+        images: vec![None; program.len()],
+        results: FxHashMap::default(),
+        used_results: used_results(program),
+        uses: TermMap::new(),
+        done: TermMap::new(),
+        depth: 0,
+        options,
+        report,
+    };
+    opt.b.reserve(program.len());
+    opt.inputs()?;
+    opt.scope(scopes.top().order())?;
+    let mut outputs = Vec::with_capacity(program.outputs().len());
+    for output in program.outputs() {
+        outputs.push(Output { name: output.name.clone(), term: opt.image(output.term)? });
+    }
+    opt.b.finish_with_sources(outputs, program.sources().clone())?.normalised()
+}
+
+/// Which results of each loop are read.
+fn used_results(program: &Program) -> FxHashMap<TermId, Vec<bool>> {
+    let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
+    let mut used: FxHashMap<TermId, Vec<bool>> = FxHashMap::default();
+    for t in program.terms().filter(|t| live[t.index()]) {
+        if let Node::Result(u, n) = program.node(t) {
+            let count = program.result_count(*u).unwrap_or(0);
+            let slots = used.entry(*u).or_insert_with(|| vec![false; count]);
+            if let Some(slot) = slots.get_mut(*n as usize) {
+                *slot = true;
+            }
+        }
+    }
+    used
+}
+
+/// The state of the optimiser: the source, and the result as far as it is made.
+pub(crate) struct Opt<'a> {
+    /// The result.
+    pub b: Builder,
+    pub source: &'a Program,
+    pub scopes: &'a Scopes,
+    /// How often each node of the source is used.
+    counts: Vec<u32>,
+    /// What stands for each node of the source.
+    images: Vec<Option<TermId>>,
+    /// What stands for the results of each loop of the source; none for those that nothing reads.
+    pub results: FxHashMap<TermId, Vec<Option<TermId>>>,
+    pub used_results: FxHashMap<TermId, Vec<bool>>,
+    /// How often nodes of the result are used, as far as the source says.
+    uses: TermMap<u32>,
+    /// What nodes of the result were simplified to.
+    done: TermMap<TermId>,
+    depth: usize,
+    pub options: &'a Options,
+    pub report: &'a mut Report,
+}
+
+/// A rule that fired, and what it made.
+pub(crate) type Fired = Option<(usize, TermId)>;
+
+/// The number of a rule of the table; a name that is not there does not compile.
+macro_rules! rule {
+    ($name:literal) => {{
+        const RULE: usize = {
+            let found = crate::rules::find($name);
+            assert!(found < crate::rules::RULES.len(), "a rule that is not in the table");
+            found
+        };
+        RULE
+    }};
+}
+pub(crate) use rule;
+
+impl Opt<'_> {
+    /// Whether a deliberate fault is on.
+    pub fn faulty(&self, fault: Fault) -> bool {
+        cfg!(feature = "faults") && self.options.fault == Some(fault)
+    }
+
+    fn inputs(&mut self) -> Result<()> {
+        let mut declared = Vec::new();
+        for input in self.source.inputs() {
+            declared.push(self.b.input(input.name.clone(), input.ty.clone())?);
+        }
+        for t in self.source.terms() {
+            if let Node::Input(k) = self.source.node(t) {
+                self.images[t.index()] = declared.get(*k as usize).copied();
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands for a node of the source.
+    pub fn image(&self, t: TermId) -> Result<TermId> {
+        let image = self.images.get(t.index()).copied().flatten();
+        image.ok_or_else(|| Error::internal(format!("node {} has no image", t.index())))
+    }
+
+    /// What stands for nodes of the source.
+    pub fn all_images(&self, ts: &[TermId]) -> Result<Vec<TermId>> {
+        ts.iter().map(|&t| self.image(t)).collect()
+    }
+
+    /// Lets `image` stand for a node of the source.
+    pub fn set_image(&mut self, t: TermId, image: TermId) {
+        if let Some(slot) = self.images.get_mut(t.index()) {
+            *slot = Some(image);
+        }
+        let uses = self.counts.get(t.index()).copied().unwrap_or(1);
+        let before = self.uses.get(image).copied().unwrap_or(0);
+        self.uses.insert(image, before.saturating_add(uses));
+    }
+
+    /// Forgets images, as another region may use the same nodes with other variables.
+    pub fn forget(&mut self, ts: &[TermId]) {
+        for t in ts {
+            if let Some(slot) = self.images.get_mut(t.index()) {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Whether at most one place uses a term, as far as is known.
+    pub fn used_once(&self, t: TermId) -> bool {
+        self.uses.get(t).copied().unwrap_or(0) <= 1
+    }
+
+    /// Images for all nodes of a scope.
+    pub fn scope(&mut self, order: &[TermId]) -> Result<()> {
+        for &t in order {
+            if self.images[t.index()].is_some() {
+                continue;
+            }
+            let before = self.b.set_span(self.source.span(t));
+            let image = self.node(t);
+            self.b.set_span(before);
+            if let Some(image) = image? {
+                self.set_image(t, image);
+            }
+        }
+        Ok(())
+    }
+
+    /// The image of a node whose operands have images; none for a loop, which has several results.
+    fn node(&mut self, t: TermId) -> Result<Option<TermId>> {
+        let source = self.source;
+        match source.node(t) {
+            Node::MapAccum(m) => self.map_accum(t, m)?,
+            Node::While(w) => self.while_loop(t, w)?,
+            Node::Custom(c) => self.custom(t, c)?,
+            Node::Result(u, n) => {
+                let image = self.results.get(u).and_then(|r| r.get(*n as usize)).copied().flatten();
+                let missing = || Error::internal("a result of a loop that is not there");
+                return image.ok_or_else(missing).map(Some);
+            }
+            node @ (Node::Gather(_, r) | Node::Scatter(_, _, r) | Node::Build1(r)) => {
+                let region = Some(self.region(*r)?);
+                let images = &self.images;
+                let raw = self.b.remake(node, region, |u| {
+                    images[u.index()].ok_or_else(|| Error::internal("an operand has no image"))
+                })?;
+                return self.simplify(raw).map(Some);
+            }
+            node @ (Node::Const(_)
+            | Node::Cond(..)
+            | Node::Op(..)
+            | Node::Index(..)
+            | Node::SumOuter(_)
+            | Node::Stack(_)
+            | Node::Replicate(..)
+            | Node::Transpose(..)
+            | Node::Reshape(..)
+            | Node::Iota(_)
+            | Node::OneHot(..)
+            | Node::ArgExtreme(..)
+            | Node::ArgSort(_)) => {
+                let images = &self.images;
+                let raw = self.b.remake(node, None, |u| {
+                    images[u.index()].ok_or_else(|| Error::internal("an operand has no image"))
+                })?;
+                return self.simplify(raw).map(Some);
+            }
+            Node::Input(_) | Node::Var { .. } => {
+                return Err(Error::internal("an input or variable has no image"));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The image of a region whose parameters stay. Recursive over the nesting of regions only.
+    fn region(&mut self, r: RegionId) -> Result<RegionId> {
+        let region = self.source.region(r);
+        let vars = self.b.open(&self.params(region.params()))?;
+        for (&p, &var) in region.params().iter().zip(&vars) {
+            self.set_image(p, var);
+        }
+        let results = self
+            .scope(self.scopes.region(r).order())
+            .and_then(|()| self.all_images(region.results()));
+        self.forget(self.scopes.region(r).order());
+        self.forget(region.params());
+        match results {
+            Ok(results) => self.b.close(&results),
+            Err(error) => {
+                self.b.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// What parameters of the source stand for.
+    pub fn params(&self, params: &[TermId]) -> Vec<Param> {
+        let param = |p: &TermId| match self.source.node(*p) {
+            Node::Var { param, .. } => Some(param.clone()),
+            _ => None,
+        };
+        params.iter().filter_map(param).collect()
+    }
+
+    /// What the rules make of a node whose operands are simplified.
+    pub fn simplify(&mut self, raw: TermId) -> Result<TermId> {
+        if let Some(&t) = self.done.get(raw) {
+            return Ok(t);
+        }
+        if self.depth >= MAX_DEPTH {
+            return Ok(raw);
+        }
+        self.depth += 1;
+        let fired = self.rules_of(raw);
+        self.depth -= 1;
+        let after = match fired? {
+            Some((_, after)) if after == raw => raw,
+            Some((rule, after)) => self.report.fire(rule, &self.b, raw, after)?,
+            None => raw,
+        };
+        self.done.insert(raw, after);
+        Ok(after)
+    }
+
+    fn rules_of(&mut self, raw: TermId) -> Result<Fired> {
+        match self.b.node(raw).clone() {
+            Node::Const(c) => self.const_rules(&c),
+            Node::Op(op, args) => self.op_rules(raw, op, &args),
+            Node::Cond(p, u, v) => self.cond_rules(p, u, v),
+            Node::Index(t, ix) => self.index_rules(raw, t, &ix),
+            Node::SumOuter(t) => self.sum_rules(raw, t),
+            Node::Gather(t, r) => self.gather_rules(raw, t, r),
+            Node::Scatter(outer, t, r) => self.scatter_rules(raw, &outer, t, r),
+            Node::Stack(ts) => self.stack_rules(&ts),
+            Node::Replicate(..) => self.view_rules(raw, rule!("view/replicate")),
+            Node::Transpose(..) => self.view_rules(raw, rule!("view/transpose")),
+            Node::Reshape(_, t) => self.reshape_rules(raw, t),
+            Node::OneHot(_, v, ix) => self.one_hot_rules(raw, v, &ix),
+            Node::Input(_) | Node::Var { .. } | Node::Iota(_) | Node::Build1(_) => Ok(None),
+            Node::ArgExtreme(..) | Node::ArgSort(_) => Ok(None),
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => Ok(None),
+        }
+    }
+
+    // ---- constructors -------------------------------------------------------------------------
+
+    pub fn op(&mut self, op: Op, args: &[TermId]) -> Result<TermId> {
+        let raw = self.b.op(op, args)?;
+        self.simplify(raw)
+    }
+
+    pub fn index(&mut self, t: TermId, ix: &[TermId]) -> Result<TermId> {
+        let raw = self.b.index(t, ix)?;
+        self.simplify(raw)
+    }
+
+    pub fn sum(&mut self, t: TermId) -> Result<TermId> {
+        let raw = self.b.sum_outer(t)?;
+        self.simplify(raw)
+    }
+
+    pub fn gather(&mut self, t: TermId, r: RegionId) -> Result<TermId> {
+        let raw = self.b.gather(t, r)?;
+        self.simplify(raw)
+    }
+
+    pub fn scatter(&mut self, outer: &[usize], t: TermId, r: RegionId) -> Result<TermId> {
+        let raw = self.b.scatter(outer, t, r)?;
+        self.simplify(raw)
+    }
+
+    pub fn reshape(&mut self, dims: &[usize], t: TermId) -> Result<TermId> {
+        let raw = self.b.reshape(dims, t)?;
+        self.simplify(raw)
+    }
+
+    pub fn one_hot(&mut self, outer: &[usize], v: TermId, ix: &[TermId]) -> Result<TermId> {
+        let raw = self.b.one_hot(outer, v, ix)?;
+        self.simplify(raw)
+    }
+
+    /// An index function of variables of the given sizes.
+    pub fn index_function(
+        &mut self,
+        sizes: &[usize],
+        body: impl FnOnce(&mut Self, &[TermId]) -> Result<Vec<TermId>>,
+    ) -> Result<RegionId> {
+        let params: Vec<Param> = sizes.iter().map(|&k| Param::Index(k)).collect();
+        let vars = self.b.open(&params)?;
+        match body(self, &vars) {
+            Ok(results) => self.b.close(&results),
+            Err(error) => {
+                self.b.abandon();
+                Err(error)
+            }
+        }
+    }
+}

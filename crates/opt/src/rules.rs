@@ -1,0 +1,210 @@
+//! The rules by name: what becomes what, when, and what may change.
+
+/// The group a rule belongs to: the switch that turns it off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Identities of operations, known choices, constants.
+    Algebra,
+    /// Views and reads.
+    Views,
+    /// Scatters.
+    Scatters,
+    /// Sums.
+    Sums,
+    /// Loops.
+    Loops,
+}
+
+impl Group {
+    /// A title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Algebra => "Algebra",
+            Group::Views => "Views and reads",
+            Group::Scatters => "Scatters",
+            Group::Sums => "Sums",
+            Group::Loops => "Loops and functions",
+        }
+    }
+}
+
+/// What a rule may change in the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// Nothing.
+    Bits,
+    /// The sign of a zero.
+    ZeroSign,
+    /// The order in which a sum is rounded, and the sign of a zero.
+    Reassociates,
+    /// A factor is multiplied with the sum, not the summands: the rounding, the sign of a zero, and
+    /// what an infinite factor does to summands of both signs.
+    Distributes,
+}
+
+impl Exactness {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Exactness::Bits => "keeps every bit",
+            Exactness::ZeroSign => "may change the sign of a zero",
+            Exactness::Reassociates => "may change the order in which a sum is rounded",
+            Exactness::Distributes => {
+                "multiplies the sum, not the summands: rounding, and infinite factors"
+            }
+        }
+    }
+}
+
+/// A rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name: the former or operation, then what is special.
+    pub name: &'static str,
+    /// Its group.
+    pub group: Group,
+    /// What becomes what.
+    pub line: &'static str,
+    /// When it applies.
+    pub condition: &'static str,
+    /// What may change.
+    pub exactness: Exactness,
+}
+
+/// The rule called `name`. Evaluated at compile time by `rule!`: a name that is not in the table does
+/// not compile.
+pub(crate) const fn find(name: &str) -> usize {
+    let mut k = 0;
+    while k < RULES.len() {
+        if same(RULES[k].name.as_bytes(), name.as_bytes()) {
+            return k;
+        }
+        k += 1;
+    }
+    RULES.len()
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut k = 0;
+    while k < a.len() {
+        if a[k] != b[k] {
+            return false;
+        }
+        k += 1;
+    }
+    true
+}
+
+const fn rule(
+    group: Group,
+    name: &'static str,
+    line: &'static str,
+    condition: &'static str,
+    exactness: Exactness,
+) -> Rule {
+    Rule { name, group, line, condition, exactness }
+}
+
+use Exactness::{Bits, Distributes, Reassociates, ZeroSign};
+use Group::{Algebra, Loops, Scatters, Sums, Views};
+
+/// Every rule, group by group.
+#[rustfmt::skip]
+pub const RULES: &[Rule] = &[
+    rule(Algebra, "op/fold", "op(c, ..)  ~>  its value", "c, .. constants of up to 1024 elements", Bits),
+    rule(Algebra, "op/known", "t  ~>  c", "t an integer or truth value whose interval holds only c", Bits),
+    rule(Algebra, "stop-gradient", "stop_gradient(x)  ~>  x", "", Bits),
+    rule(Algebra, "add/zero", "x + 0, 0 + x  ~>  x", "", ZeroSign),
+    rule(Algebra, "add/self", "x + x  ~>  x * 2", "", Bits),
+    rule(Algebra, "add/neg", "x + -y, -y + x  ~>  x - y", "", Bits),
+    rule(Algebra, "sub/zero", "x - 0  ~>  x", "", ZeroSign),
+    rule(Algebra, "sub/from-zero", "0 - x  ~>  -x", "", ZeroSign),
+    rule(Algebra, "sub/self", "x - x  ~>  0", "x an integer", Bits),
+    rule(Algebra, "sub/neg", "x - -y  ~>  x + y", "", Bits),
+    rule(Algebra, "mul/one", "x * 1, 1 * x  ~>  x", "", Bits),
+    rule(Algebra, "mul/minus-one", "x * -1, -1 * x  ~>  -x", "", Bits),
+    rule(Algebra, "mul/zero", "x * 0, 0 * x  ~>  0", "x known to be finite", ZeroSign),
+    rule(Algebra, "mul/neg", "-x * y, x * -y  ~>  -(x * y)", "", Bits),
+    rule(Algebra, "div/one", "x / 1, x // 1  ~>  x", "", Bits),
+    rule(Algebra, "neg/neg", "--x  ~>  x", "", Bits),
+    rule(Algebra, "neg/sub", "-(x - y)  ~>  y - x", "x - y used once", ZeroSign),
+    rule(Algebra, "scale/zero", "scale(0, x)  ~>  0", "", Bits),
+    rule(Algebra, "scale/constant", "scale(c, x)  ~>  c * x", "c a constant that is not 0", Bits),
+    rule(Algebra, "scale/finite", "scale(x, y)  ~>  x * y", "y known to be finite", ZeroSign),
+    rule(Algebra, "scale/mask", "scale(where(p, c, 0), y)  ~>  where(p, scale(c, y), 0), and alike on the other side", "c a constant", Bits),
+    rule(Algebra, "scale/neg", "scale(-x, y), scale(x, -y)  ~>  -scale(x, y)", "", ZeroSign),
+    rule(Algebra, "where/equal", "where(p, x, x)  ~>  x", "", Bits),
+    rule(Algebra, "where/known", "where(true, x, y)  ~>  x, where(false, x, y)  ~>  y", "", Bits),
+    rule(Algebra, "where/not", "where(not p, x, y)  ~>  where(p, y, x)", "", Bits),
+    rule(Algebra, "where/nested", "where(p, where(p, x, y), z)  ~>  where(p, x, z), and alike on the other side", "", Bits),
+    rule(Algebra, "cond/equal", "cond(p, x, x)  ~>  x", "", Bits),
+    rule(Algebra, "cond/known", "cond(true, x, y)  ~>  x, cond(false, x, y)  ~>  y", "", Bits),
+    rule(Algebra, "logic/not", "not not p  ~>  p", "", Bits),
+    rule(Algebra, "logic/known", "p and true  ~>  p, and so on", "", Bits),
+    rule(Algebra, "logic/equal", "p and p, p or p  ~>  p", "", Bits),
+    rule(Algebra, "compare/equal", "x == x  ~>  true, x < x  ~>  false, and so on", "x not a float", Bits),
+    rule(Algebra, "extreme/equal", "max(x, x), min(x, x)  ~>  x", "", Bits),
+    rule(Algebra, "extreme/known", "max(x, y)  ~>  x", "intervals show x >= y; and so on", Bits),
+    rule(Algebra, "rem/small", "x % y  ~>  x", "intervals show 0 <= x < y", Bits),
+    rule(Algebra, "powi/small", "powi(x, 0)  ~>  1, powi(x, 1)  ~>  x, powi(x, 2)  ~>  x * x, powi(x, 3)  ~>  x * (x * x)", "", Bits),
+    rule(Algebra, "cast/same", "to_f64(x)  ~>  x, and so on", "x of that type", Bits),
+
+    rule(Views, "const/uniform", "[c, .., c]  ~>  replicate(n, c)", "", Bits),
+    rule(Views, "view/replicate", "replicate(k, transpose(t, p))  ~>  transpose(replicate(k, t), p')", "", Bits),
+    rule(Views, "view/transpose", "transpose(view of t, p)  ~>  the view in normal form", "", Bits),
+    rule(Views, "op/replicate", "op(replicate(k, x), replicate(k, y))  ~>  replicate(k, op(x, y)), along any axis", "", Bits),
+    rule(Views, "op/transpose", "op(transpose(x, p), transpose(y, p))  ~>  transpose(op(x, y), p)", "", Bits),
+    rule(Views, "reshape/same", "reshape(sh, t)  ~>  t", "sh the shape of t", Bits),
+    rule(Views, "reshape/reshape", "reshape(sh, reshape(sh', t))  ~>  reshape(sh, t)", "", Bits),
+    rule(Views, "reshape/scalar", "reshape(sh, replicate(.., x))  ~>  replicate(.., x)", "x a scalar", Bits),
+    rule(Views, "stack/equal", "[t, .., t]  ~>  replicate(n, t)", "", Bits),
+    rule(Views, "one-hot/nil", "one_hot([], v, [])  ~>  v", "", Bits),
+    rule(Views, "one-hot/zero", "one_hot(sh, v, ix)  ~>  0", "v is 0, or ix never in range", ZeroSign),
+    rule(Views, "index/nil", "t[]  ~>  t", "", Bits),
+    rule(Views, "index/outside", "t[ix]  ~>  0", "ix never in range", Bits),
+    rule(Views, "index/view", "(view of t)[ix]  ~>  t[ix']", "copied axes read within range", Bits),
+    rule(Views, "index/iota", "iota(k)[i]  ~>  i", "i in range", Bits),
+    rule(Views, "index/stack", "stack(t0, .., tn)[k, ..]  ~>  tk[..]", "k constant and in range", Bits),
+    rule(Views, "index/const", "c[k, ..]  ~>  its element", "c and k, .. constant", Bits),
+    rule(Views, "gather/nil", "gather([], t, [] => ix)  ~>  t[ix]", "", Bits),
+    rule(Views, "gather/zero", "gather(sh, t, is => ix)  ~>  0", "t is 0, or ix never in range", ZeroSign),
+    rule(Views, "gather/uniform", "gather(sh, replicate(.., c), is => ix)  ~>  replicate(.., c)", "ix in range", Bits),
+    rule(Views, "gather/of-view", "gather(sh, view of t, is => ix)  ~>  gather(sh, t, is => ix')", "copied axes read within range", Bits),
+    rule(Views, "gather/view", "gather(sh, t, is => ix)  ~>  a view of t", "ix are different variables of whole axes", Bits),
+
+    rule(Scatters, "scatter/zero", "scatter(sh, t, is => ix)  ~>  0", "t is 0 or empty, or ix never in range", ZeroSign),
+    rule(Scatters, "scatter/nil", "scatter(sh, t, [] => ix)  ~>  one_hot(sh, t, ix)", "", Bits),
+    rule(Scatters, "scatter/affine", "scatter(sh, t, is => ix)  ~>  gather(sh, t, ps => is(ps))", "ix = ps solved for is", ZeroSign),
+    rule(Scatters, "scatter/mask", "scatter(sh, t, is => ix)  ~>  where(mask(ps), gather(sh, t, ps => is(ps)), 0)", "some components solved for is; the others are the mask", ZeroSign),
+    rule(Scatters, "scatter/sum", "scatter(sh, t, (is, js) => ix(is))  ~>  sum over js of reads", "ix = ps solved for is", Reassociates),
+    rule(Scatters, "scatter/window", "scatter(sh, t, (i, j) => i + j)  ~>  sum over j of t[p - j, j]", "at most twice the work of the scatter", Reassociates),
+    rule(Scatters, "scatter/ignored", "scatter(sh, t, (is, js) => ix(is))  ~>  scatter(sh, sum of t over js, is => ix(is))", "", Reassociates),
+    rule(Scatters, "scatter/merge", "scatter(sh, t, f) + scatter(sh, u, f)  ~>  scatter(sh, t + u, f)", "both used once", Reassociates),
+
+    rule(Sums, "sum/zero", "sum_outer(t)  ~>  0", "t is 0 or empty", ZeroSign),
+    rule(Sums, "sum/single", "sum_outer(t)  ~>  reshape(t)", "an axis of size 1", ZeroSign),
+    rule(Sums, "sum/replicate", "sum_outer(replicate(k, t))  ~>  t * k", "along any axis that copies", Reassociates),
+    rule(Sums, "sum/neg", "sum_outer(-t)  ~>  -sum_outer(t)", "", ZeroSign),
+    rule(Sums, "sum/factor", "sum_outer(replicate(k, a) * t)  ~>  a * sum_outer(t), alike with scale and /", "along any axis that copies", Distributes),
+    rule(Sums, "sum/mask", "sum_outer(where(replicate(k, p), t, 0))  ~>  where(p, sum_outer(t), 0)", "along any axis that copies", ZeroSign),
+    rule(Sums, "sum/copies", "sum_outer(transpose(replicate(k, t), [1, 0]))  ~>  replicate(k, sum_outer(t))", "along any axis that copies", Bits),
+    rule(Sums, "sum/select", "sum over j of where(k == j, t[j], 0)  ~>  t[k], 0 out of range", "k does not depend on j", ZeroSign),
+    rule(Sums, "sum/exchange", "sum over j of sum over i of a[i] * b[i, j]  ~>  sum over i of a[i] * sum over j of b[i, j]", "the inner sum used once", Distributes),
+    rule(Sums, "sum/order", "sum_outer(sum_outer(transpose(t)))  ~>  sum_outer(sum_outer(t))", "", Reassociates),
+    rule(Sums, "sum/reshape", "sum_outer(reshape([m * n, ..], t))  ~>  sum_outer(sum_outer(t))", "", Reassociates),
+    rule(Sums, "sum/iota", "sum_outer(iota(k))  ~>  k * (k - 1) / 2", "", Bits),
+    rule(Sums, "sum/one-hot", "sum_outer(one_hot(k ::: sh, v, i ::: ix))  ~>  one_hot(sh, v, ix)", "i in range", ZeroSign),
+    rule(Sums, "sum/scatter", "sum_outer(scatter(k ::: sh, t, is => i ::: ix))  ~>  scatter(sh, t, is => ix)", "i in range, the scatter used once", Reassociates),
+    rule(Sums, "sum/stack", "sum_outer(stack(t0, .., tn))  ~>  t0 + .. + tn", "up to 8 parts", ZeroSign),
+
+    rule(Loops, "loop/dead", "results, states and inputs of a loop that nothing needs  ~>  none", "", Bits),
+    rule(Loops, "loop/invariant-state", "a state s with next state s, or its start  ~>  its start", "", Bits),
+    rule(Loops, "loop/invariant-input", "an input replicate(n, x)  ~>  x in every step", "", Bits),
+    rule(Loops, "loop/invariant-output", "an output that no step changes  ~>  replicate(n, y)", "", Bits),
+    rule(Loops, "loop/copied-output", "an output that is an input  ~>  the input", "", Bits),
+    rule(Loops, "loop/short", "a loop of no step or one  ~>  its start, or the step", "", Bits),
+    rule(Loops, "custom/inline", "with_vjp(ts, f), with_jvp(ts, f)  ~>  f(ts)", "always: the program is to be run", Bits),
+];
