@@ -26,7 +26,7 @@ pub(super) struct Homes {
     pub lives: Vec<(usize, usize)>,
     /// The bytes of the frame for values.
     pub frame: usize,
-    /// How many values had no room in registers.
+    /// How many values of the innermost loops had no room in registers.
     pub spilled: usize,
     /// Constants that have a register to themselves, with their places.
     pub pinned: Vec<(V, usize)>,
@@ -126,18 +126,41 @@ impl Places {
     }
 }
 
-/// Lives of values, and how often they are used, a use in a loop counting eight times one outside.
-fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<f32>) {
+/// How much a value is used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// How many loops are around the innermost use. What is done once after a loop does not count.
+    depth: u8,
+    /// The uses in that loop.
+    count: u32,
+}
+
+impl Use {
+    fn add(&mut self, depth: u8) {
+        if depth > self.depth {
+            *self = Use { depth, count: 0 };
+        }
+        self.count += u32::from(depth == self.depth);
+    }
+}
+
+/// Lives of values, and how much they are used.
+fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<Use>) {
     let count = lir.kinds.len();
     let mut first = vec![usize::MAX; count];
     let mut last = vec![0usize; count];
-    let mut weight = vec![0f32; count];
+    let mut uses_of = vec![Use::default(); count];
+    let mut depth = 0u8;
     // The loops around, by where they begin, with the values from outside that are used inside.
     let mut around: Vec<(usize, Vec<V>)> = Vec::new();
     for (n, ins) in lir.code.iter().enumerate() {
         match ins {
-            Ins::Enter(_) => around.push((2 * n, Vec::new())),
-            Ins::Leave(_) => {
+            Ins::Enter(k) => {
+                around.push((2 * n, Vec::new()));
+                depth += u8::from(lir.loops[*k].trips.repeats());
+            }
+            Ins::Leave(k) => {
+                depth -= u8::from(lir.loops[*k].trips.repeats());
                 if let Some((begin, values)) = around.pop() {
                     for v in values {
                         last[v.index()] = last[v.index()].max(2 * n + 1);
@@ -151,7 +174,6 @@ fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<f32>) {
                 }
             }
             _ => {
-                let often = 8f32.powi(around.len().min(8) as i32);
                 let read = if ins.writes_early() { 2 * n + 2 } else { 2 * n };
                 let mut uses: SmallVec<[V; 4]> = SmallVec::new();
                 let mut made = None;
@@ -159,11 +181,11 @@ fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<f32>) {
                 if let Some(v) = made {
                     first[v.index()] = first[v.index()].min(2 * n + 1);
                     last[v.index()] = last[v.index()].max(2 * n + 1);
-                    weight[v.index()] += often;
+                    uses_of[v.index()].add(depth);
                 }
                 for v in uses {
                     last[v.index()] = last[v.index()].max(read);
-                    weight[v.index()] += often;
+                    uses_of[v.index()].add(depth);
                     if let Some(inner) = around.last_mut()
                         && first[v.index()] < inner.0
                         && inner.1.last() != Some(&v)
@@ -174,12 +196,12 @@ fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<f32>) {
             }
         }
     }
-    (first.into_iter().zip(last).collect(), weight)
+    (first.into_iter().zip(last).collect(), uses_of)
 }
 
 /// Gives each value a home.
 pub(super) fn allocate(lir: &Lir) -> Homes {
-    let (mut lives, weight) = lives(lir);
+    let (mut lives, uses) = lives(lir);
     let mut of = vec![Home::None; lir.kinds.len()];
     for (&v, &at) in &lir.constants {
         of[v.index()] = Home::Constant(at);
@@ -211,14 +233,19 @@ pub(super) fn allocate(lir: &Lir) -> Homes {
             used |= u32::from(class == 0) << r;
             continue;
         }
-        // The one to go is used least for the time that it would hold a register.
-        let density = |v: usize| weight[v] / (lives[v].1 - lives[v].0 + 1) as f32;
-        let least = active[class]
-            .iter()
-            .enumerate()
-            .min_by(|(_, a), (_, b)| density(**a).total_cmp(&density(**b)).then(a.cmp(b)));
+        // The one to go is used in outer loops only, or least for the time that it would hold a
+        // register.
+        let worth = |v: usize| {
+            let length = lives[v].1 - lives[v].0 + 1;
+            (uses[v].depth, f64::from(uses[v].count) / length as f64)
+        };
+        let order = |a: usize, b: usize| {
+            let ((depth_a, a_density), (depth_b, b_density)) = (worth(a), worth(b));
+            depth_a.cmp(&depth_b).then(a_density.total_cmp(&b_density)).then(a.cmp(&b))
+        };
+        let least = active[class].iter().enumerate().min_by(|(_, a), (_, b)| order(**a, **b));
         match least.map(|(at, &w)| (at, w)) {
-            Some((at, w)) if density(w) < density(v) => {
+            Some((at, w)) if order(w, v).is_lt() => {
                 of[v] = of[w];
                 active[class][at] = v;
                 frame.push(w);
@@ -226,14 +253,16 @@ pub(super) fn allocate(lir: &Lir) -> Homes {
             _ => frame.push(v),
         }
     }
-    let spilled = frame.len();
+    let deepest = uses.iter().map(|u| u.depth).max().unwrap_or(0);
+    let spilled = frame.iter().filter(|&&v| uses[v].depth == deepest).count();
     let bytes = place_in_frame(frame, &lives, lir.isa.bytes(), &mut of);
     // Registers that are left over hold the constants that are used most.
     let mut left: Vec<u8> =
         (0..(lir.isa.registers() - SCRATCH) as u8).filter(|r| used >> r & 1 == 0).collect();
     let mut hot: Vec<(V, usize)> = lir.constants.iter().map(|(&v, &at)| (v, at)).collect();
-    hot.retain(|(v, _)| weight[v.index()] > 1.0);
-    hot.sort_by(|(a, _), (b, _)| weight[b.index()].total_cmp(&weight[a.index()]).then(a.cmp(b)));
+    let much = |v: V| (uses[v.index()].depth, uses[v.index()].count);
+    hot.retain(|&(v, _)| much(v) > (0, 1));
+    hot.sort_by(|&(a, _), &(b, _)| much(b).cmp(&much(a)).then(a.cmp(&b)));
     let mut pinned = Vec::new();
     for &(v, at) in &hot {
         let Some(r) = left.pop() else { break };

@@ -207,6 +207,17 @@ pub(super) enum Trips {
     Once,
 }
 
+impl Trips {
+    /// Whether it is a loop that is mostly taken more than once.
+    pub(super) fn repeats(self) -> bool {
+        match self {
+            Trips::Count(..) | Trips::Run(_) => true,
+            Trips::Lanes { .. } | Trips::RunLanes { .. } => true,
+            Trips::RunRest { .. } | Trips::Once => false,
+        }
+    }
+}
+
 /// A loop: how often, what integers change by after each turn, and by how much after the last.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {

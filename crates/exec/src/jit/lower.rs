@@ -1,5 +1,7 @@
 //! From a nest to vector code: loops, the copies that they take at a time, and instructions.
 
+use std::ops::Range;
+
 use cotan_array::Dtype;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -125,14 +127,24 @@ impl Lowering<'_> {
     // ---- loops --------------------------------------------------------------------------------
 
     fn level(&mut self, depth: usize, strip: &Strip) -> Option<()> {
-        self.items(depth, strip)?;
+        let innermost = depth == self.order.dims.len();
+        let one_by_one = self.unroll.one_by_one && innermost;
+        if !one_by_one {
+            self.items(depth, strip, 0..strip.copies)?;
+        }
         let sum = matches!(self.order.nest.write, Write::Sum(_) | Write::Extreme { .. });
         let begins = sum && depth == self.order.first_reduced;
         if begins {
             self.begin_sum(strip)?;
         }
         match self.order.dims.get(depth) {
-            None => self.write(strip)?,
+            None if one_by_one => {
+                for copy in 0..strip.copies {
+                    self.items(depth, strip, copy..copy + 1)?;
+                    self.write(strip, copy)?;
+                }
+            }
+            None => (0..strip.copies).try_for_each(|copy| self.write(strip, copy))?,
             Some(&dim) if Some(dim) == self.order.lane => self.lane_loop(depth)?,
             Some(&dim) => {
                 let counter = self.lir.int(Start { buffer: None, offset: 0, per_first: 0 });
@@ -251,24 +263,21 @@ impl Lowering<'_> {
 
     // ---- values -------------------------------------------------------------------------------
 
-    fn items(&mut self, depth: usize, strip: &Strip) -> Option<()> {
-        let items = self.shape.levels[depth].clone();
-        let (rounds, per_round) =
-            if self.unroll.one_by_one { (strip.copies, 1) } else { (1, strip.copies) };
-        for round in 0..rounds {
-            for &item in &items {
-                let uniform = match item {
-                    Item::Check(n) => self.shape.check_uniform[n],
-                    Item::Value(n) => self.shape.uniform[n],
-                };
-                let copies = if uniform {
-                    if round == 0 { 0..1 } else { 0..0 }
-                } else {
-                    round * per_round..(round + 1) * per_round
-                };
-                for copy in copies {
-                    self.item(item, copy, strip)?;
-                }
+    /// Computes the items of a level for some copies, and what is the same for all with the first.
+    fn items(&mut self, depth: usize, strip: &Strip, copies: Range<usize>) -> Option<()> {
+        for k in 0..self.shape.levels[depth].len() {
+            let item = self.shape.levels[depth][k];
+            let uniform = match item {
+                Item::Check(n) => self.shape.check_uniform[n],
+                Item::Value(n) => self.shape.uniform[n],
+            };
+            let copies = match uniform {
+                true if copies.start == 0 => 0..1,
+                true => 0..0,
+                false => copies.clone(),
+            };
+            for copy in copies {
+                self.item(item, copy, strip)?;
             }
         }
         Some(())

@@ -74,20 +74,22 @@ fn arrange(order: Order, isa: Isa) -> Option<(lir::Lir, Vec<Code>, alloc::Homes)
     let length = lower::length(order.nest);
     let mut best: Option<(lir::Lir, Vec<Code>, alloc::Homes)> = None;
     for (copies, one_by_one) in [(4, false), (2, false), (1, false), (1, true)] {
-        let useless = copies > 1 && (copies / 2 >= most || copies * length > LONG);
-        let same = one_by_one && order.lane.is_none_or(|lane| lane < parallel);
-        if useless || same {
+        let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+        // Only sums along lanes have several copies in any case.
+        let no_other = one_by_one && order.lane.is_none_or(|lane| lane < parallel);
+        // Where registers suffice for the values, fewer copies could only spare constants.
+        let enough = copies == 1 && best.as_ref().is_some_and(|best| best.2.spilled == 0);
+        if too_many || no_other || enough {
             continue;
         }
         let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
         let homes = alloc::allocate(&lir);
-        // Few copies with all in registers are better than many that read constants from memory.
         let perfect = homes.spilled == 0 && homes.unpinned == 0;
-        let better = best.as_ref().is_none_or(|(_, _, best)| homes.spilled < best.spilled);
+        let better = best.as_ref().is_none_or(|best| homes.spilled < best.2.spilled);
         if better || perfect {
             best = Some((lir, codes, homes));
         }
-        if perfect || copies == 1 && !same && best.as_ref().is_some_and(|b| b.2.spilled == 0) {
+        if perfect {
             break;
         }
     }

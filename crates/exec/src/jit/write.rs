@@ -105,61 +105,60 @@ impl Lowering<'_> {
         Some(())
     }
 
-    pub(super) fn write(&mut self, strip: &Strip) -> Option<()> {
+    /// Writes the value of a copy.
+    pub(super) fn write(&mut self, strip: &Strip, copy: usize) -> Option<()> {
         let nest = self.order.nest;
         let n = nest.value.index();
         let dtype = nest.dtypes[n];
-        for copy in 0..strip.copies {
-            let mask = strip.masks[copy];
-            if let Some((a, b)) = self.order.product {
-                let (mut a, mut b) = (self.value(a.index(), copy)?, self.value(b.index(), copy)?);
-                if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
-                    (a, b) = (self.lir.keep(mask, a), self.lir.keep(mask, b));
-                }
-                let sum = *self.sums.get(copy)?;
-                self.lir.code.push(Ins::MulAddTo(sum, a, b));
-                continue;
+        let mask = strip.masks[copy];
+        if let Some((a, b)) = self.order.product {
+            let (mut a, mut b) = (self.value(a.index(), copy)?, self.value(b.index(), copy)?);
+            if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
+                (a, b) = (self.lir.keep(mask, a), self.lir.keep(mask, b));
             }
-            let v = self.value(n, copy)?;
-            match &nest.write {
-                Write::Store(at) => self.store(v, dtype, at, copy, mask)?,
-                Write::Sum(_) => {
-                    let v = match mask {
-                        Some(mask) if self.lanes_reduced() => self.lir.keep(mask, v),
-                        _ => v,
-                    };
-                    let sum = *self.sums.get(copy)?;
-                    self.lir.code.push(Ins::AddTo(sum, v, dtype == Dtype::I64));
+            let sum = *self.sums.get(copy)?;
+            self.lir.code.push(Ins::MulAddTo(sum, a, b));
+            return Some(());
+        }
+        let v = self.value(n, copy)?;
+        match &nest.write {
+            Write::Store(at) => self.store(v, dtype, at, copy, mask)?,
+            Write::Sum(_) => {
+                let v = match mask {
+                    Some(mask) if self.lanes_reduced() => self.lir.keep(mask, v),
+                    _ => v,
+                };
+                let sum = *self.sums.get(copy)?;
+                self.lir.code.push(Ins::AddTo(sum, v, dtype == Dtype::I64));
+            }
+            Write::Extreme { largest, .. } => self.search(v, copy, mask, *largest)?,
+            Write::Add { at, checks } => {
+                let checked = self.checked(checks, copy)?;
+                let mask = self.existing(checked, mask);
+                let address = self.address(nest.target, at, dtype.size(), copy)?;
+                let apart = self.lane_step(at).checked_mul(dtype.size() as i64)?;
+                apart.checked_mul(self.lir.lanes as i64).filter(|f| f.abs() < REACH)?;
+                let add = add_of(dtype)?;
+                if apart == dtype.size() as i64 {
+                    // Every lane has a place of its own.
+                    let mask = mask.map(|mask| self.lir.fit(mask, kind_of(dtype)));
+                    let before = self.lir.value(kind_of(dtype));
+                    self.lir.code.push(Ins::Load(before, address, mask));
+                    let op = if add == Add::I64 { Two::IntAdd } else { Two::Add };
+                    let after = self.lir.two(op, before, v);
+                    self.lir.code.push(Ins::Store(after, address, mask));
+                } else {
+                    let places = Places::Apart(apart);
+                    self.lir.code.push(Ins::AddLanes(v, add, address, places, mask));
                 }
-                Write::Extreme { largest, .. } => self.search(v, copy, mask, *largest)?,
-                Write::Add { at, checks } => {
-                    let checked = self.checked(checks, copy)?;
-                    let mask = self.existing(checked, mask);
-                    let address = self.address(nest.target, at, dtype.size(), copy)?;
-                    let apart = self.lane_step(at).checked_mul(dtype.size() as i64)?;
-                    apart.checked_mul(self.lir.lanes as i64).filter(|f| f.abs() < REACH)?;
-                    let add = add_of(dtype)?;
-                    if apart == dtype.size() as i64 {
-                        // Every lane has a place of its own.
-                        let mask = mask.map(|mask| self.lir.fit(mask, kind_of(dtype)));
-                        let before = self.lir.value(kind_of(dtype));
-                        self.lir.code.push(Ins::Load(before, address, mask));
-                        let op = if add == Add::I64 { Two::IntAdd } else { Two::Add };
-                        let after = self.lir.two(op, before, v);
-                        self.lir.code.push(Ins::Store(after, address, mask));
-                    } else {
-                        let places = Places::Apart(apart);
-                        self.lir.code.push(Ins::AddLanes(v, add, address, places, mask));
-                    }
-                }
-                Write::AddAt(index) => {
-                    let (place, within) = self.place(index, copy)?;
-                    let mask = self.existing(Some(within), mask);
-                    let zero = Affine::constant(0, nest.extents.len());
-                    let address = self.address(nest.target, &zero, dtype.size(), 0)?;
-                    let places = Places::At(place);
-                    self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
-                }
+            }
+            Write::AddAt(index) => {
+                let (place, within) = self.place(index, copy)?;
+                let mask = self.existing(Some(within), mask);
+                let zero = Affine::constant(0, nest.extents.len());
+                let address = self.address(nest.target, &zero, dtype.size(), 0)?;
+                let places = Places::At(place);
+                self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
             }
         }
         Some(())
