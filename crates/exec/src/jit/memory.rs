@@ -16,6 +16,6 @@ impl Memory {
 
     /// The address of a byte.
     pub(super) fn at(&self, offset: usize) -> Option<*const u8> {
-        self.0.get(offset).map(|byte| std::ptr::from_ref(byte))
+        self.0.get(offset).map(std::ptr::from_ref)
     }
 }

@@ -406,7 +406,7 @@ impl Form {
     }
 
     /// Bytes to lanes.
-    pub(super) fn from_bytes(self) -> Code {
+    pub(super) fn widen_bytes(self) -> Code {
         self.of([
             VEX_Vpmovzxbq_ymm_xmmm32,
             EVEX_Vpmovzxbq_zmm_k1z_xmmm64,

@@ -575,7 +575,7 @@ impl Emitter<'_> {
     pub(super) fn load_bools(&mut self, to: V, from: MemoryOperand) {
         let form = self.form_of(Kind::Mask);
         let r = self.scratch(form, 1);
-        self.asm.op2(form.from_bytes(), r, from);
+        self.asm.op2(form.widen_bytes(), r, from);
         self.positive(to, r);
     }
 

@@ -186,6 +186,9 @@ mod loops {
     }
 }
 
+/// A loop of Rust: two operands and the result.
+type Plain<'a> = &'a mut dyn FnMut(&[f64], &[f64], &mut [f64]);
+
 /// The least time of many, in nanoseconds.
 fn least(elements: usize, mut f: impl FnMut()) -> f64 {
     let rounds = (20_000_000 / elements).clamp(20, 20_000);
@@ -198,12 +201,7 @@ fn least(elements: usize, mut f: impl FnMut()) -> f64 {
     best * 1e9
 }
 
-fn measure(
-    name: &str,
-    n: usize,
-    kernel: &Kernel,
-    plain: &mut dyn FnMut(&[f64], &[f64], &mut [f64]),
-) {
+fn measure(name: &str, n: usize, kernel: &Kernel, plain: Plain) {
     // Buffers begin at different places of a page.
     let memory = Memory::new(3 * (8 * n + 4096 + 256)).unwrap();
     let place = |k: usize| memory.start().wrapping_add(k * (8 * n + 4096 + 192) / 64 * 64);
