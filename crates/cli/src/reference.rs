@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use cotan_bot::{Figure, RULES, Rule, Status};
 use cotan_ir::scalar::{Notation, Op};
-use cotan_opt::Group;
+use cotan_opt::Group as RuleGroup;
 use cotan_syntax::{Code, Group, Severity, builtins as all_builtins};
 
 use crate::args::{ErrorArgs, NamesArgs, RulesArgs};
@@ -116,10 +116,10 @@ pub fn rules(args: &RulesArgs, terminal: &Terminal) -> Outcome {
     })
 }
 
-const GROUPS: [Group; 5] =
-    [Group::Algebra, Group::Views, Group::Scatters, Group::Sums, Group::Loops];
+const GROUPS: [RuleGroup; 5] =
+    [RuleGroup::Algebra, RuleGroup::Views, RuleGroup::Scatters, RuleGroup::Sums, RuleGroup::Loops];
 
-fn rules_of_group(group: Group) -> impl Iterator<Item = &'static cotan_opt::Rule> {
+fn rules_of_group(group: RuleGroup) -> impl Iterator<Item = &'static cotan_opt::Rule> {
     cotan_opt::RULES.iter().filter(move |rule| rule.group == group)
 }
 

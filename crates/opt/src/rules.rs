@@ -176,7 +176,7 @@ pub const RULES: &[Rule] = &[
     rule(Views, "gather/view", "gather(sh, t, is => ix)  ~>  a view of t", "ix are different variables of whole axes", Bits),
 
     rule(Scatters, "scatter/zero", "scatter(sh, t, is => ix)  ~>  0", "t is 0 or empty, or ix never in range", ZeroSign),
-    rule(Scatters, "scatter/nil", "scatter(sh, t, [] => ix)  ~>  one_hot(sh, t, ix)", "", Bits),
+    rule(Scatters, "scatter/nil", "scatter(sh, t, [] => ix)  ~>  one_hot(sh, t, ix)", "no variables, or all of size 1", Bits),
     rule(Scatters, "scatter/affine", "scatter(sh, t, is => ix)  ~>  gather(sh, t, ps => is(ps))", "ix = ps solved for is", ZeroSign),
     rule(Scatters, "scatter/mask", "scatter(sh, t, is => ix)  ~>  where(mask(ps), gather(sh, t, ps => is(ps)), 0)", "some components solved for is; the others are the mask", ZeroSign),
     rule(Scatters, "scatter/strided", "scatter([n], t, i => [a i + c])  ~>  reshape([n], scatter([n / a, a], t, i => [i + c // a, c % a]))", "one variable for each component; a slice where a does not divide n", ZeroSign),

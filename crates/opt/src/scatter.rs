@@ -137,8 +137,13 @@ impl Opt<'_> {
         if sizes.contains(&0) || is_all(&self.b, t, 0) || self.is_outside(&ix, outer.dims()) {
             return Ok(Some((rule!("scatter/zero"), self.zeros(&ty)?)));
         }
-        if sizes.is_empty() {
-            return Ok(Some((rule!("scatter/nil"), self.one_hot(outer.dims(), t, &ix)?)));
+        if sizes.iter().all(|&k| k == 1) && ix.iter().all(|&e| self.is_light(r, e)) {
+            let (zero, region) = (self.b.scalar(0i64)?, self.b.region(r).clone());
+            let zeros = vec![zero; sizes.len()];
+            let ix = self.substituted(region.level(), region.params(), &zeros, &ix)?;
+            let dims = self.dims(t);
+            let only = self.reshape(&dims[sizes.len()..], t)?;
+            return Ok(Some((rule!("scatter/nil"), self.one_hot(outer.dims(), only, &ix)?)));
         }
         if self.b.region(r).level() as usize != self.b.depth() + 1 {
             return Ok(None);

@@ -143,6 +143,8 @@ const SELDOM: &[&str] = &[
     "powi/small",
     "index/iota",
     "index/stack",
+    "view/replicate",
+    "scatter/window",
     "scatter/merge",
     "sum/select",
     "sum/by-place",
