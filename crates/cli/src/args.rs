@@ -145,10 +145,11 @@ Examples:
   cotan builtins fold scan")]
     Builtins(NamesArgs),
 
-    /// Show the rules of the bulk-operation transform
+    /// Show the rules of the bulk-operation transform, or of the optimiser
     #[command(after_help = "\
 Examples:
   cotan rules
+  cotan rules --optimiser
   cotan rules --markdown > rules.md")]
     Rules(RulesArgs),
 
@@ -158,6 +159,15 @@ Examples:
   cotan examples
   cotan examples histogram > histogram.ct")]
     Examples(ExamplesArgs),
+
+    /// Answer the messages of a GradBench eval
+    #[command(after_help = "\
+Reads messages from standard input, a line of JSON each, and answers each with a line.
+
+Examples:
+  gradbench run --eval 'gradbench repo eval gmm' --tool 'cotan gradbench'
+  echo '{\"id\": 0, \"kind\": \"define\", \"module\": \"gmm\"}' | cotan gradbench")]
+    Gradbench(GradbenchArgs),
 
     /// Print a completion script for a shell
     #[command(after_help = "\
@@ -370,6 +380,10 @@ pub struct NamesArgs {
 
 #[derive(Debug, Args)]
 pub struct RulesArgs {
+    /// Those of the optimiser
+    #[arg(long)]
+    pub optimiser: bool,
+
     /// As a Markdown document, with the report's lines
     #[arg(long)]
     pub markdown: bool,
@@ -380,6 +394,17 @@ pub struct ExamplesArgs {
     /// Print this one [default: list all]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct GradbenchArgs {
+    /// How many threads a function may use
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+
+    /// As many threads as the machine has
+    #[arg(long, conflicts_with = "threads")]
+    pub multithreaded: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ mod failure;
 mod fmt;
 mod function;
 mod grad;
+mod gradbench;
 mod inputs;
 mod progress;
 mod reference;
@@ -47,6 +48,7 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         Command::Builtins(args) => reference::builtins(args, terminal),
         Command::Rules(args) => reference::rules(args, terminal),
         Command::Examples(args) => examples::show(args, terminal),
+        Command::Gradbench(args) => gradbench::gradbench(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "cotan", &mut script);

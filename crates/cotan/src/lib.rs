@@ -81,6 +81,7 @@ mod library;
 mod math;
 mod ops;
 pub mod optim;
+mod prepared;
 pub mod random;
 mod sizes;
 mod stage;
@@ -90,7 +91,7 @@ mod tensor;
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
 pub use backend::Backend;
 pub use build::{Extent, build};
-pub use compile::{Compiled, Cost, Explanation, RunOptions, compile, compile_like};
+pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
 pub use data::{load_npz, save_npz};
@@ -117,6 +118,7 @@ pub use library::{
     tri,
 };
 pub use ops::{Truth, select};
+pub use prepared::Prepared;
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
 pub use tensor::Tensor;

@@ -7,6 +7,9 @@ fn all() -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(examples()).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         let promised = text.lines().filter_map(|line| line.strip_prefix("#>"));
         let promised = promised.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)));

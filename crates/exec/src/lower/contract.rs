@@ -20,6 +20,9 @@ use crate::vm::Kernel;
 /// How often each element of an operand must be used for it to be computed into memory.
 const REUSE: usize = 8;
 
+/// How many elements such an operand may have: memory matters, too.
+const MOST_ELEMENTS: usize = 1 << 25;
+
 /// A product has at most so many factors, and so many that depend on different dimensions.
 const MOST_FACTORS: usize = 16;
 const MOST_KINDS: usize = 4;
@@ -288,7 +291,7 @@ fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
             if plain_load(nest, operand).is_none() {
                 let elements = positions(nest, side);
                 cost = cost.saturating_add(elements);
-                if elements == 0 || all / elements < REUSE {
+                if elements == 0 || elements > MOST_ELEMENTS || all / elements < REUSE {
                     cost = usize::MAX;
                 }
             }
