@@ -215,6 +215,44 @@ impl Body {
         self.extents.contains(&0)
     }
 
+    /// Whether a value is 0 wherever a component of an index is out of range, because all that it
+    /// is made of is read with the same checks.
+    fn zero_outside(&self, value: Val, ix: &[(Val, usize, bool)]) -> bool {
+        let checked = |checks: &[(Affine, i64)]| {
+            ix.iter().filter(|(v, size, _)| self.in_range(*v, *size) != Some(true)).all(
+                |(v, size, _)| {
+                    let affine = self.as_affine(*v);
+                    checks.iter().any(|(a, n)| Some(a) == affine && *n == *size as i64)
+                },
+            )
+        };
+        // Times such a number 0 stays 0, not -0.
+        let finite = |v: Val| match self.known(v) {
+            Some(Scalar::F64(x)) => x.is_finite() && x.is_sign_positive(),
+            Some(Scalar::F32(x)) => x.is_finite() && x.is_sign_positive(),
+            _ => false,
+        };
+        let mut open: SmallVec<[Val; 8]> = SmallVec::from_slice(&[value]);
+        let mut seen = 0;
+        while let Some(v) = open.pop() {
+            seen += 1;
+            if seen > 16 {
+                return false;
+            }
+            match &self.instrs[v.index()] {
+                Instr::Load { checks, .. } if checked(checks) => {}
+                Instr::Op(Op::Add | Op::Sub, args) => open.extend(args.iter().copied()),
+                Instr::Op(Op::Select, args) => open.extend(args[1..].iter().copied()),
+                Instr::Op(Op::Scale, args) => open.push(args[0]),
+                Instr::Op(Op::Mul, args) if finite(args[0]) => open.push(args[1]),
+                Instr::Op(Op::Mul, args) if finite(args[1]) => open.push(args[0]),
+                Instr::Const(0) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// `value` where each component is in range, 0 elsewhere.
     pub(crate) fn guarded(&mut self, value: Val, ix: &[(Val, usize, bool)]) -> Option<Val> {
         let mut mask: Option<Val> = None;
@@ -241,6 +279,7 @@ impl Body {
         }
         match mask {
             None => Some(value),
+            Some(_) if self.zero_outside(value, ix) => Some(value),
             Some(mask) => {
                 let dtype = self.dtype(value);
                 let zero = self.zero(dtype);

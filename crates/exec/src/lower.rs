@@ -438,6 +438,8 @@ pub(crate) fn op_cost(op: Op) -> u32 {
     match op.row().rule {
         Rule::Real1(..) | Rule::RealInt(..) | Rule::IntReal(_) => match op {
             Op::Recip | Op::Sqrt => 4,
+            // Small powers are products.
+            Op::Powi => 2,
             Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
             _ => 16,
         },
