@@ -129,7 +129,8 @@ impl Contraction {
             Contraction::new(nest, isa, [&a, &b], false, &groups, &length)?
         };
         if *op == Op::Scale {
-            contraction.set_finite([false, true], Kernel::new(nest.clone().collapse(None).0, false, None));
+            contraction
+                .set_finite([false, true], Kernel::new(nest.clone().collapse(None).0, false, None));
         }
         Some(contraction)
     }

@@ -6,8 +6,8 @@
 //! is used often enough.
 
 use cotan_array::{Dtype, Shape};
-use cotan_ir::{TermId, Type};
 use cotan_ir::scalar::Op;
+use cotan_ir::{TermId, Type};
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
@@ -342,7 +342,12 @@ fn project(nest: &Nest, dims: &[usize], values: impl Iterator<Item = Val>) -> Op
             nest.instrs[n].for_each_operand(|v| needed[v.index()] = true);
         }
     }
-    let mut part = Part { instrs: Vec::new(), dtypes: Vec::new(), values: SmallVec::new(), source: nest.source };
+    let mut part = Part {
+        instrs: Vec::new(),
+        dtypes: Vec::new(),
+        values: SmallVec::new(),
+        source: nest.source,
+    };
     let mut moved = vec![Val(0); nest.instrs.len()];
     for (n, instr) in nest.instrs.iter().enumerate().filter(|(n, _)| needed[*n]) {
         let instr = match instr {

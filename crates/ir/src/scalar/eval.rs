@@ -90,9 +90,7 @@ pub fn eval(op: Op, args: &[Scalar]) -> Option<Scalar> {
             Field1::Opaque => opaque(&[a]),
         },
         (Rule::Numeric2(f, _, _), &[F64(a), F64(b)]) => F64(f(a, b)),
-        (Rule::Numeric2(f, _, _), &[F32(a), F32(b)]) => {
-            F32(f(f64::from(a), f64::from(b)) as f32)
-        }
+        (Rule::Numeric2(f, _, _), &[F32(a), F32(b)]) => F32(f(f64::from(a), f64::from(b)) as f32),
         (Rule::Real2(f, _), &[F64(a), F64(b)]) => F64(f.f64(a, b)),
         (Rule::Real2(f, _), &[F32(a), F32(b)]) => F32(f.f32(a, b)),
         (Rule::Numeric2(_, f, _), &[I64(a), I64(b)]) => I64(f(a, b)),

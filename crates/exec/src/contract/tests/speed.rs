@@ -9,8 +9,8 @@ use cotan_array::Dtype;
 use cotan_testkit::Rng;
 
 use super::nests::{Case, Memory, batched, matrices};
-use crate::contract::form::Group;
 use crate::contract::Contraction;
+use crate::contract::form::Group;
 use crate::isa::{self, Isa};
 use crate::nest::BufferId;
 use crate::run::RunLimits;
