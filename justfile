@@ -34,8 +34,10 @@ miri:
 bless: rules
     COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
 
-# The rules of the bulk-operation transform, as a document
+# The rules of the bulk-operation transform and of the optimiser, as documents
 rules:
+    cargo run --quiet -p cotan-cli -- rules --optimiser --markdown > docs/optimiser.md.new
+    mv docs/optimiser.md.new docs/optimiser.md
     cargo run --quiet -p cotan-cli -- rules --markdown > docs/rules.md.new
     mv docs/rules.md.new docs/rules.md
 
@@ -46,6 +48,10 @@ tour example="self_convolution":
     cargo run --quiet -p cotan-cli -- explain --example {{example}} --stage bot --trace
     cargo run --quiet -p cotan-cli -- run --example {{example}}
 
+# The benchmarks beside JAX; options as of `scripts/bench --help`
+bench *args:
+    scripts/bench --peers "$(scripts/peers)" {{args}}
+
 # Sizes of source files
 size:
     bash scripts/size
@@ -53,7 +59,7 @@ size:
 # One layout for Rust and for .ct files
 fmt:
     cargo fmt --all
-    cargo run --quiet -p cotan-cli -- fmt examples/*.ct examples/gradbench/*.ct
+    cargo run --quiet -p cotan-cli -- fmt examples/*.ct examples/gradbench/*.ct crates/bench/programs/*.ct
 
 # The documentation, in a browser
 doc:

@@ -145,10 +145,11 @@ Examples:
   cotan builtins fold scan")]
     Builtins(NamesArgs),
 
-    /// Show the rules of the bulk-operation transform
+    /// Show the rules of the bulk-operation transform, or of the optimiser
     #[command(after_help = "\
 Examples:
   cotan rules
+  cotan rules --optimiser
   cotan rules --markdown > rules.md")]
     Rules(RulesArgs),
 
@@ -379,6 +380,10 @@ pub struct NamesArgs {
 
 #[derive(Debug, Args)]
 pub struct RulesArgs {
+    /// Those of the optimiser
+    #[arg(long)]
+    pub optimiser: bool,
+
     /// As a Markdown document, with the report's lines
     #[arg(long)]
     pub markdown: bool,

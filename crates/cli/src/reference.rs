@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use cotan_bot::{Figure, RULES, Rule, Status};
 use cotan_ir::scalar::{Notation, Op};
+use cotan_opt::Group as RuleGroup;
 use cotan_syntax::{Code, Group, Severity, builtins as all_builtins};
 
 use crate::args::{ErrorArgs, NamesArgs, RulesArgs};
@@ -107,7 +108,61 @@ fn title(group: Group) -> &'static str {
 
 /// `cotan rules`
 pub fn rules(args: &RulesArgs, terminal: &Terminal) -> Outcome {
-    terminal.write(&if args.markdown { rules_document() } else { rules_text() })
+    terminal.write(&match (args.optimiser, args.markdown) {
+        (false, false) => rules_text(),
+        (false, true) => rules_document(),
+        (true, false) => optimiser_text(),
+        (true, true) => optimiser_document(),
+    })
+}
+
+const GROUPS: [RuleGroup; 5] =
+    [RuleGroup::Algebra, RuleGroup::Views, RuleGroup::Scatters, RuleGroup::Sums, RuleGroup::Loops];
+
+fn rules_of_group(group: RuleGroup) -> impl Iterator<Item = &'static cotan_opt::Rule> {
+    cotan_opt::RULES.iter().filter(move |rule| rule.group == group)
+}
+
+fn optimiser_text() -> String {
+    let mut text = String::new();
+    for group in GROUPS {
+        let _ = writeln!(text, "{}\n", group.title());
+        for rule in rules_of_group(group) {
+            let _ = writeln!(
+                text,
+                "  {} ({})\n      {}",
+                rule.name,
+                rule.exactness.describe(),
+                rule.line
+            );
+            if !rule.condition.is_empty() {
+                let _ = writeln!(text, "      if {}", rule.condition);
+            }
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// `docs/optimiser.md`, which `just rules` writes and a test compares with this.
+fn optimiser_document() -> String {
+    let mut text = "# The rules of the optimiser\n\n\
+        Written by `cotan rules --optimiser --markdown` from the table in `crates/opt/src/rules.rs`. \
+        The optimiser takes a program of bulk operations that is about to be run. Each group has a \
+        switch. NaN and infinities are kept, and so is every bit, but for what the last column says; \
+        [semantics.md](semantics.md) says what that means. `cotan explain --stage optimised --trace` \
+        shows every firing.\n"
+        .to_owned();
+    for group in GROUPS {
+        let _ =
+            writeln!(text, "\n## {}\n\n| rule | | if | values |\n|---|---|---|---|", group.title());
+        for rule in rules_of_group(group) {
+            let line = rule.line.replace('|', "\\|");
+            let (condition, values) = (rule.condition, rule.exactness.describe());
+            let _ = writeln!(text, "| {} | `{line}` | {condition} | {values} |", rule.name);
+        }
+    }
+    text
 }
 
 fn rules_of(figure: Figure) -> impl Iterator<Item = &'static Rule> {
@@ -176,6 +231,17 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules.md");
         let committed = std::fs::read_to_string(file).unwrap().replace("\r\n", "\n");
         assert!(committed == rules_document(), "docs/rules.md is out of date: run `just rules`");
+    }
+
+    #[test]
+    fn the_document_of_the_optimiser_is_up_to_date() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/optimiser.md");
+        let committed = std::fs::read_to_string(file).unwrap().replace("\r\n", "\n");
+        assert!(
+            committed == optimiser_document(),
+            "docs/optimiser.md is out of date: run `just rules`"
+        );
+        assert_eq!(GROUPS.into_iter().flat_map(rules_of_group).count(), cotan_opt::RULES.len());
     }
 
     #[test]

@@ -79,8 +79,8 @@ impl Opt<'_> {
             inputs: needed.split_off(states),
             states: needed,
         };
-        for k in 0..states {
-            shrunk.states[k] |= used[k];
+        for (needed, used) in shrunk.states.iter_mut().zip(&used) {
+            *needed |= used;
         }
         if !self.options.loops {
             shrunk.states.fill(true);
@@ -295,8 +295,8 @@ impl Opt<'_> {
         let roots: Vec<usize> =
             std::iter::once(0).chain((0..used.len()).filter(|&n| used[n]).map(|n| n + 1)).collect();
         let mut needed = self.needed(&region, &roots, |k| k + 1);
-        for k in 0..states {
-            needed[k] |= used[k] || !self.options.loops;
+        for (needed, used) in needed.iter_mut().zip(&used) {
+            *needed |= *used || !self.options.loops;
         }
         // A loop has at least one state; one whose condition needs none is not worth more thought.
         if !needed.contains(&true) {
@@ -304,10 +304,9 @@ impl Opt<'_> {
         }
         let mut images: Vec<Option<TermId>> = vec![None; used.len()];
         let mut fixed = Vec::new();
-        let next_states = Region::clone(&region);
         let invariant: Vec<bool> = (0..states)
             .map(|k| {
-                let next = next_states.results()[k + 1];
+                let next = region.results()[k + 1];
                 self.options.loops && (next == region.params()[k] || next == w.init[k])
             })
             .collect();

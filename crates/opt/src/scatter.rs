@@ -83,6 +83,36 @@ impl Solution {
     }
 }
 
+/// A component `a i + c` with a stride `a`, if the index function gives every variable its own
+/// component, and small constants.
+fn strided(forms: &[Option<Form>], sizes: &[usize]) -> Option<usize> {
+    let moderate = |x: i64| x.unsigned_abs() < 1 << 30;
+    let mut seen = vec![false; sizes.len()];
+    let mut found = None;
+    for (n, form) in forms.iter().enumerate() {
+        let form = form.as_ref()?;
+        let mut vars = form.vars.iter().enumerate().filter(|(_, c)| **c != 0);
+        let first = vars.next();
+        if vars.next().is_some() {
+            return None;
+        }
+        let Some((k, &a)) = first else { continue };
+        if std::mem::replace(&mut seen[k], true) {
+            return None;
+        }
+        if a.unsigned_abs() != 1 {
+            let small = moderate(a) && moderate(form.constant) && sizes[k] < 1 << 30;
+            if !small || !form.others.is_empty() {
+                return None;
+            }
+            found = Some(n);
+        }
+    }
+    // Every variable must have a component, or a size of 1.
+    let all = seen.iter().zip(sizes).all(|(&seen, &k)| seen || k == 1);
+    found.filter(|_| all)
+}
+
 /// The space of reads: free variables, then positions.
 struct Space {
     dims: Vec<usize>,
@@ -107,24 +137,76 @@ impl Opt<'_> {
         if sizes.contains(&0) || is_all(&self.b, t, 0) || self.is_outside(&ix, outer.dims()) {
             return Ok(Some((rule!("scatter/zero"), self.zeros(&ty)?)));
         }
-        if sizes.is_empty() {
-            return Ok(Some((rule!("scatter/nil"), self.one_hot(outer.dims(), t, &ix)?)));
+        if sizes.iter().all(|&k| k == 1) && ix.iter().all(|&e| self.is_light(r, e)) {
+            let (zero, region) = (self.b.scalar(0i64)?, self.b.region(r).clone());
+            let zeros = vec![zero; sizes.len()];
+            let ix = self.substituted(region.level(), region.params(), &zeros, &ix)?;
+            let dims = self.dims(t);
+            let only = self.reshape(&dims[sizes.len()..], t)?;
+            return Ok(Some((rule!("scatter/nil"), self.one_hot(outer.dims(), only, &ix)?)));
         }
         if self.b.region(r).level() as usize != self.b.depth() + 1 {
             return Ok(None);
         }
         let forms = forms(&self.b, r, outer.rank());
+        if let Some(n) = strided(&forms, &sizes)
+            && let Some(form) = &forms[n]
+        {
+            return self.split_places(r, outer.dims(), t, n, form);
+        }
         let solution = Solution::of(&forms, &sizes);
         let product = |ks: &[usize]| ks.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let free = solution.free();
         let summands = product(&free.iter().map(|&k| sizes[k]).collect::<Vec<_>>());
         let (places, elements) = (product(outer.dims()), product(&sizes));
-        let work = places.saturating_mul(summands);
+        // A mask costs about as much as a read.
+        let masks = solution.masks.len() + solution.others.len();
+        let work = places.saturating_mul(summands).saturating_mul(1 + masks);
         let light = solution.others.iter().all(|&n| self.is_light(r, ix[n]));
         if light && work <= MAX_GROWTH.saturating_mul(places.saturating_add(elements)) {
             return self.reads(r, outer.dims(), t, &solution, &ty);
         }
         self.ignored_variables(r, outer.dims(), t, &forms)
+    }
+
+    /// Places `a i + c` are pairs of a multiple of `a` and a rest, of which only one occurs.
+    fn split_places(
+        &mut self,
+        r: RegionId,
+        outer: &[usize],
+        t: TermId,
+        n: usize,
+        form: &Form,
+    ) -> Result<Fired> {
+        let Some(k) = form.vars.iter().position(|&a| a != 0) else { return Ok(None) };
+        let (a, c) = (form.vars[k], form.constant);
+        let stride = a.abs();
+        let (whole, rest) = (c.div_euclid(stride), c.rem_euclid(stride));
+        let (size, stride) = (outer[n], stride as usize);
+        let count = size.div_ceil(stride);
+        let sizes = self.b.index_sizes(r).to_vec();
+        let ix = self.b.region(r).results().to_vec();
+        let f = self.index_function(&sizes, |opt, vars| {
+            let mut multiple = Form::zero(vars.len(), 0);
+            (multiple.vars[k], multiple.constant) = (a.signum(), whole);
+            let mut ix = ix;
+            ix[n] = opt.form_term(&multiple, vars, &[])?;
+            ix.insert(n + 1, opt.b.scalar(rest)?);
+            Ok(ix)
+        })?;
+        let mut split = outer.to_vec();
+        split[n] = count;
+        split.insert(n + 1, stride);
+        let apart = self.scatter(&split, t, f)?;
+        let mut dims = self.dims(apart);
+        dims.remove(n + 1);
+        dims[n] = count * stride;
+        let mut joined = self.reshape(&dims, apart)?;
+        if dims[n] != size {
+            let f = self.index_function(&outer[..=n], |_, vars| Ok(vars.to_vec()))?;
+            joined = self.gather(joined, f)?;
+        }
+        Ok(Some((rule!("scatter/strided"), joined)))
     }
 
     /// The scatter as a sum of masked reads.
@@ -261,8 +343,6 @@ impl Opt<'_> {
                 (*l, *r) = (0, l.wrapping_neg());
             }
         }
-        right.constant = left.constant.wrapping_neg();
-        left.constant = 0;
         let (left, right) = (self.form_array(&left, space)?, self.form_array(&right, space)?);
         self.op(Op::Eq, &[left, right])
     }

@@ -8,6 +8,10 @@ use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, View, compose, is_all, view};
 
+/// A masked sum over fewer rows or places than this is better than a scatter. At least 5, as smaller
+/// scatters become masked sums.
+const MIN_PLACES: usize = 8;
+
 /// Sums of up to so many parts of a stack are written out.
 const MAX_PARTS: usize = 8;
 
@@ -140,7 +144,9 @@ impl Opt<'_> {
                 Ok(Some((rule!("sum/mask"), self.op(Op::Select, &choice)?)))
             }
             Op::Select if is_all(&self.b, args[2], 0) => {
-                let Some(place) = self.only_place(&parts[0], dims)? else { return Ok(None) };
+                let Some(place) = self.only_place(&parts[0], dims)? else {
+                    return self.sum_by_place(&parts[0], &parts[1], dims);
+                };
                 let all = whole(self, 1)?;
                 let f = self.index_function(&dims[1..], |opt, vars| {
                     let place = opt.index(place, vars)?;
@@ -163,6 +169,54 @@ impl Opt<'_> {
             if counts && place.map[0].is_none() {
                 return self.without_axis(place, dims, 0).map(Some);
             }
+        }
+        Ok(None)
+    }
+
+    /// A sum of what stands in row `i` at place `v[i]`, a masked sum over all places, is a scatter.
+    fn sum_by_place(&mut self, mask: &View, value: &View, dims: &[usize]) -> Result<Fired> {
+        let Node::Op(Op::Eq, args) = self.b.node(mask.base) else { return Ok(None) };
+        let sides = [self.seen_through(mask, args[0]), self.seen_through(mask, args[1])];
+        for (count, place) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
+            let only = |v: &View| {
+                let mut axes = (0..dims.len()).filter(|&n| v.map[n].is_some());
+                axes.next().filter(|_| axes.next().is_none())
+            };
+            let (Node::Iota(_), Some(axis), Some(0)) =
+                (self.b.node(count.base), only(count), only(place))
+            else {
+                continue;
+            };
+            let (rows, places) = (dims[0], dims[axis]);
+            if axis == 0 || places < MIN_PLACES || rows < MIN_PLACES {
+                continue;
+            }
+            let place = self.view_of(place.base, &place.map[..1], &[rows])?;
+            let all = self.view_of(value.base, &value.map, dims)?;
+            // Of each row what stands at its place, the axis of places left out.
+            let mut small = dims.to_vec();
+            small.remove(axis);
+            let f = self.index_function(&small, |opt, vars| {
+                let mut ix = vars.to_vec();
+                ix.insert(axis, opt.index(place, &vars[..1])?);
+                Ok(ix)
+            })?;
+            let chosen = self.gather(all, f)?;
+            let f = self.index_function(&[rows], |opt, vars| Ok(vec![opt.index(place, vars)?]))?;
+            let sum = self.scatter(&[places], chosen, f)?;
+            // Places come first; the result has them after the axes before.
+            let map: AxisMap = (1..dims.len())
+                .map(|n| {
+                    Some(if n == axis {
+                        0
+                    } else if n < axis {
+                        n
+                    } else {
+                        n - 1
+                    })
+                })
+                .collect();
+            return Ok(Some((rule!("sum/by-place"), self.view_of(sum, &map, &dims[1..])?)));
         }
         Ok(None)
     }

@@ -47,8 +47,10 @@ pub(crate) struct Contraction {
     swapped: bool,
     /// Operands that must be finite: where 0 times anything has to be 0.
     finite: [bool; 2],
-    /// What to run if they are not.
+    /// What to run instead of all this if they are not.
     fallback: Option<Box<Kernel>>,
+    /// What to run with the sums.
+    after: Option<Box<Kernel>>,
     /// Room for packed operands and offsets.
     scratch: Option<BufferId>,
 }
@@ -176,6 +178,7 @@ impl Contraction {
             swapped,
             finite: [false; 2],
             fallback: None,
+            after: None,
             scratch: None,
         };
         contraction.direct = contraction.direct_pays();
@@ -255,11 +258,17 @@ impl Contraction {
         )
     }
 
+    /// Says what to run with the sums.
+    pub(crate) fn set_after(&mut self, after: Kernel) {
+        self.after = Some(Box::new(after));
+    }
+
     /// The buffers that it touches.
     pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         [self.target, self.left.buffer, self.right.buffer].into_iter().for_each(&mut *f);
         self.scratch.into_iter().for_each(&mut *f);
-        self.fallback.iter().for_each(|kernel| kernel.nest.for_each_buffer(f));
+        let kernels = self.fallback.iter().chain(&self.after);
+        kernels.for_each(|kernel| kernel.nest.for_each_buffer(f));
     }
 }
 

@@ -3,6 +3,8 @@
 //! Rows are taken a panel of `W` at a time; a panel holds, for each position of the depth, its `W`
 //! elements next to each other. (For the right operand read columns for rows.)
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::vector::Real;
@@ -40,19 +42,23 @@ pub(super) fn is_unit(offsets: &[i64]) -> bool {
 /// All elements that pass the checks exist; there is room for all rows, rounded up to full panels.
 pub(super) unsafe fn pack<E: Real, const W: usize>(source: &Source<E>, to: *mut E) {
     let deep = is_unit(source.depth);
-    for first in (0..source.rows.len()).step_by(W) {
-        let rows = &source.rows[first..(first + W).min(source.rows.len())];
-        // SAFETY: by the contract: panel after panel.
-        unsafe {
-            let to = to.add(first * source.depth.len());
-            if !source.checks.is_empty() {
-                checked::<E, W>(source, first, rows, to);
-            } else if rows.len() == W && deep && !is_unit(rows) {
-                transposed::<E, W>(source, rows, to);
-            } else {
-                let unit = is_unit(rows);
-                for (k, &depth) in source.depth.iter().enumerate() {
-                    line::<E, W>(source.from, rows, unit, depth, to.add(k * W));
+    // Where neighbours are in different rows, a part of the depth at a time: memory is then read
+    // along several lines at once, and not a little here and there.
+    let part = if deep { source.depth.len() } else { 16 };
+    for (n, depth) in source.depth.chunks(part.max(1)).enumerate() {
+        for (panel, rows) in source.rows.chunks(W).enumerate() {
+            // SAFETY: by the contract: panel after panel, part after part.
+            unsafe {
+                let to = to.add((panel * source.depth.len() + n * part) * W);
+                if !source.checks.is_empty() {
+                    checked::<E, W>(source, panel * W, n * part..n * part + depth.len(), to);
+                } else if rows.len() == W && deep && !is_unit(rows) {
+                    transposed::<E, W>(source, rows, to);
+                } else {
+                    let unit = is_unit(rows);
+                    for (k, &depth) in depth.iter().enumerate() {
+                        line::<E, W>(source.from, rows, unit, depth, to.add(k * W));
+                    }
                 }
             }
         }
@@ -131,16 +137,17 @@ unsafe fn side_by_side<E: Real, const N: usize>(
     }
 }
 
-/// A panel some of whose elements may be out of range.
+/// A panel some of whose elements may be out of range, from row `first` on, in a part of the depth.
 ///
 /// # Safety
 /// As [`pack`], for one panel.
 unsafe fn checked<E: Real, const W: usize>(
     source: &Source<E>,
     first: usize,
-    rows: &[i64],
+    part: Range<usize>,
     to: *mut E,
 ) {
+    let rows = &source.rows[first..(first + W).min(source.rows.len())];
     // The least and the greatest part of the rows, for each check.
     let ends: SmallVec<[(i64, i64); 8]> = source
         .checks
@@ -151,7 +158,8 @@ unsafe fn checked<E: Real, const W: usize>(
         })
         .collect();
     let unit = is_unit(rows);
-    for (k, &depth) in source.depth.iter().enumerate() {
+    for (n, k) in part.enumerate() {
+        let depth = source.depth[k];
         let (mut all, mut none) = (true, false);
         for (check, &(lo, hi)) in source.checks.iter().zip(&ends) {
             let at = check.base.wrapping_add(check.depth[k]);
@@ -161,7 +169,7 @@ unsafe fn checked<E: Real, const W: usize>(
         }
         // SAFETY: by the contract; an element is read only where all checks hold.
         unsafe {
-            let to = to.add(k * W);
+            let to = to.add(n * W);
             if all {
                 line::<E, W>(source.from, rows, unit, depth, to);
             } else if none {

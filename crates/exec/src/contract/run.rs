@@ -219,7 +219,8 @@ impl Contraction {
         }
         let scratch = self.scratch.map_or(std::ptr::null_mut(), |b| frame.pointers[b.index()]);
         // SAFETY: the buffers are those of the plan, and the scratch memory is as large as it says.
-        unsafe { self.run_blocks(0..self.blocks(), &frame.pointers, scratch, limits) }
+        let done = unsafe { self.run_blocks(0..self.blocks(), &frame.pointers, scratch, limits) };
+        done && self.after.as_ref().is_none_or(|after| after.run_all(frame, limits))
     }
 
     /// Whether the operands that must be finite are.

@@ -2,5 +2,6 @@
 
 mod nests;
 mod plans;
+mod products;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod speed;

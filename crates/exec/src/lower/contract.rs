@@ -20,6 +20,9 @@ use crate::vm::Kernel;
 /// How often each element of an operand must be used for it to be computed into memory.
 const REUSE: usize = 8;
 
+/// How many elements such an operand may have: memory matters, too.
+const MOST_ELEMENTS: usize = 1 << 25;
+
 /// A product has at most so many factors, and so many that depend on different dimensions.
 const MOST_FACTORS: usize = 16;
 const MOST_KINDS: usize = 4;
@@ -34,8 +37,6 @@ struct Factor {
     dims: Dims,
     /// Whether a zero of another factor makes the product 0, whatever this one is.
     weak: bool,
-    /// Whether a zero of it makes the product 0, whatever others are.
-    strong: bool,
 }
 
 /// The value of a nest as a product.
@@ -107,22 +108,21 @@ impl Lowering<'_> {
         let weak = |operand: &Vec<Factor>| operand.iter().any(|f| f.weak);
         let finite = [weak(&operands[0]), weak(&operands[1])];
         if finite.contains(&true) {
-            let inner = inner_sum(nest, &dims, product.constant, to)?;
-            contraction.set_finite(finite, Kernel::new(inner.collapse(None).0, false, None));
+            let fallback = nest.clone().collapse(None).0;
+            contraction.set_finite(finite, Kernel::new(fallback, false, None));
         }
         let scratch = contraction.scratch_bytes().div_ceil(Dtype::F64.size());
         if scratch > 0 {
             let shape = Shape::new("scratch", &[scratch]).ok()?;
             contraction.set_scratch(self.temporary(&Type::new(Dtype::F64, shape)));
         }
-        let after = match outer.is_empty() {
-            true => None,
-            false => Some(multiplied(nest, &outer, to, at, dtype)?),
-        };
+        if !outer.is_empty() {
+            let after = multiplied(nest, &outer, to, at, dtype)?.collapse(None).0;
+            contraction.set_after(Kernel::new(after, false, None));
+        }
         let step = |nest: Nest| Step::Compute(Box::new(nest));
         steps.extend(before.into_iter().map(step));
         steps.push(Step::Contract(Box::new(contraction)));
-        steps.extend(after.map(step));
         Some(())
     }
 
@@ -204,9 +204,9 @@ impl Product {
     fn of(nest: &Nest, dims: &[Dims]) -> Option<Product> {
         let parallel = nest.extents.len() - nest.reduced;
         let mut product = Product { factors: Vec::new(), constant: 1.0 };
-        let mut open = vec![(nest.value, false, false)];
+        let mut open = vec![(nest.value, false)];
         let mut seen = 0;
-        while let Some((value, weak, strong)) = open.pop() {
+        while let Some((value, weak)) = open.pop() {
             seen += 1;
             if seen > 4 * MOST_FACTORS || product.factors.len() > MOST_FACTORS {
                 return None;
@@ -218,19 +218,19 @@ impl Product {
             let inside = dims[value.index()] >> parallel != 0;
             match &nest.instrs[value.index()] {
                 Instr::Op(Op::Mul, args) if inside => {
-                    open.extend(args.iter().rev().map(|&arg| (arg, weak, strong)));
+                    open.extend(args.iter().rev().map(|&arg| (arg, weak)));
                 }
                 Instr::Op(Op::Scale, args) if inside && args.len() == 2 => {
-                    open.push((args[1], true, strong));
-                    open.push((args[0], weak, true));
+                    open.push((args[1], true));
+                    open.push((args[0], weak));
                 }
                 Instr::Op(Op::Neg, args) if inside && args.len() == 1 => {
                     product.constant = -product.constant;
-                    open.push((args[0], weak, strong));
+                    open.push((args[0], weak));
                 }
                 _ => {
                     let dims = dims[value.index()];
-                    product.factors.push(Factor { value, dims, weak, strong });
+                    product.factors.push(Factor { value, dims, weak });
                 }
             }
         }
@@ -291,7 +291,7 @@ fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
             if plain_load(nest, operand).is_none() {
                 let elements = positions(nest, side);
                 cost = cost.saturating_add(elements);
-                if elements == 0 || all / elements < REUSE {
+                if elements == 0 || elements > MOST_ELEMENTS || all / elements < REUSE {
                     cost = usize::MAX;
                 }
             }
@@ -376,9 +376,8 @@ fn project(nest: &Nest, dims: &[usize], values: impl Iterator<Item = Val>) -> Op
     Some(part)
 }
 
-/// The nest that multiplies sums by the factors that do not depend on the reduced dimensions.
-///
-/// A factor that must not count where the sum is 0, or one that must make it 0, does so.
+/// The nest that multiplies sums by the factors that do not depend on the reduced dimensions. One
+/// that zeros of others make ineffective has no effect on sums that are 0.
 fn multiplied(
     nest: &Nest,
     outer: &[Factor],
@@ -392,63 +391,14 @@ fn multiplied(
     let load = Instr::Load { buffer: sums, at: at.clone(), checks: Vec::new() };
     let mut value = part.push(load, dtype);
     for (factor, v) in outer.iter().zip(part.values.clone()) {
-        let (op, args) = match factor {
-            Factor { weak: true, .. } => (Op::Scale, smallvec![value, v]),
-            Factor { strong: true, .. } => (Op::Scale, smallvec![v, value]),
-            _ => (Op::Mul, smallvec![v, value]),
-        };
-        value = part.push(Instr::Op(op, args), dtype);
+        let op = if factor.weak { Op::Scale } else { Op::Mul };
+        value = part.push(Instr::Op(op, smallvec![value, v]), dtype);
     }
     // A sum that is zero is +0, as one that begins with 0 is.
     let zero = part.push(Instr::Const(0), dtype);
     value = part.push(Instr::Op(Op::Add, smallvec![value, zero]), dtype);
     let extents = nest.extents[..dims.len()].to_vec();
     Some(part.finish(extents, value, nest.target, Write::Store(at)))
-}
-
-/// The sum of the nest without the factors that do not depend on the reduced dimensions, as it
-/// stands: what a contraction computes, but with every zero that makes a product 0.
-fn inner_sum(nest: &Nest, dims: &[Dims], constant: f64, to: BufferId) -> Option<Nest> {
-    /// The value without its outer factors; `None` if nothing is left.
-    fn inner(nest: &mut Nest, dims: &[Dims], parallel: usize, v: Val) -> Option<Val> {
-        if dims[v.index()] >> parallel == 0 {
-            return None;
-        }
-        let Instr::Op(op @ (Op::Mul | Op::Scale | Op::Neg), args) = nest.instrs[v.index()].clone()
-        else {
-            return Some(v);
-        };
-        // Signs and constants come back with the factor.
-        let parts: SmallVec<[Val; 3]> =
-            args.iter().filter_map(|&arg| inner(nest, dims, parallel, arg)).collect();
-        match parts[..] {
-            [] => None,
-            [one] => Some(one),
-            _ if parts == args => Some(v),
-            _ => {
-                nest.instrs.push(Instr::Op(op, parts));
-                nest.dtypes.push(nest.dtypes[v.index()]);
-                Some(Val((nest.instrs.len() - 1) as u32))
-            }
-        }
-    }
-    let parallel = nest.extents.len() - nest.reduced;
-    let mut sum = nest.clone();
-    let mut value = inner(&mut sum, dims, parallel, nest.value)?;
-    if constant != 1.0 {
-        let dtype = nest.dtypes[nest.value.index()];
-        let bits = match dtype {
-            Dtype::F32 => u64::from((constant as f32).to_bits()),
-            _ => constant.to_bits(),
-        };
-        let n = sum.instrs.len() as u32;
-        sum.instrs.push(Instr::Const(bits));
-        sum.instrs.push(Instr::Op(Op::Mul, smallvec![Val(n), value]));
-        sum.dtypes.extend([dtype, dtype]);
-        value = Val(n + 1);
-    }
-    (sum.value, sum.target) = (value, to);
-    Some(sum)
 }
 
 /// A nest that adds each value to an element of zeros, as one that sums over the dimensions that

@@ -1,5 +1,6 @@
 //! Which arrays of a scope are made.
 
+use cotan_ir::scalar::Op;
 use cotan_ir::{Node, Scope, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -10,7 +11,7 @@ use super::{Lowering, op_cost};
 const LARGEST_BODY: u32 = 192;
 
 /// Sums of up to so many elements are written out.
-pub(super) const SHORT_SUM: usize = 8;
+pub(super) const SHORT_SUM: usize = 4;
 
 /// What costs more than so many additions an element is computed once, not for each user.
 const CHEAP: u32 = 4;
@@ -208,7 +209,8 @@ impl Lowering<'_> {
                 && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
                 && sum.instructions <= LARGEST_BODY / 3;
             let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t));
-            if forced || dear || sum.instructions > LARGEST_BODY {
+            let product = self.small_factors(node, &weights);
+            if forced || dear || product || sum.instructions > LARGEST_BODY {
                 decisions.materialised.insert(t);
                 continue;
             }
@@ -260,6 +262,25 @@ impl Lowering<'_> {
         }
         node.region()
             .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
+    }
+
+    /// Whether a node sums products of factors that have each few elements, as a product of
+    /// matrices does: such a sum is a step of its own.
+    fn small_factors(&self, node: &Node, weights: &FxHashMap<TermId, Weight>) -> bool {
+        let Node::SumOuter(u) = node else { return false };
+        let summand = self.program.shape(*u).numel();
+        let small = |&v: &TermId| {
+            let numel = || self.program.shape(v).numel();
+            weights.get(&v).map_or_else(numel, |w| w.reads).saturating_mul(8) <= summand
+        };
+        let mut at = *u;
+        while let Node::Transpose(_, v) = self.program.node(at) {
+            at = *v;
+        }
+        match self.program.node(at) {
+            Node::Op(Op::Mul | Op::Scale, args) => args.iter().all(small),
+            _ => false,
+        }
     }
 
     /// How often the parts of an element are computed where it is needed, if it can be.

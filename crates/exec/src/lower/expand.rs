@@ -425,8 +425,8 @@ impl Lowering<'_> {
                 for n in 0..program.shape(*u).dims()[0] {
                     jx[0] = e.body.constant(Scalar::I64(n as i64));
                     let x = self.element(e, *u, &jx)?;
-                    // The first is added to 0, which matters for -0 only.
-                    sum = if n == 0 && !self.in_order { x } else { e.op(Op::Add, &[sum, x])? };
+                    // Beginning with 0, as every sum: it is never -0.
+                    sum = e.op(Op::Add, &[sum, x])?;
                 }
                 Ok(sum)
             }

@@ -13,13 +13,14 @@ use crate::plan::{Plan, Step};
 use crate::{Executable, RunLimits};
 
 /// The definition `main` of a text, whose types have no size parameters, in bulk operations.
-fn program(text: &str) -> Program {
+pub(super) fn program(text: &str) -> Program {
     let modules = load_text("test.ct", text).unwrap();
     let instance = instantiate(&modules, "main", &[], &[], &Default::default()).unwrap();
     Pipeline::new(&[Pass::BULK]).run(&instance.program).unwrap()
 }
 
-fn count(plan: &Plan) -> usize {
+/// The contractions of a plan.
+pub(super) fn count(plan: &Plan) -> usize {
     plan.steps.iter().filter(|step| matches!(step, Step::Contract(_))).count()
 }
 

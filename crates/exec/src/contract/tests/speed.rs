@@ -5,10 +5,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use cotan_array::Dtype;
+use cotan_array::{Array, Dtype};
+use cotan_pipeline::{Derivative, derive};
 use cotan_testkit::Rng;
 
 use super::nests::{Case, Memory, batched, matrices};
+use crate::Executable;
 use crate::contract::Contraction;
 use crate::contract::form::Group;
 use crate::isa::{self, Isa};
@@ -208,6 +210,36 @@ fn small() {
                 direct / batch as f64 * 1e9,
                 slow / batch as f64 * 1e9,
             );
+        }
+    }
+}
+
+/// Values and gradients of whole programs, with and without contractions.
+#[test]
+#[ignore = "a measurement"]
+fn programs() {
+    let image = "def main(x: [16, 34, 34]f64, w: [16, 16, 3, 3]f64): [16, 32, 32]f64 =
+       build (16, 32, 32) ((o, y, z) =>
+         sum(build (16, 3, 3) ((c, p, q) => w[o, c, p, q] * x[c, y + p, z + q])))";
+    let mixture = "def main(q: [25, 20, 20]f64, x: [1000, 20]f64, mu: [25, 20]f64) =
+       build (1000, 25, 20) ((n, k, i) => sum(build 20 (j => q[k, i, j] * (x[n, j] - mu[k, j]))))";
+    let product = "def main(a: [256, 256]f64, b: [256, 256]f64): [256, 256]f64 =
+       build (256, 256) ((i, j) => sum(build 256 (l => a[i, l] * b[l, j])))";
+    for (name, text) in [("product", product), ("image", image), ("mixture", mixture)] {
+        let value = super::plans::program(text);
+        let gradient = derive(&value, Derivative::Vjp, None).unwrap();
+        for (what, program) in [("value", &value), ("and gradient", &gradient)] {
+            let inputs: Vec<Array> = program
+                .inputs()
+                .iter()
+                .map(|input| Array::full(input.ty.shape.clone(), 0.5).unwrap())
+                .collect();
+            let executable = Executable::new(program).unwrap();
+            let limits = RunLimits::default();
+            let time = least(|| {
+                black_box(executable.run(&inputs, &limits).unwrap());
+            });
+            println!("{name} {what}: {:.3} ms", time * 1e3);
         }
     }
 }

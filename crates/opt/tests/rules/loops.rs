@@ -1,0 +1,162 @@
+//! Loops and functions.
+
+use cotan_array::{Dtype, Shape};
+use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Custom, CustomKind, MapAccum, Param, Result, TermId, Type};
+
+use crate::support::{Check, check};
+
+fn number() -> Param {
+    Param::Value(Type::scalar(Dtype::F64))
+}
+
+/// A loop over vectors with scalar states: the step takes states, then elements.
+fn looped(
+    b: &mut Builder,
+    length: usize,
+    init: &[TermId],
+    inputs: &[TermId],
+    step: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+) -> Result<TermId> {
+    let params = vec![number(); init.len() + inputs.len()];
+    let step = b.lambda(&params, step)?;
+    let (init, inputs) = (init.into(), inputs.into());
+    b.map_accum(MapAccum { length, reverse: false, init, inputs, step })
+}
+
+/// `s => s * x + s`, over the elements of a vector.
+fn polynomial(b: &mut Builder, k: usize, s: TermId, xs: TermId) -> Result<TermId> {
+    let m = looped(b, k, &[s], &[xs], |b, v| {
+        let product = b.op(Op::Mul, &[v[0], v[1]])?;
+        Ok(vec![b.op(Op::Add, &[product, v[0]])?])
+    })?;
+    b.result(m, 0)
+}
+
+pub fn checks() -> Vec<Check> {
+    vec![
+        check(
+            "loop/dead",
+            |s| {
+                let k = 2 + s.choice(3);
+                Ok((k, s.array(&[])?, s.array(&[k])?, s.array(&[k])?))
+            },
+            // A second state feeds only itself, and an output is not read.
+            |b, &(k, s, xs, ys)| {
+                let m = looped(b, k, &[s, s], &[xs, ys], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], v[2]])?;
+                    let first = b.op(Op::Add, &[product, v[0]])?;
+                    let second = b.op(Op::Sub, &[v[1], v[3]])?;
+                    Ok(vec![first, second, second])
+                })?;
+                b.result(m, 0)
+            },
+            |b, &(k, s, xs, _)| polynomial(b, k, s, xs),
+        ),
+        check(
+            "loop/invariant-state",
+            |s| {
+                let k = 2 + s.choice(3);
+                Ok((k, s.array(&[])?, s.array(&[])?, s.array(&[k])?))
+            },
+            |b, &(k, s, c, xs)| {
+                let m = looped(b, k, &[s, c], &[xs], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], v[1]])?;
+                    Ok(vec![b.op(Op::Add, &[product, v[2]])?, v[1]])
+                })?;
+                let (x, y) = (b.result(m, 0)?, b.result(m, 1)?);
+                b.op(Op::Sub, &[x, y])
+            },
+            |b, &(k, s, c, xs)| {
+                let m = looped(b, k, &[s], &[xs], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], c])?;
+                    Ok(vec![b.op(Op::Add, &[product, v[1]])?])
+                })?;
+                let x = b.result(m, 0)?;
+                b.op(Op::Sub, &[x, c])
+            },
+        ),
+        check(
+            "loop/invariant-input",
+            |s| Ok((2 + s.choice(3), s.array(&[])?, s.array(&[])?)),
+            |b, &(k, s, x)| {
+                let xs = b.replicate(k, x)?;
+                polynomial(b, k, s, xs)
+            },
+            |b, &(k, s, x)| {
+                let m = looped(b, k, &[s], &[], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], x])?;
+                    Ok(vec![b.op(Op::Add, &[product, v[0]])?])
+                })?;
+                b.result(m, 0)
+            },
+        ),
+        check(
+            "loop/invariant-output",
+            |s| {
+                let k = 2 + s.choice(3);
+                Ok((k, s.array(&[])?, s.array(&[])?, s.array(&[k])?))
+            },
+            |b, &(k, s, c, xs)| {
+                let m = looped(b, k, &[s], &[xs], |b, v| {
+                    Ok(vec![b.op(Op::Mul, &[v[0], v[1]])?, b.op(Op::Mul, &[c, c])?])
+                })?;
+                b.result(m, 1)
+            },
+            |b, &(k, _, c, _)| {
+                let square = b.op(Op::Mul, &[c, c])?;
+                b.replicate(k, square)
+            },
+        ),
+        check(
+            "loop/copied-output",
+            |s| {
+                let k = 2 + s.choice(3);
+                Ok((k, s.array(&[])?, s.array(&[k])?))
+            },
+            |b, &(k, s, xs)| {
+                let m = looped(b, k, &[s], &[xs], |b, v| {
+                    Ok(vec![b.op(Op::Mul, &[v[0], v[1]])?, v[1]])
+                })?;
+                b.result(m, 1)
+            },
+            |_, &(_, _, xs)| Ok(xs),
+        ),
+        check(
+            "loop/short",
+            |s| {
+                let k = s.choice(2);
+                Ok((k, s.array(&[])?, s.array(&[k])?))
+            },
+            |b, &(k, s, xs)| {
+                let m = looped(b, k, &[s], &[xs], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], v[1]])?;
+                    Ok(vec![product, b.op(Op::Sub, &[product, v[0]])?])
+                })?;
+                let (last, all) = (b.result(m, 0)?, b.result(m, 1)?);
+                let all = b.sum_outer(all)?;
+                b.op(Op::Sub, &[last, all])
+            },
+            // x s - (x s - s), or s after no step.
+            |_, &(_, s, _)| Ok(s),
+        ),
+        check(
+            "custom/inline",
+            |s| {
+                let k = s.size();
+                Ok((k, s.array(&[k])?))
+            },
+            |b, &(k, x)| {
+                let ty = Type::new(Dtype::F64, Shape::new("test", &[k])?);
+                let params = [Param::Value(ty.clone()), Param::Value(ty)];
+                let region = b.lambda(&params, |b, v| {
+                    Ok(vec![b.op(Op::Mul, &[v[0], v[0]])?, b.op(Op::Neg, &[v[1]])?])
+                })?;
+                let args = [x].into();
+                let c = b.custom(Custom { kind: CustomKind::Vjp, args, outputs: 1, region })?;
+                b.result(c, 0)
+            },
+            |b, &(_, x)| b.op(Op::Mul, &[x, x]),
+        ),
+    ]
+}
