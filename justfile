@@ -22,7 +22,7 @@ soak rounds="1000" times="100":
         just random {{times}} $((round * 1000000000)) || exit 1; \
     done
 
-# Coverage-guided fuzzing of `parse`, `npy` or `roundtrip`; needs nightly Rust and cargo-fuzz
+# Coverage-guided fuzzing of `parse`, `npy`, `roundtrip` or `engines`; needs nightly Rust and cargo-fuzz
 fuzz target="parse" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
 

@@ -38,7 +38,7 @@ def restrict(threads):
 class Loaded:
     """A benchmark on its inputs, compiled."""
 
-    def __init__(self, name, path, sizes={}, double=False):
+    def __init__(self, name, path, sizes=None, double=False):
         import jax
         import jax.numpy as jnp
         import numpy as np
@@ -56,7 +56,7 @@ class Loaded:
             params, data = named("p_"), named("d_")
             structure = {k[2:]: arrays[k] for k in arrays.files if k[2:] == "parents"}
         data.pop("parents", None)
-        f = objective(name, structure, sizes)
+        f = objective(name, structure, sizes or {})
         arguments = (params, data)
         begin = time.perf_counter()
         gradient = jax.jit(measured(name, f)).lower(*arguments).compile()

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits, Stop};
+use cotan_exec::{Engine, Executable, RunLimits, Stop};
 use cotan_interp::{Interp, Value};
 use cotan_ir::Program;
 
@@ -12,11 +12,15 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// What runs a compiled function.
 ///
-/// The environment variable `COTAN_BACKEND`, read once, chooses: `vm` (the default) or `interp`.
+/// The environment variable `COTAN_BACKEND`, read once, chooses: `jit` (the default), `vm` or
+/// `interp`. The first two give the same results to the last bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// Loop nests over tiles of elements, in memory that was planned: fast.
+    /// Loop nests in machine code, in memory that was planned: fastest. Where the instructions or
+    /// executable memory are missing, the tile machine runs them.
+    Native,
+    /// Loop nests over tiles of elements, in the same memory.
     Machine,
     /// The reference interpreter, element by element: slow. It also runs what the machine cannot.
     Interpreter,
@@ -24,7 +28,8 @@ pub enum Backend {
 
 static CHOSEN: LazyLock<Backend> = LazyLock::new(|| match std::env::var("COTAN_BACKEND") {
     Ok(name) if name == "interp" => Backend::Interpreter,
-    _ => Backend::Machine,
+    Ok(name) if name == "vm" => Backend::Machine,
+    _ => Backend::Native,
 });
 
 /// A program's way of running.
@@ -34,7 +39,8 @@ pub(crate) struct Runner(Option<Executable>);
 impl Runner {
     pub(crate) fn new(program: &Program) -> Runner {
         match *CHOSEN {
-            Backend::Machine => Runner(Executable::new(program).ok()),
+            Backend::Native => Runner(Executable::planned(program, false, Engine::Native).ok()),
+            Backend::Machine => Runner(Executable::planned(program, false, Engine::Machine).ok()),
             Backend::Interpreter => Runner(None),
         }
     }
@@ -44,7 +50,7 @@ impl Runner {
     }
 
     pub(crate) fn backend(&self) -> Backend {
-        if self.0.is_some() { Backend::Machine } else { Backend::Interpreter }
+        if self.0.is_some() { *CHOSEN } else { Backend::Interpreter }
     }
 
     pub(crate) fn run(

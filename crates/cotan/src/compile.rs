@@ -113,6 +113,34 @@ impl<A, R> fmt::Debug for Compiled<A, R> {
     }
 }
 
+/// Which rules a program is optimised by before it runs; all of them by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompileOptions {
+    /// Identities of operations, choices that are known, constants.
+    pub algebra: bool,
+    /// Views and reads of views.
+    pub views: bool,
+    /// Scatters that are views, masked reads or sums of reads.
+    pub scatters: bool,
+    /// Sums; these may change the order in which they are rounded.
+    pub sums: bool,
+    /// What loops need not compute.
+    pub loops: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { algebra: true, views: true, scatters: true, sums: true, loops: true }
+    }
+}
+
+impl CompileOptions {
+    /// No rules.
+    pub fn none() -> CompileOptions {
+        CompileOptions { algebra: false, views: false, scatters: false, sums: false, loops: false }
+    }
+}
+
 /// How to run a compiled function.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
@@ -144,6 +172,32 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         let (cost, runner) = (Cost::of(&optimised), Runner::new(&optimised));
         let (several, types) = (F::SEVERAL, PhantomData);
         Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
+    }
+
+    /// The same function, optimised by some rules only: to find out what one of them does.
+    ///
+    /// ```
+    /// use cotan::{CompileOptions, prelude::*};
+    ///
+    /// let dot = compile(|a: Arr<f64>, b: Arr<f64>| (a * b).sum(), ([3], [3]))?;
+    /// let plain = dot.recompiled(CompileOptions::none())?;
+    /// assert_eq!(plain.call(([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]))?, 32.0);
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    pub fn recompiled(&self, options: CompileOptions) -> Result<Compiled<A, R>> {
+        let CompileOptions { algebra, views, scatters, sums, loops } = options;
+        let rules = cotan_opt::Options {
+            algebra,
+            fold_floats: algebra,
+            views,
+            scatters,
+            sums,
+            loops,
+            ..cotan_opt::Options::default()
+        };
+        let optimised = cotan_opt::optimise(&self.program, &rules)?.0;
+        let (cost, runner) = (Cost::of(&optimised), Runner::new(&optimised));
+        Ok(Compiled { optimised, cost, runner, ..self.clone() })
     }
 
     /// The results at arguments.

@@ -91,7 +91,7 @@ mod tensor;
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
 pub use backend::Backend;
 pub use build::{Extent, build};
-pub use compile::{Compiled, Cost, Explanation, RunOptions, compile, compile_like};
+pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
 pub use data::{load_npz, save_npz};

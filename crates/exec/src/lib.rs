@@ -1,8 +1,8 @@
-//! Running programs fast: loop nests, a memory plan, and a machine over tiles.
+//! Running programs fast: loop nests, a memory plan, machine code and a machine over tiles.
 //!
 //! * [`Executable`] is a program with its plan: arrays that fusion can avoid are never made, those
-//!   that are made lie in one piece of memory, and the loop nests that make them run over tiles
-//!   that stay in the first cache.
+//!   that are made lie in one piece of memory, and the loop nests that make them run as machine
+//!   code, or over tiles that stay in the first cache ([`Engine`]).
 //!
 //! The reference interpreter is the meaning of programs; this crate is compared with it on random
 //! programs. What it cannot run it says ([`Unsupported`]) when the plan is made.
@@ -12,6 +12,8 @@ mod contract;
 mod explain;
 mod group;
 mod isa;
+#[cfg(target_arch = "x86_64")]
+mod jit;
 mod lower;
 mod memory;
 mod nest;
@@ -23,4 +25,4 @@ mod vm;
 mod workspace;
 
 pub use lower::Unsupported;
-pub use run::{Executable, RunLimits, Stop};
+pub use run::{Engine, Executable, RunLimits, Stop};

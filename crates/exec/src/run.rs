@@ -55,6 +55,16 @@ pub enum Stop {
     Memory,
 }
 
+/// What runs loop nests. The results are the same, to the last bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// The tile machine.
+    Machine,
+    /// Machine code where there is some for a nest, else the tile machine.
+    #[default]
+    Native,
+}
+
 /// A program, ready to run any number of times, from any number of threads.
 ///
 /// Each run takes memory that an earlier one has left, if there is any.
@@ -76,27 +86,52 @@ impl Executable {
     /// Sums are taken in a fixed order that suits the machine, the same in every run and for any
     /// number of threads.
     pub fn new(program: &Program) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, false, Tuning::default())?))
+        Executable::planned(program, false, Engine::default())
+    }
+
+    /// As [`new`](Executable::new), or [`in_order`](Executable::in_order) if so wished, run by the
+    /// given engine.
+    pub fn planned(
+        program: &Program,
+        in_order: bool,
+        engine: Engine,
+    ) -> Result<Executable, Unsupported> {
+        Ok(Executable::of(lower(program, in_order, Tuning::default())?, engine))
     }
 
     /// Plans a program such that sums are taken from the first element to the last: the results are
     /// those of the reference interpreter to the last bit.
     pub fn in_order(program: &Program) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, true, Tuning::default())?))
+        Executable::planned(program, true, Engine::default())
     }
 
     /// As [`new`](Executable::new) or [`in_order`](Executable::in_order), but with blocks of a few
     /// elements, so that small programs have many: for tests.
     #[doc(hidden)]
-    pub fn in_tiny_blocks(program: &Program, in_order: bool) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::tiny())?))
+    pub fn in_tiny_blocks(
+        program: &Program,
+        in_order: bool,
+        engine: Engine,
+    ) -> Result<Executable, Unsupported> {
+        Ok(Executable::of(lower(program, in_order, Tuning::tiny())?, engine))
     }
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    fn of(plan: Plan) -> Executable {
+    fn of(plan: Plan, engine: Engine) -> Executable {
+        #[cfg(target_arch = "x86_64")]
+        let plan = match engine {
+            Engine::Machine => plan,
+            Engine::Native => {
+                let mut plan = plan;
+                crate::jit::attach(&mut plan);
+                plan
+            }
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = engine;
         Executable { plan: Arc::new(plan), pool: Arc::default() }
     }
 

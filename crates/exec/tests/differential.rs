@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits, Unsupported};
+use cotan_exec::{Engine, Executable, RunLimits, Unsupported};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
@@ -15,11 +15,11 @@ use cotan_testkit::{
 };
 
 fn blocks(program: &Program) -> Result<Executable, Unsupported> {
-    Executable::in_tiny_blocks(program, false)
+    Executable::in_tiny_blocks(program, false, Engine::Native)
 }
 
 fn blocks_in_order(program: &Program) -> Result<Executable, Unsupported> {
-    Executable::in_tiny_blocks(program, true)
+    Executable::in_tiny_blocks(program, true, Engine::Native)
 }
 
 /// What a comparison found.

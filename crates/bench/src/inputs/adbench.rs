@@ -44,8 +44,9 @@ pub(super) fn ba(made: &mut Inputs, size: impl Fn(&str) -> usize) -> Result<()> 
     let mut r = Random::new(13);
     let (n, m, p) = (size("n"), size("m"), size("p"));
     let mut between = |low: f64, high: f64| low + (high - low) * r.unit();
-    let mut cam: Vec<f64> = (0..3).map(|_| between(-1.0, 1.0)).collect();
-    cam.extend((0..3).map(|_| between(20.0, 60.0)));
+    // The camera is far before the points and looks at them.
+    let mut cam: Vec<f64> = (0..3).map(|_| between(-0.3, 0.3)).collect();
+    cam.extend([between(0.0, 8.0), between(0.0, 8.0), between(-60.0, -40.0)]);
     cam.push(between(300.0, 500.0));
     cam.extend((0..2).map(|_| between(-10.0, 10.0)));
     cam.extend((0..2).map(|_| between(0.0, 0.1)));

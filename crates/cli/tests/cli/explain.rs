@@ -38,6 +38,17 @@ fn traces_show_the_place_and_both_terms() {
 }
 
 #[test]
+fn the_optimised_program_comes_with_its_rules() {
+    let session =
+        Session::new().with("a.ct", "def f(a: [3]f64) = sum(build 3 (i => a[i] * 2.0))\n");
+    let out = session.cotan("explain a.ct --stage optimised --trace").succeeds().out;
+    assert!(out.contains("`grad.a` = replicate(3, 2.0)"), "{out}");
+    assert!(!out.contains("def main(a: [3]f64) = scatter"), "{out}");
+    assert!(out.contains("firings of rules:\n") && out.contains("sum/factor"), "{out}");
+    assert!(out.contains("#   ~> "), "{out}");
+}
+
+#[test]
 fn shapes_may_come_from_values() {
     let session = Session::new().with("a.ct", MIRROR);
     let args = ["explain", "a.ct", "--stage", "core", "--arg", "a=[1, 2]"];
@@ -91,7 +102,7 @@ fn missing_sizes_are_named() {
     session.cotan("explain a.ct --size n=3 --size n=4").fails(2, &["`n` is given twice"]);
     session
         .cotan("explain a.ct --stage spot")
-        .fails(2, &["[possible values: source, core, bot, dual, delta, gradient]"]);
+        .fails(2, &["[possible values: source, core, bot, dual, delta, gradient, optimised]"]);
 }
 
 #[test]

@@ -258,6 +258,12 @@ impl Contraction {
         )
     }
 
+    /// The nests beside the products.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn kernels_mut(&mut self) -> impl Iterator<Item = &mut Kernel> {
+        [self.fallback.as_deref_mut(), self.after.as_deref_mut()].into_iter().flatten()
+    }
+
     /// Says what to run with the sums.
     pub(crate) fn set_after(&mut self, after: Kernel) {
         self.after = Some(Box::new(after));

@@ -16,7 +16,7 @@ use crate::run::RunLimits;
 use crate::vm::Frame;
 
 /// Rows of a block: packed and as deep as a block, they stay in the second cache.
-const ROWS: usize = 128;
+const ROWS: usize = 72;
 
 /// Columns of a block: packed, they stay in the third cache.
 const COLUMNS: usize = 1024;

@@ -38,6 +38,19 @@ pub(super) struct Job<E> {
 /// Makes a tile.
 pub(super) type Tile<E> = unsafe fn(&Job<E>);
 
+/// Asks for a line of memory that is needed soon.
+#[inline(always)]
+fn prefetch<E>(at: *const E) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, at any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// `COUNT` vectors in each of `ROWS` rows; the last vector has `tail` elements if `PART`.
 ///
 /// # Safety
@@ -50,6 +63,9 @@ unsafe fn tile<V: Vector, const ROWS: usize, const COUNT: usize, const PART: boo
     // SAFETY: by the contract. Pointers beyond the last position are made, but not read.
     unsafe {
         let mut sums = [[V::splat(V::Element::ZERO); COUNT]; ROWS];
+        for r in 0..ROWS {
+            prefetch(job.to.wrapping_offset(job.to_rows.add(r).read() as isize));
+        }
         let (mut left, mut right) = (job.left, job.right);
         for _ in 0..job.depth {
             let mut row = [V::splat(V::Element::ZERO); COUNT];

@@ -54,6 +54,16 @@ impl Frame {
         }
     }
 
+    /// Counts tiles; says when the limits are to be looked at.
+    fn time_to_poll(&mut self) -> bool {
+        self.unpolled += 1;
+        let now = self.unpolled >= POLL;
+        if now {
+            self.unpolled = 0;
+        }
+        now
+    }
+
     /// The first byte of the memory for a block.
     pub(crate) fn local(&self) -> *mut u8 {
         self.local.start()
@@ -114,6 +124,15 @@ impl Kernel {
         if range.is_empty() {
             return true;
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &self.native {
+            if frame.time_to_poll() && limits.reached() {
+                return false;
+            }
+            // SAFETY: the buffers are those that the code was made for, and the range is not empty.
+            unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
+            return true;
+        }
         // A sum has one more, a search two.
         let tiles = self.registers + 2;
         if frame.tiles.len() < tiles {
@@ -133,12 +152,8 @@ impl Kernel {
         self.level(0, frame);
         let mut changed = 0;
         loop {
-            frame.unpolled += 1;
-            if frame.unpolled >= POLL {
-                frame.unpolled = 0;
-                if limits.reached() {
-                    return false;
-                }
+            if frame.time_to_poll() && limits.reached() {
+                return false;
             }
             for level in changed + 1..=self.loops.len() {
                 self.level(level, frame);

@@ -15,8 +15,12 @@ use smallvec::SmallVec;
 
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 pub(crate) use exec::Frame;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use sums::ACCUMULATOR_BYTES;
 pub(crate) use sums::add_up;
-use tile::{Code, code_of};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use tile::run as run_code;
+pub(crate) use tile::{Code, code_of};
 
 /// Lanes of a tile at most. A tile of eight-byte elements has 2 KiB.
 pub(crate) const TILE: usize = 256;
@@ -46,6 +50,9 @@ pub(crate) struct Kernel {
     /// The factors, if products are added up, each rounded once with the sum.
     product: Option<(Val, Val)>,
     registers: usize,
+    /// The same in machine code.
+    #[cfg(target_arch = "x86_64")]
+    pub native: Option<crate::jit::Native>,
 }
 
 /// An instruction with where its value goes.
@@ -113,11 +120,26 @@ impl Kernel {
             block: 0,
             product: None,
             registers: 0,
+            #[cfg(target_arch = "x86_64")]
+            native: None,
         };
         kernel.block =
             block.and_then(|dim| kernel.dims.iter().position(|&d| d == dim)).unwrap_or(0);
         kernel.plan(lane, in_order);
         kernel
+    }
+
+    /// How it goes through the nest.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn order(&self) -> crate::jit::Order<'_> {
+        crate::jit::Order {
+            nest: &self.nest,
+            dims: &self.dims,
+            lane: self.lane_loop.map(|k| self.dims[k]),
+            first_reduced: self.first_reduced,
+            block: self.block,
+            product: self.product,
+        }
     }
 
     /// How many indices the dimension has that a run may be restricted to a range of.

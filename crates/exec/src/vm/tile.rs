@@ -324,7 +324,7 @@ fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
 /// # Safety
 /// The operands have `n` elements of the types that the code was made for, and so has the target
 /// room; the target is the first operand, or overlaps none.
-pub(super) unsafe fn run(
+pub(crate) unsafe fn run(
     code: Code,
     to: *mut u8,
     a: *const u8,

@@ -4,7 +4,7 @@
 //! $\mathrm{erfc}\, x = e^{-x^2} g(x)$, where $(x + c)\, g(x)$ is a polynomial in
 //! $t = (x - c) / (x + c)$, a variable that stays between -1 and 1.
 
-use super::exp::{reduce, rest};
+use super::exp::exp_parts;
 use crate::arith::{Pair, ordered_sum, poly, product, sum};
 use crate::machine::Machine;
 
@@ -25,12 +25,13 @@ const ERF: [f64; 13] = [
     5.945258317858944e-11,
 ];
 
-/// $(x + c) e^{x^2} \mathrm{erfc}\, x$ for $1 \le x \le 28$, to 2^-61 of it: the constant in two
-/// parts, and the rest divided by $t$.
+/// $(x + c) e^{x^2} \mathrm{erfc}\, x$ for $1 \le x \le 28$, to 2^-61 of it: the first two
+/// coefficients in two parts each, and the others.
 const ERFC_0: f64 = 1.0740069070883398;
 const ERFC_0_LOW: f64 = -8.784531799699874e-17;
-const ERFC: [f64; 20] = [
-    -0.8833944531698836,
+const ERFC_1: f64 = -0.8833944531698836;
+const ERFC_1_LOW: f64 = -3.9151474505876867e-17;
+const ERFC: [f64; 19] = [
     0.5902283571041015,
     -0.310467261900561,
     0.1195277612873219,
@@ -65,13 +66,13 @@ fn complement<M: Machine>(m: &M, a: M::Real) -> M::Real {
     let error = m.neg_mul_add(inverse, bottom.low, m.neg_mul_add(inverse, bottom.high, one));
     let twice = m.mul(m.real(2.0 * C), inverse);
     let t = m.neg_mul_add(twice, error, m.sub(one, twice));
-    let g = m.mul_add(t, poly(m, t, &ERFC), m.real(ERFC_0_LOW));
-    let g = ordered_sum(m, m.real(ERFC_0), g);
+    let g = ordered_sum(m, m.real(ERFC_1), m.mul(t, poly(m, t, &ERFC)));
+    let low = m.mul_add(t, m.add(g.low, m.real(ERFC_1_LOW)), m.real(ERFC_0_LOW));
+    let g = ordered_sum(m, m.real(ERFC_0), m.mul_add(t, g.high, low));
     let p = product(m, inverse, g.high);
     let g = Pair { high: p.high, low: m.mul_add(inverse, g.low, p.low) };
     let square = product(m, a, a);
-    let (r, n) = reduce(m, m.neg(square.high));
-    let p = rest(m, m.sub(r, square.low));
+    let (p, n) = exp_parts(m, Pair { high: m.neg(square.high), low: m.neg(square.low) });
     // g (1 + error) (1 + p) 2^n
     let p = m.mul_add(error, m.add(one, p), p);
     m.scale(m.add(g.high, m.mul_add(g.high, p, g.low)), n)

@@ -1,25 +1,11 @@
 //! Exponentials: $e^x = 2^n (1 + p)$ with $x = n \log 2 + r$, $p = e^r - 1$, $|r| \le \log 2 / 2$.
 
 use super::{LN2, LN2_LOW, LOG2E};
-use crate::arith::poly;
+use crate::arith::{Pair, ordered_sum, poly};
 use crate::machine::{Machine, Rounded};
 
-/// $(e^r - 1 - r) / r^2$, to 2^-56 of $e^r$.
-const EXP: [f64; 10] = [
-    0.5000000000000011,
-    0.1666666666666641,
-    0.04166666666652973,
-    0.008333333333494964,
-    0.0013888888943759084,
-    0.00019841269505800534,
-    2.4801492950577437e-05,
-    2.7557586780017713e-06,
-    2.763030590772048e-07,
-    2.5000026273498578e-08,
-];
-
-/// The same, to 2^-59 of $e^r - 1$.
-const EXPM1: [f64; 11] = [
+/// $(e^r - 1 - r) / r^2$, to 2^-59 of $e^r - 1$.
+const EXP: [f64; 11] = [
     0.5,
     0.16666666666666677,
     0.041666666666666505,
@@ -63,16 +49,20 @@ pub(super) fn reduce<M: Machine>(m: &M, x: M::Real) -> (M::Real, Rounded<M::Real
     (m.neg_mul_add(n.value, m.real(LN2_LOW), r), n)
 }
 
-/// $e^r - 1$, accurate relative to $e^r$.
+/// $e^r - 1$, accurate relative to itself.
 #[inline(always)]
 pub(super) fn rest<M: Machine>(m: &M, r: M::Real) -> M::Real {
     m.mul_add(m.mul(r, r), poly(m, r, &EXP), r)
 }
 
-/// $e^r - 1$, accurate relative to itself.
+/// [`reduce`] and [`rest`] for a number given as a pair.
 #[inline(always)]
-pub(super) fn rest_near_zero<M: Machine>(m: &M, r: M::Real) -> M::Real {
-    m.mul_add(m.mul(r, r), poly(m, r, &EXPM1), r)
+pub(super) fn exp_parts<M: Machine>(m: &M, x: Pair<M::Real>) -> (M::Real, Rounded<M::Real>) {
+    let n = m.round_product(x.high, m.real(LOG2E));
+    let first = m.neg_mul_add(n.value, m.real(LN2), x.high);
+    let r = ordered_sum(m, first, m.neg_mul_add(n.value, m.real(LN2_LOW), x.low));
+    let p = m.mul_add(m.mul(r.high, r.high), poly(m, r.high, &EXP), r.low);
+    (m.add(r.high, p), n)
 }
 
 /// $e^x$
@@ -97,7 +87,7 @@ pub fn exp2<M: Machine>(m: &M, x: M::Real) -> M::Real {
 #[inline(always)]
 pub fn expm1<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, clamp(m, x, -40.0, 710.0));
-    let p = rest_near_zero(m, r);
+    let p = rest(m, r);
     // Half of 2^n (1 + p) - 1, because 2^n alone may be too large.
     let half_power = m.power(n, -1);
     let half = m.mul_add(p, half_power, m.sub(half_power, m.real(0.5)));

@@ -1,6 +1,6 @@
 //! Hyperbolic functions and their inverses.
 
-use super::exp::{reduce, rest, rest_near_zero};
+use super::exp::{reduce, rest};
 use super::log::{log_pair, log1p};
 use crate::arith::{Pair, sum};
 use crate::machine::Machine;
@@ -17,7 +17,7 @@ const HUGE: f64 = (1u64 << 60) as f64;
 pub fn sinh<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let a = m.abs(x);
     let (r, n) = reduce(m, m.min(m.real(LARGEST), a));
-    let p = rest_near_zero(m, r);
+    let p = rest(m, r);
     // A quarter of E, because E and even its half may be too large.
     let power = m.power(n, -2);
     let quarter = m.mul_add(p, power, m.sub(power, m.real(0.25)));
@@ -44,7 +44,7 @@ pub fn tanh<M: Machine>(m: &M, x: M::Real) -> M::Real {
     // From 20 on the result is 1.
     let (r, n) = reduce(m, m.min(m.real(40.0), m.add(a, a)));
     let power = m.power(n, 0);
-    let e = m.mul_add(rest_near_zero(m, r), power, m.sub(power, m.real(1.0)));
+    let e = m.mul_add(rest(m, r), power, m.sub(power, m.real(1.0)));
     m.with_sign(m.div(e, m.add(e, m.real(2.0))), x)
 }
 

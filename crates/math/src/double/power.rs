@@ -1,6 +1,6 @@
 //! Powers and the cube root.
 
-use super::exp::{clamp, reduce, rest};
+use super::exp::{clamp, exp_parts};
 use super::log::{BIAS, SMALLEST_NORMAL, Split, TWO_54, split, split_normal};
 use super::{LN2, LN2_LOW};
 use crate::arith::{Pair, ordered_sum, pair_product, poly, product};
@@ -70,8 +70,8 @@ pub fn pow<M: Machine>(m: &M, x: M::Real, y: M::Real) -> M::Real {
     let p_low = m.mul_add(y, low, m.mul_sub(y, high, p));
     // Where the result overflows or underflows the low part may be undefined.
     let p_low = m.select(m.lt(m.abs(p), m.real(800.0)), p_low, zero);
-    let (r, n) = reduce(m, clamp(m, p, -746.0, 710.0));
-    let e = m.scale(m.add(one, rest(m, m.add(r, p_low))), n);
+    let (rest, n) = exp_parts(m, Pair { high: clamp(m, p, -746.0, 710.0), low: p_low });
+    let e = m.scale(m.add(one, rest), n);
     let e = m.select(m.eq(a, one), one, e);
     // A negative number has the powers that are integers.
     let b = m.abs(y);

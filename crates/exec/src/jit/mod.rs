@@ -1,0 +1,189 @@
+//! Machine code for the kernels that the tile machine runs, with the same results to the last bit.
+//!
+//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`search`], [`ops`], [`math`]), its values get registers
+//! ([`alloc`]), and instructions are encoded ([`emit`], [`vector`], [`lanes`]). Kernels of which
+//! something has no code are left to the tile machine, all of them where the instructions are
+//! missing or the system gives no executable memory.
+
+mod access;
+mod alloc;
+mod asm;
+mod emit;
+mod isa;
+mod lanes;
+mod lir;
+mod lower;
+mod math;
+mod memory;
+mod ops;
+mod search;
+mod shape;
+mod table;
+#[cfg(test)]
+mod tests;
+mod vector;
+mod write;
+
+use std::sync::Arc;
+
+use crate::group::Group;
+use crate::plan::{Plan, Step};
+use crate::vm::{Code, Kernel, run_code};
+use isa::Isa;
+use lower::Unroll;
+use memory::Memory;
+pub(crate) use shape::Order;
+
+/// A kernel as a function: the first byte of each buffer, and the range of the run. The range is
+/// not empty.
+pub(crate) type Entry = unsafe extern "sysv64" fn(*const *mut u8, usize, usize);
+
+/// A kernel in machine code.
+#[derive(Clone, Debug)]
+pub(crate) struct Native {
+    pub entry: Entry,
+    /// What the code lies in.
+    _code: Arc<Loaded>,
+}
+
+/// Machine code with what it refers to.
+#[derive(Debug)]
+struct Loaded {
+    memory: Memory,
+    /// Functions of the tile machine that it calls.
+    _codes: Vec<Box<[Code]>>,
+}
+
+/// The bytes of one kernel, and what it refers to.
+struct Encoded {
+    bytes: Vec<u8>,
+    codes: Box<[Code]>,
+}
+
+/// Code longer than this is better not unrolled.
+const LONG: usize = 400;
+
+/// The vector code of a kernel with registers: unrolled as far as they suffice.
+fn arrange(order: Order, isa: Isa) -> Option<(lir::Lir, Vec<Code>, alloc::Homes)> {
+    let parallel = order.nest.extents.len() - order.nest.reduced;
+    // As many vectors as there are lanes for; sums along lanes have their own number.
+    let most = match order.lane {
+        Some(lane) if lane < parallel => order.nest.extents[lane].div_ceil(isa.bytes() / 8),
+        _ => 1,
+    };
+    let length = lower::length(order.nest);
+    let mut best: Option<(lir::Lir, Vec<Code>, alloc::Homes)> = None;
+    for (copies, one_by_one) in [(4, false), (2, false), (1, false), (1, true)] {
+        let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+        // Only sums along lanes have several copies in any case.
+        let no_other = one_by_one && order.lane.is_none_or(|lane| lane < parallel);
+        // Where registers suffice for the values, fewer copies could only spare constants.
+        let enough = copies == 1 && best.as_ref().is_some_and(|best| best.2.spilled == 0);
+        if too_many || no_other || enough {
+            continue;
+        }
+        let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
+        let homes = alloc::allocate(&lir);
+        let perfect = homes.spilled == 0 && homes.unpinned == 0;
+        let better = best.as_ref().is_none_or(|best| homes.spilled < best.2.spilled);
+        if better || perfect {
+            best = Some((lir, codes, homes));
+        }
+        if perfect {
+            break;
+        }
+    }
+    best
+}
+
+/// The machine code of a kernel.
+fn encode(order: Order, isa: Isa) -> Option<Encoded> {
+    let (lir, codes, homes) = arrange(order, isa)?;
+    let codes: Box<[Code]> = codes.into_boxed_slice();
+    let helper = run_lanes as *const () as u64;
+    let functions: Vec<u64> =
+        codes.iter().flat_map(|code| [std::ptr::from_ref(code) as u64, helper]).collect();
+    let asm = emit::emit(&lir, &homes, &functions)?;
+    let bytes = asm.finish(&lir.pool)?;
+    Some(Encoded { bytes, codes })
+}
+
+/// Runs a function of the tile machine on the lanes of a vector.
+///
+/// # Safety
+/// As [`run_code`].
+unsafe extern "sysv64" fn run_lanes(
+    code: *const Code,
+    to: *mut u8,
+    a: *const u8,
+    b: *const u8,
+    c: *const u8,
+    n: usize,
+) {
+    // SAFETY: by the contract; the code outlives the machine code that calls it.
+    unsafe { run_code(*code, to, a, b, c, n) };
+}
+
+/// In a plan of more kernels than this only those that do much have machine code: it takes longer to
+/// make than thousands of elements.
+const MANY: usize = 4096;
+const MUCH: usize = 4096;
+
+/// Gives the kernels of a plan their machine code, where that is possible.
+pub(crate) fn attach(plan: &mut Plan) {
+    if let Some(isa) = isa::best() {
+        attach_for(plan, isa);
+    }
+}
+
+fn attach_for(plan: &mut Plan, isa: Isa) {
+    let mut count = 0;
+    for_each_kernel(&mut plan.steps, &mut |_| count += 1);
+    let pays = |kernel: &Kernel| {
+        let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+        count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH
+    };
+    let mut all: Vec<u8> = Vec::new();
+    let mut codes = Vec::new();
+    let mut starts: Vec<Option<usize>> = Vec::with_capacity(count);
+    for_each_kernel(&mut plan.steps, &mut |kernel| {
+        let encoded = if pays(kernel) { encode(kernel.order(), isa) } else { None };
+        starts.push(encoded.map(|encoded| {
+            all.resize(all.len().next_multiple_of(64), 0xcc);
+            let start = all.len();
+            all.extend_from_slice(&encoded.bytes);
+            codes.push(encoded.codes);
+            start
+        }));
+    });
+    if all.is_empty() {
+        return;
+    }
+    let Some(memory) = Memory::new(&all) else { return };
+    let code = Arc::new(Loaded { memory, _codes: codes });
+    let mut starts = starts.into_iter();
+    for_each_kernel(&mut plan.steps, &mut |kernel| {
+        let start = starts.next().flatten().and_then(|at| code.memory.at(at));
+        kernel.native = start.map(|start| {
+            // SAFETY: a function of this type begins there.
+            let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
+            Native { entry, _code: code.clone() }
+        });
+    });
+}
+
+/// All kernels of a plan, in order.
+fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
+    for step in steps {
+        match step {
+            Step::Compute(group) => group.kernels.iter_mut().for_each(&mut *f),
+            Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
+            Step::Loop(l) => for_each_kernel(&mut l.steps, f),
+            Step::While(w) => {
+                for_each_kernel(&mut w.before, f);
+                for_each_kernel(&mut w.body.steps, f);
+            }
+            Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
+        }
+    }
+}
