@@ -62,11 +62,13 @@ fn compiling_is_not_timed_and_done_once() {
         "alpha": [0.0, 1.0], "mu": vec![[0.0; 3]; 2], "q": vec![[0.0; 3]; 2], "l": vec![[0.1; 3]; 2],
     });
     let first = eval.evaluate("gmm", "jacobian", &input);
-    let again = eval.evaluate("gmm", "jacobian", &input);
-    assert_eq!(first["output"], again["output"]);
-    let prepared = |reply: &Value| nanoseconds(reply, "prepare")[0];
-    assert!(prepared(&again) * 4 < prepared(&first), "{first} {again}");
-    assert!(nanoseconds(&first, "evaluate")[0] < prepared(&first), "{first}");
+    let again: Vec<Value> = (0..5).map(|_| eval.evaluate("gmm", "jacobian", &input)).collect();
+    assert!(again.iter().all(|reply| reply["output"] == first["output"]));
+    // The least of several times: the machine may have other things to do.
+    let least = |name: &str| again.iter().map(|reply| nanoseconds(reply, name)[0]).min().unwrap();
+    let prepared = nanoseconds(&first, "prepare")[0];
+    assert!(least("prepare") * 4 < prepared, "{} of {prepared}", least("prepare"));
+    assert!(least("evaluate") < prepared, "{} of {prepared}", least("evaluate"));
 }
 
 #[test]
