@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits};
+use cotan_exec::{Executable, RunLimits, Unsupported};
 use cotan_interp::{Interp, Value};
 use cotan_ir::{Limits, Program, Type};
 use cotan_pipeline::{Pass, Pipeline, derive};
@@ -29,6 +29,8 @@ pub struct Function {
     /// How long it took from the text to here.
     pub compile: Duration,
     executable: Option<Executable>,
+    /// Why it is interpreted although it should not be.
+    pub unsupported: Option<Unsupported>,
 }
 
 impl Function {
@@ -75,11 +77,17 @@ impl Function {
 
     fn new(program: &Program, begin: Instant, engine: Engine) -> Result<Function> {
         let program = Pipeline::new(&[Pass::OPTIMISE]).run(program)?;
-        let executable = match engine {
-            Engine::Machine => Executable::new(&program).ok(),
+        let planned = match engine {
+            Engine::Machine => Some(Executable::new(&program)),
             Engine::Interpreter => None,
         };
-        Ok(Function { program, compile: begin.elapsed(), executable })
+        let compile = begin.elapsed();
+        let (executable, unsupported) = match planned {
+            Some(Ok(executable)) => (Some(executable), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        Ok(Function { program, compile, executable, unsupported })
     }
 
     /// The loop nests that run it, as text; nothing if it is interpreted.

@@ -1,5 +1,6 @@
 //! `cotan-bench`: runs the benchmarks and shows their figures.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,8 +11,8 @@ use cotan_bench::function::{Engine, Function};
 use cotan_bench::inputs::generate;
 use cotan_bench::measure::{Clock, Effort};
 use cotan_bench::peers::Peer;
-use cotan_bench::report::{json, milliseconds, table, three_digits};
-use cotan_bench::run::{Figured, Settings, run};
+use cotan_bench::report::{self, Line, three_digits};
+use cotan_bench::run::{Settings, run};
 use cotan_bench::suite::{ALL, Benchmark, Case};
 use cotan_bench::{overhead, roofline};
 
@@ -181,31 +182,34 @@ fn measure(
         Some(python) if !cases.is_empty() => vec![Peer::jax(python, settings.threads)?],
         _ => Vec::new(),
     };
-    let mut lines: Vec<(String, std::result::Result<Figured, String>)> = Vec::new();
+    let names: Vec<&str> = peers.iter().map(|peer| peer.name).collect();
+    let mut file = match &args.json {
+        Some(path) => Some(std::fs::File::create(path)?),
+        None => None,
+    };
+    let mut lines: Vec<Line> = Vec::new();
+    if !cases.is_empty() {
+        println!("{}", report::head(&names));
+    }
     for (n, (benchmark, case)) in cases.iter().enumerate() {
         let name = format!("{}/{}", benchmark.name, case.name);
-        eprint!("{} of {}: {name}", n + 1, cases.len());
-        let line = run(benchmark, case, settings, &mut peers).map_err(|e| e.to_string());
-        match &line {
-            Ok(figured) => eprintln!(": {} ms", milliseconds(figured.own.gradient.median())),
-            Err(why) => eprintln!(": {why}"),
+        eprintln!("{} of {}: {name}", n + 1, cases.len());
+        let figured = run(benchmark, case, settings, &mut peers).map_err(|e| e.to_string());
+        if let Err(why) = &figured {
+            eprintln!("{name}: {why}");
         }
-        lines.push((name, line));
-    }
-    if !lines.is_empty() {
-        print!("{}", table(&lines));
-    }
-    for (name, line) in &lines {
-        for (peer, figures) in line.iter().flat_map(|figured| &figured.peers) {
+        for (peer, figures) in figured.iter().flat_map(|figured| &figured.peers) {
             if let Err(why) = figures {
                 eprintln!("{name}: {peer} took no part: {why}");
             }
         }
+        let line = (name, figured);
+        println!("{}", report::line(&line));
+        if let Some(file) = &mut file {
+            writeln!(file, "{}", report::json(&line))?;
+        }
+        lines.push(line);
     }
-    if let Some(path) = &args.json {
-        let text: Vec<String> =
-            lines.iter().map(|(name, line)| json(name, line).to_string()).collect();
-        std::fs::write(path, text.join("\n") + "\n")?;
-    }
+    print!("{}", report::means(&lines, &names));
     Ok(lines.iter().all(|(_, line)| line.is_ok()))
 }

@@ -45,41 +45,43 @@ fn cell(times: &Times) -> String {
     format!("{}{noisy}", milliseconds(median))
 }
 
-/// The table of what was measured, with a line for each case as it was run or why it was not.
-pub fn table(lines: &[(String, std::result::Result<Figured, String>)]) -> String {
-    let figured = || lines.iter().filter_map(|(_, line)| line.as_ref().ok());
-    let peers: Vec<&str> = figured()
-        .max_by_key(|f| f.peers.len())
-        .map_or(Vec::new(), |f| f.peers.iter().map(|(name, _)| *name).collect());
+/// A case as it was run, or why it was not.
+pub type Line = (String, std::result::Result<Figured, String>);
+
+/// The head of the table.
+pub fn head(peers: &[&str]) -> String {
     let mut text = String::from(
         "| benchmark | error | compile | objective | gradient | ratio | threads x 2 | memory | by hand | ours / by hand |",
     );
-    for name in &peers {
-        let _ =
-            write!(text, " {name} compile | {name} objective | {name} gradient | {name} / ours |");
+    for name in peers {
+        let columns = ["compile", "objective", "gradient", "gradient / ours"];
+        columns.iter().for_each(|column| {
+            let _ = write!(text, " {name} {column} |");
+        });
     }
     text += "\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
     text += &"--:|--:|--:|--:|".repeat(peers.len());
-    text.push('\n');
-    for (name, line) in lines {
-        match line {
-            Ok(figured) => text += &row(name, figured),
-            Err(why) => {
-                let why = why.lines().next().unwrap_or_default();
-                let _ = write!(text, "| {name} | **{why}** |");
-            }
-        }
-        text.push('\n');
+    text
+}
+
+/// A line of the table.
+pub fn line((name, line): &Line) -> String {
+    match line {
+        Ok(figured) => row(name, figured),
+        Err(why) => format!("| {name} | **{}** |", why.lines().next().unwrap_or_default()),
     }
-    let means = |name: &str| {
+}
+
+/// The geometric means of all cases.
+pub fn means(lines: &[Line], peers: &[&str]) -> String {
+    let figured = || lines.iter().filter_map(|(_, line)| line.as_ref().ok());
+    let mut text = String::new();
+    for name in peers {
         let ratio = |f: &Figured| {
-            let (_, peer) = f.peers.iter().find(|(n, _)| *n == name)?;
+            let (_, peer) = f.peers.iter().find(|(n, _)| n == name)?;
             Some(peer.as_ref().ok()?.gradient.median() / f.own.gradient.median())
         };
-        geometric_mean(figured().filter_map(ratio))
-    };
-    for name in &peers {
-        if let Some((mean, count)) = means(name) {
+        if let Some((mean, count)) = geometric_mean(figured().filter_map(ratio)) {
             let mean = three_digits(mean);
             let _ = writeln!(text, "\n{name} / ours, geometric mean of {count} gradients: {mean}.");
         }
@@ -153,7 +155,7 @@ fn figures_json(figures: &Figures) -> Value {
 }
 
 /// A case as JSON.
-pub fn json(name: &str, line: &std::result::Result<Figured, String>) -> Value {
+pub fn json((name, line): &Line) -> Value {
     match line {
         Err(why) => json!({"benchmark": name, "error": why}),
         Ok(f) => {
