@@ -88,6 +88,9 @@ impl Body {
         if let Some(affine) = self.affine_op(op, args) {
             return Some(self.affine(affine));
         }
+        if let Some(v) = self.decided(op, args) {
+            return Some(v);
+        }
         if op == Op::StopGradient {
             return args.first().copied();
         }
@@ -104,6 +107,45 @@ impl Body {
         }
         let dtype = op.result_dtype(&dtypes)?;
         Some(self.push(Instr::Op(op, args.into()), dtype))
+    }
+
+    /// What ranges of indices and known truth values decide: comparisons, choices, conjunctions.
+    fn decided(&mut self, op: Op, args: &[Val]) -> Option<Val> {
+        let truth = |v: Val| match self.known(v) {
+            Some(Scalar::Bool(x)) => Some(x),
+            _ => None,
+        };
+        match (op, args) {
+            (Op::Select, &[condition, a, b]) => {
+                let holds = truth(condition);
+                holds.map(|holds| if holds { a } else { b }).or((a == b).then_some(a))
+            }
+            (Op::And | Op::Or, &[a, b]) if self.dtype(a) == Dtype::Bool => {
+                // The one that leaves the other as it is, and the one that decides.
+                let neutral = op == Op::And;
+                match (truth(a), truth(b)) {
+                    (Some(x), _) => Some(if x == neutral { b } else { a }),
+                    (_, Some(x)) => Some(if x == neutral { a } else { b }),
+                    _ => None,
+                }
+            }
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, &[a, b]) => {
+                // Affine forms that may wrap are left alone.
+                let (x, y) = (self.moderate(a)?, self.moderate(b)?);
+                let (lo, hi) = x.plus(-1, y)?.range(&self.extents)?;
+                let always = |yes: bool, no: bool| (yes || no).then_some(yes);
+                let holds = match op {
+                    Op::Lt => always(hi < 0, lo >= 0),
+                    Op::Le => always(hi <= 0, lo > 0),
+                    Op::Gt => always(lo > 0, hi <= 0),
+                    Op::Ge => always(lo >= 0, hi < 0),
+                    Op::Eq => always(lo == 0 && hi == 0, lo > 0 || hi < 0),
+                    _ => always(lo > 0 || hi < 0, lo == 0 && hi == 0),
+                };
+                holds.map(|holds| self.constant(Scalar::Bool(holds)))
+            }
+            _ => None,
+        }
     }
 
     /// A small power as products, in the order in which the table multiplies.
@@ -132,6 +174,25 @@ impl Body {
             Op::Add => at(0)?.plus(1, at(1)?),
             Op::Sub => at(0)?.plus(-1, at(1)?),
             Op::Neg => Affine::constant(0, self.extents.len()).plus(-1, at(0)?),
+            Op::FloorDiv | Op::Rem => {
+                // a = k q + r with 0 <= r < k everywhere.
+                let (a, k) = (self.moderate(*args.first()?)?, at(1)?.known()?);
+                if k <= 0 {
+                    return None;
+                }
+                let mut quotient = Affine::constant(a.constant.div_euclid(k), a.coeffs.len());
+                let mut rest = Affine::constant(a.constant.rem_euclid(k), a.coeffs.len());
+                for (dim, &c) in a.coeffs.iter().enumerate() {
+                    if c % k == 0 {
+                        quotient.coeffs[dim] = c / k;
+                    } else {
+                        rest.coeffs[dim] = c;
+                    }
+                }
+                let (lo, hi) = rest.range(&self.extents)?;
+                let exact = lo >= 0 && hi < k;
+                exact.then_some(if op == Op::FloorDiv { quotient } else { rest })
+            }
             Op::Mul => {
                 let (a, b) = (at(0)?, at(1)?);
                 let zero = Affine::constant(0, self.extents.len());
