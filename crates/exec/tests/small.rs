@@ -105,6 +105,22 @@ fn sums_of_rows_columns_nothing_and_everything() {
 }
 
 #[test]
+fn long_sums_inside_of_short_ones() {
+    // The long sum is part of the short one, which then cannot be written out where it is used.
+    same(&[numbers(&[9, 3, 2])], |b, xs| {
+        let long = b.sum_outer(xs[0])?;
+        let turned = b.transpose(&[1, 0], long)?;
+        let (short, straight) = (b.sum_outer(turned)?, b.sum_outer(long)?);
+        Ok(vec![b.op(Op::Neg, &[short])?, b.op(Op::Abs, &[straight])?])
+    });
+    same(&[numbers(&[9, 3, 2])], |b, xs| {
+        let long = b.sum_outer(xs[0])?;
+        let short = b.sum_outer(long)?;
+        Ok(vec![b.op(Op::Neg, &[short])?])
+    });
+}
+
+#[test]
 fn affine_reads_with_checks_at_both_ends() {
     same(&[numbers(&[6])], |b, xs| {
         let mut results = Vec::new();

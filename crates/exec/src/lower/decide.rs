@@ -224,7 +224,9 @@ impl Lowering<'_> {
             let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
             let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t)) || looped;
             let product = self.small_factors(node, &weights);
-            if forced || dear || product || sum.instructions > LARGEST_BODY {
+            // It runs over what it has taken in, which has no place of its own to be read from.
+            let absorbing = self.absorbs(node, &decisions.absorbed);
+            if forced || dear || product || absorbing || sum.instructions > LARGEST_BODY {
                 decisions.materialised.insert(t);
                 continue;
             }
@@ -325,6 +327,15 @@ impl Lowering<'_> {
             Node::Op(Op::Mul | Op::Scale, args) => args.iter().all(small),
             _ => false,
         }
+    }
+
+    /// Whether a node is a sum that another sum is part of.
+    fn absorbs(&self, node: &Node, absorbed: &FxHashSet<TermId>) -> bool {
+        let Node::SumOuter(mut at) = *node else { return false };
+        while let Node::Transpose(_, u) = self.program.node(at) {
+            at = *u;
+        }
+        absorbed.contains(&at)
     }
 
     /// How often the parts of an element are computed where it is needed, if it can be.
