@@ -305,24 +305,3 @@ fn places_of_a_scatter_may_wrap() {
         });
     }
 }
-
-#[test]
-fn short_sums_of_long_ones() {
-    let x = numbers(&[9, 8]);
-    let both = |b: &mut Builder, xs: &[TermId], turned: bool| {
-        let inner = if turned { b.transpose(&[1, 0], xs[0])? } else { xs[0] };
-        let inner = b.sum_outer(inner)?;
-        let outer = b.sum_outer(inner)?;
-        Ok(vec![b.op(Op::Add, &[outer, outer])?])
-    };
-    same(&[x.clone()], |b, xs| both(b, xs, false));
-    same(&[x], |b, xs| both(b, xs, true));
-    // With the axes of the inner sum in another order.
-    same(&[numbers(&[9, 8, 7])], |b, xs| {
-        let inner = b.sum_outer(xs[0])?;
-        let turned = b.transpose(&[1, 0], inner)?;
-        let middle = b.sum_outer(turned)?;
-        let outer = b.sum_outer(middle)?;
-        Ok(vec![b.op(Op::Neg, &[outer])?])
-    });
-}

@@ -143,8 +143,6 @@ impl Lowering<'_> {
             };
         }
         let mut decisions = Decisions { forced, ..Decisions::default() };
-        // What has an absorbed sum inside: only the nest of a sum can run it.
-        let mut absorbing: FxHashSet<TermId> = FxHashSet::default();
         let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
         for &t in scope.order() {
             let node = program.node(t);
@@ -164,19 +162,6 @@ impl Lowering<'_> {
                 && summed.contains(&t)
             {
                 decisions.absorbed.insert(t);
-                absorbing.insert(t);
-                continue;
-            }
-            if let Node::Transpose(_, u) = node
-                && summed.contains(&t)
-                && absorbing.contains(u)
-            {
-                absorbing.insert(t);
-            }
-            if let Node::SumOuter(u) = node
-                && absorbing.contains(u)
-            {
-                decisions.materialised.insert(t);
                 continue;
             }
             let mut sum = Weight { instructions: 1, ..Weight::default() };
