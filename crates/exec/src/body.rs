@@ -88,6 +88,9 @@ impl Body {
         if let Some(affine) = self.affine_op(op, args) {
             return Some(self.affine(affine));
         }
+        if let Some(v) = self.decided(op, args) {
+            return Some(v);
+        }
         if op == Op::StopGradient {
             return args.first().copied();
         }
@@ -104,6 +107,45 @@ impl Body {
         }
         let dtype = op.result_dtype(&dtypes)?;
         Some(self.push(Instr::Op(op, args.into()), dtype))
+    }
+
+    /// What ranges of indices and known truth values decide: comparisons, choices, conjunctions.
+    fn decided(&mut self, op: Op, args: &[Val]) -> Option<Val> {
+        let truth = |v: Val| match self.known(v) {
+            Some(Scalar::Bool(x)) => Some(x),
+            _ => None,
+        };
+        match (op, args) {
+            (Op::Select, &[condition, a, b]) => {
+                let holds = truth(condition);
+                holds.map(|holds| if holds { a } else { b }).or((a == b).then_some(a))
+            }
+            (Op::And | Op::Or, &[a, b]) if self.dtype(a) == Dtype::Bool => {
+                // The one that leaves the other as it is, and the one that decides.
+                let neutral = op == Op::And;
+                match (truth(a), truth(b)) {
+                    (Some(x), _) => Some(if x == neutral { b } else { a }),
+                    (_, Some(x)) => Some(if x == neutral { a } else { b }),
+                    _ => None,
+                }
+            }
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, &[a, b]) => {
+                // Affine forms that may wrap are left alone.
+                let (x, y) = (self.moderate(a)?, self.moderate(b)?);
+                let (lo, hi) = x.plus(-1, y)?.range(&self.extents)?;
+                let always = |yes: bool, no: bool| (yes || no).then_some(yes);
+                let holds = match op {
+                    Op::Lt => always(hi < 0, lo >= 0),
+                    Op::Le => always(hi <= 0, lo > 0),
+                    Op::Gt => always(lo > 0, hi <= 0),
+                    Op::Ge => always(lo >= 0, hi < 0),
+                    Op::Eq => always(lo == 0 && hi == 0, lo > 0 || hi < 0),
+                    _ => always(lo > 0 || hi < 0, lo == 0 && hi == 0),
+                };
+                holds.map(|holds| self.constant(Scalar::Bool(holds)))
+            }
+            _ => None,
+        }
     }
 
     /// A small power as products, in the order in which the table multiplies.
@@ -132,6 +174,25 @@ impl Body {
             Op::Add => at(0)?.plus(1, at(1)?),
             Op::Sub => at(0)?.plus(-1, at(1)?),
             Op::Neg => Affine::constant(0, self.extents.len()).plus(-1, at(0)?),
+            Op::FloorDiv | Op::Rem => {
+                // a = k q + r with 0 <= r < k everywhere.
+                let (a, k) = (self.moderate(*args.first()?)?, at(1)?.known()?);
+                if k <= 0 {
+                    return None;
+                }
+                let mut quotient = Affine::constant(a.constant.div_euclid(k), a.coeffs.len());
+                let mut rest = Affine::constant(a.constant.rem_euclid(k), a.coeffs.len());
+                for (dim, &c) in a.coeffs.iter().enumerate() {
+                    if c % k == 0 {
+                        quotient.coeffs[dim] = c / k;
+                    } else {
+                        rest.coeffs[dim] = c;
+                    }
+                }
+                let (lo, hi) = rest.range(&self.extents)?;
+                let exact = lo >= 0 && hi < k;
+                exact.then_some(if op == Op::FloorDiv { quotient } else { rest })
+            }
             Op::Mul => {
                 let (a, b) = (at(0)?, at(1)?);
                 let zero = Affine::constant(0, self.extents.len());
@@ -215,6 +276,44 @@ impl Body {
         self.extents.contains(&0)
     }
 
+    /// Whether a value is 0 wherever a component of an index is out of range, because all that it
+    /// is made of is read with the same checks.
+    fn zero_outside(&self, value: Val, ix: &[(Val, usize, bool)]) -> bool {
+        let checked = |checks: &[(Affine, i64)]| {
+            ix.iter().filter(|(v, size, _)| self.in_range(*v, *size) != Some(true)).all(
+                |(v, size, _)| {
+                    let affine = self.as_affine(*v);
+                    checks.iter().any(|(a, n)| Some(a) == affine && *n == *size as i64)
+                },
+            )
+        };
+        // Times such a number 0 stays 0, not -0.
+        let finite = |v: Val| match self.known(v) {
+            Some(Scalar::F64(x)) => x.is_finite() && x.is_sign_positive(),
+            Some(Scalar::F32(x)) => x.is_finite() && x.is_sign_positive(),
+            _ => false,
+        };
+        let mut open: SmallVec<[Val; 8]> = SmallVec::from_slice(&[value]);
+        let mut seen = 0;
+        while let Some(v) = open.pop() {
+            seen += 1;
+            if seen > 16 {
+                return false;
+            }
+            match &self.instrs[v.index()] {
+                Instr::Load { checks, .. } if checked(checks) => {}
+                Instr::Op(Op::Add | Op::Sub, args) => open.extend(args.iter().copied()),
+                Instr::Op(Op::Select, args) => open.extend(args[1..].iter().copied()),
+                Instr::Op(Op::Scale, args) => open.push(args[0]),
+                Instr::Op(Op::Mul, args) if finite(args[0]) => open.push(args[1]),
+                Instr::Op(Op::Mul, args) if finite(args[1]) => open.push(args[0]),
+                Instr::Const(0) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// `value` where each component is in range, 0 elsewhere.
     pub(crate) fn guarded(&mut self, value: Val, ix: &[(Val, usize, bool)]) -> Option<Val> {
         let mut mask: Option<Val> = None;
@@ -241,6 +340,7 @@ impl Body {
         }
         match mask {
             None => Some(value),
+            Some(_) if self.zero_outside(value, ix) => Some(value),
             Some(mask) => {
                 let dtype = self.dtype(value);
                 let zero = self.zero(dtype);

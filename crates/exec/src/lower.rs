@@ -19,6 +19,7 @@ use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 mod contract;
 mod decide;
 mod expand;
+mod split;
 
 /// Stacks of up to so many parts are read part by part.
 pub(crate) const SMALL_STACK: usize = 8;
@@ -47,6 +48,8 @@ pub(crate) struct Lowering<'a> {
     constants: FxHashMap<TermId, BufferId>,
     /// Whether sums are taken from the first element to the last.
     pub(crate) in_order: bool,
+    /// Nests with fewer positions are not cut into boxes.
+    pub(crate) cut: usize,
     /// The level of the scope that is being lowered.
     level: u8,
     /// Steps that must come before the nest in the making.
@@ -63,6 +66,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         places: FxHashMap::default(),
         constants: FxHashMap::default(),
         in_order,
+        cut: tuning.cut,
         level: 0,
         pending: Vec::new(),
     };
@@ -318,8 +322,9 @@ impl Lowering<'_> {
             _ if decisions.materialised.contains(&t) => {
                 let to = self.temporary(ty);
                 for part in parts(ty, decisions.stacked.contains(&t)) {
-                    let nest = self.array_nest(t, to, part)?;
-                    self.push(nest, steps);
+                    for nest in self.array_nests(t, to, part)? {
+                        self.push(nest, steps);
+                    }
                 }
                 Place::Buffer(to)
             }
@@ -342,6 +347,22 @@ impl Lowering<'_> {
         }
         self.places.insert(t, Place::Buffer(to));
         Ok(to)
+    }
+
+    /// Makes an array, if it is not in memory, before the nest in the making.
+    pub(crate) fn make_array(&mut self, t: TermId) -> R<()> {
+        if !matches!(self.places.get(&t), Some(Place::Inline)) {
+            return Ok(());
+        }
+        if let Node::Stack(ts) = self.program.node(t) {
+            return self.make_stack(t, ts).map(drop);
+        }
+        let to = self.temporary(self.program.ty(t));
+        for nest in self.array_nests(t, to, None)? {
+            self.pending.push(Step::Compute(Box::new(nest)));
+        }
+        self.places.insert(t, Place::Buffer(to));
+        Ok(())
     }
 
     /// The states of a loop: where each begins, and where it is during a step.
@@ -438,6 +459,8 @@ pub(crate) fn op_cost(op: Op) -> u32 {
     match op.row().rule {
         Rule::Real1(..) | Rule::RealInt(..) | Rule::IntReal(_) => match op {
             Op::Recip | Op::Sqrt => 4,
+            // Small powers are products.
+            Op::Powi => 2,
             Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
             _ => 16,
         },

@@ -75,7 +75,8 @@ impl Sizes {
         for name in &interface.sizes {
             let Some(value) = input.get(name) else { continue };
             let size = whole(value).and_then(|size| usize::try_from(size).ok());
-            let wrong = || Failure::Input(format!("`{name}` must be a size: a whole number, 0 or more"));
+            let wrong =
+                || Failure::Input(format!("`{name}` must be a size: a whole number, 0 or more"));
             sizes.known.insert(name.clone(), size.ok_or_else(wrong)?);
             sizes.needed.push(name.clone());
         }

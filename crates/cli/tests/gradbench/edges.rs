@@ -58,7 +58,12 @@ fn networks_without_text_and_hands_without_points() {
     assert_eq!(eval.output("lstm", "objective", &input), Value::Null);
     assert_eq!(eval.output("lstm", "jacobian", &input).as_array().unwrap().len(), 11);
 
-    let identity = json!([[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]]);
+    let identity = json!([[
+        [1.0, 0.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0]
+    ]]);
     let mut input = json!({
         "theta": vec![0.0; 26], "us": [],
         "data": {
@@ -100,8 +105,12 @@ fn what_is_too_large_is_refused() {
         ("ode", "gradient", json!({"x": vec![1.0; 100], "s": 1_000_000_000_000u64})),
         ("llsq", "primal", json!({"x": [1.0], "n": 1u64 << 50})),
         ("det", "primal", json!({"A": vec![1.0; 3600], "ell": 60})),
-        ("ba", "objective", json!({"n": 1, "m": 1, "p": 1u64 << 50, "cam": vec![0.5; 11],
-            "x": [1.0, 2.0, 3.0], "w": 0.5, "feat": [1.0, 2.0]})),
+        (
+            "ba",
+            "objective",
+            json!({"n": 1, "m": 1, "p": 1u64 << 50, "cam": vec![0.5; 11],
+            "x": [1.0, 2.0, 3.0], "w": 0.5, "feat": [1.0, 2.0]}),
+        ),
     ] {
         let error = eval.error(module, function, &input);
         assert!(!error.contains("internal"), "{error}");

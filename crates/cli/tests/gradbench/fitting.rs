@@ -65,9 +65,8 @@ fn clusters() {
         let points = Numbers::new((100 * k + n) as u64).matrix(n, d);
         let centroids: Vec<Vec<f64>> =
             points[n - k..].iter().map(|p| p.iter().map(|x| 0.9 * x).collect()).collect();
-        let distance = |p: &[f64], c: &[f64]| -> f64 {
-            p.iter().zip(c).map(|(p, c)| (p - c) * (p - c)).sum()
-        };
+        let distance =
+            |p: &[f64], c: &[f64]| -> f64 { p.iter().zip(c).map(|(p, c)| (p - c) * (p - c)).sum() };
         // The gradient is twice the sum of the differences, the Hessian twice the number of points.
         let (mut cost, mut sums) = (0.0, vec![vec![0.0; d]; k]);
         let mut sizes = vec![0.0; k];

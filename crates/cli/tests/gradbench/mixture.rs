@@ -62,9 +62,9 @@ impl Case {
             prior = prior + density - N::from(normal.ln());
             for (likelihood, x) in likelihoods.iter_mut().zip(&self.x) {
                 let centred: Vec<N> = (0..d).map(|j| N::from(x[j]) - mu[c * d + j]).collect();
-                let white = factor.iter().map(|row| {
-                    sum(row.iter().zip(&centred).map(|(f, x)| *f * *x)).square()
-                });
+                let white = factor
+                    .iter()
+                    .map(|row| sum(row.iter().zip(&centred).map(|(f, x)| *f * *x)).square());
                 let density = (N::from(-0.5) * sum(white)).exp() * determinant
                     / N::from(two_pi.powf(d as f64 / 2.0));
                 *likelihood = *likelihood + alpha[c].exp() / all * density;
@@ -84,9 +84,13 @@ fn rows(list: &[f64], count: usize) -> Value {
 #[test]
 fn posteriors_and_their_gradients() {
     let mut eval = Eval::of("gmm");
-    for (d, k, n, m, gamma) in
-        [(1, 1, 1, 0, 1.0), (2, 1, 3, 0, 1.0), (2, 3, 5, 2, 0.5), (3, 2, 10, 1, 2.0), (5, 4, 7, 0, 1.0)]
-    {
+    for (d, k, n, m, gamma) in [
+        (1, 1, 1, 0, 1.0),
+        (2, 1, 3, 0, 1.0),
+        (2, 3, 5, 2, 0.5),
+        (3, 2, 10, 1, 2.0),
+        (5, 4, 7, 0, 1.0),
+    ] {
         let mut numbers = Numbers::new((d * 100 + k) as u64);
         let case = Case { d, k, x: numbers.matrix(n, d), m, gamma };
         let triangle = d * (d - 1) / 2;
@@ -103,8 +107,7 @@ fn posteriors_and_their_gradients() {
         let (alpha, g) = g.split_at(k);
         let (mu, g) = g.split_at(k * d);
         let (q, l) = g.split_at(k * d);
-        let expected =
-            json!({"alpha": alpha, "mu": rows(mu, k), "q": rows(q, k), "l": rows(l, k)});
+        let expected = json!({"alpha": alpha, "mu": rows(mu, k), "q": rows(q, k), "l": rows(l, k)});
         agree(&eval.output("gmm", "jacobian", &input), &expected, 1e-11);
     }
 }

@@ -30,9 +30,7 @@ fn every_module_is_known() {
 #[test]
 fn functions_run_as_often_and_as_long_as_asked() {
     let mut eval = Eval::of("lse");
-    let input = |runs: u32, seconds: f64| {
-        json!({"x": [1.0, 2.0], "min_runs": runs, "min_seconds": seconds})
-    };
+    let input = |runs: u32, seconds: f64| json!({"x": [1.0, 2.0], "min_runs": runs, "min_seconds": seconds});
     for runs in [1, 2, 17] {
         let reply = eval.evaluate("lse", "primal", &input(runs, 0.0));
         assert_eq!(nanoseconds(&reply, "evaluate").len(), runs as usize);
@@ -43,7 +41,10 @@ fn functions_run_as_often_and_as_long_as_asked() {
     assert!(times.iter().sum::<u64>() >= 20_000_000, "{times:?}");
     assert!(times[..times.len() - 1].iter().sum::<u64>() < 20_000_000, "no longer than needed");
     // Once, where the input says nothing, and where it says no time at all.
-    assert_eq!(nanoseconds(&eval.evaluate("lse", "primal", &json!({"x": [1.0]})), "evaluate").len(), 1);
+    assert_eq!(
+        nanoseconds(&eval.evaluate("lse", "primal", &json!({"x": [1.0]})), "evaluate").len(),
+        1
+    );
     assert_eq!(nanoseconds(&eval.evaluate("lse", "primal", &input(0, 0.0)), "evaluate").len(), 1);
     for wrong in [json!(-1), json!("often")] {
         let error = eval.error("lse", "primal", &json!({"x": [1.0], "min_runs": wrong}));
@@ -61,11 +62,13 @@ fn compiling_is_not_timed_and_done_once() {
         "alpha": [0.0, 1.0], "mu": vec![[0.0; 3]; 2], "q": vec![[0.0; 3]; 2], "l": vec![[0.1; 3]; 2],
     });
     let first = eval.evaluate("gmm", "jacobian", &input);
-    let again = eval.evaluate("gmm", "jacobian", &input);
-    assert_eq!(first["output"], again["output"]);
-    let prepared = |reply: &Value| nanoseconds(reply, "prepare")[0];
-    assert!(prepared(&again) * 4 < prepared(&first), "{first} {again}");
-    assert!(nanoseconds(&first, "evaluate")[0] < prepared(&first), "{first}");
+    let again: Vec<Value> = (0..5).map(|_| eval.evaluate("gmm", "jacobian", &input)).collect();
+    assert!(again.iter().all(|reply| reply["output"] == first["output"]));
+    // The least of several times: the machine may have other things to do.
+    let least = |name: &str| again.iter().map(|reply| nanoseconds(reply, name)[0]).min().unwrap();
+    let prepared = nanoseconds(&first, "prepare")[0];
+    assert!(least("prepare") * 4 < prepared, "{} of {prepared}", least("prepare"));
+    assert!(least("evaluate") < prepared, "{} of {prepared}", least("evaluate"));
 }
 
 #[test]
@@ -111,7 +114,12 @@ fn mistakes_are_answered_and_forgotten() {
         ("lse", "primal", json!({"y": [1.0]}), "`x` is missing"),
         ("lse", "primal", json!({"x": 3}), "`x` must be a list"),
         ("lse", "primal", json!({"x": [1.0, null]}), "an element of `x` is not a number"),
-        ("kmeans", "cost", json!({"points": [[1.0], [1.0, 2.0]], "centroids": [[1.0]]}), "differ in"),
+        (
+            "kmeans",
+            "cost",
+            json!({"points": [[1.0], [1.0, 2.0]], "centroids": [[1.0]]}),
+            "differ in",
+        ),
         ("kmeans", "cost", json!({"points": [[1.0]], "centroids": [[1.0, 2.0]]}), "`d`"),
         ("llsq", "primal", json!({"x": [1.0], "n": -1}), "`n` must be a size"),
         ("llsq", "primal", json!({"x": [1.0]}), "`n`"),
@@ -131,7 +139,9 @@ fn mistakes_are_answered_and_forgotten() {
 fn lines_that_are_no_messages_are_answered() {
     let mut eval = Eval::with(&[]);
     let deep = format!("{}{}\n", "[".repeat(100_000), "]".repeat(100_000));
-    for line in ["{\"id\": 1,\n", "nonsense\n", "[]\n", "3\n", "\"start\"\n", "{}}\n", deep.as_str()] {
+    for line in
+        ["{\"id\": 1,\n", "nonsense\n", "[]\n", "3\n", "\"start\"\n", "{}}\n", deep.as_str()]
+    {
         eval.send(line.as_bytes());
         let reply = eval.receive();
         assert_eq!((&reply["id"], &reply["success"]), (&Value::Null, &json!(false)), "{reply}");

@@ -56,9 +56,8 @@ fn ode<N: Number>(s: usize, x: &[N]) -> Vec<N> {
     let velocity = |y: &[N]| -> Vec<N> {
         (0..x.len()).map(|i| if i == 0 { x[0] } else { x[i] * y[i - 1] }).collect()
     };
-    let moved = |y: &[N], k: &[N], h: N| -> Vec<N> {
-        y.iter().zip(k).map(|(y, k)| *y + h * *k).collect()
-    };
+    let moved =
+        |y: &[N], k: &[N], h: N| -> Vec<N> { y.iter().zip(k).map(|(y, k)| *y + h * *k).collect() };
     let (half, third, sixth) = (h / N::from(2.0), h / N::from(3.0), h / N::from(6.0));
     let mut y = vec![N::from(0.0); x.len()];
     for _ in 0..s {

@@ -51,7 +51,9 @@ fn reprojection<N: Number>(feat: &[f64], p: &[N]) -> Vec<N> {
 #[test]
 fn bundles() {
     let mut eval = Eval::of("ba");
-    for (n, m, p, rotated) in [(1, 1, 1, true), (2, 3, 7, true), (4, 9, 30, true), (2, 2, 12, false)] {
+    for (n, m, p, rotated) in
+        [(1, 1, 1, true), (2, 3, 7, true), (4, 9, 30, true), (2, 2, 12, false)]
+    {
         let mut numbers = Numbers::new(p as u64);
         let mut cam = numbers.list(11);
         if !rotated {
@@ -249,19 +251,16 @@ fn hands() {
         }
         let us = if corners { numbers.matrix(count, 2) } else { Vec::new() };
         let (input, p) = (hand.input(&theta, &us), [theta, us.concat()].concat());
-        let errors: Vec<f64> =
-            hand.errors(&complex(&p)).iter().map(|y: &Complex| y.re()).collect();
+        let errors: Vec<f64> = hand.errors(&complex(&p)).iter().map(|y: &Complex| y.re()).collect();
         agree(&eval.output("ht", "objective", &input), &json!(errors), 1e-11);
 
         // Columns: all first coordinates at once, all second ones, and each parameter.
         let direction = |chosen: &dyn Fn(usize) -> bool| -> Vec<f64> {
-            let unit: Vec<f64> =
-                (0..p.len()).map(|k| f64::from(u8::from(chosen(k)))).collect();
+            let unit: Vec<f64> = (0..p.len()).map(|k| f64::from(u8::from(chosen(k)))).collect();
             along(&p, &unit, |p| hand.errors(p))
         };
         let pairs = (0..2).filter(|_| corners).map(|c| direction(&|k| k >= 26 && k % 2 == c));
-        let columns: Vec<Vec<f64>> =
-            pairs.chain((0..26).map(|c| direction(&|k| k == c))).collect();
+        let columns: Vec<Vec<f64>> = pairs.chain((0..26).map(|c| direction(&|k| k == c))).collect();
         let rows: Vec<Vec<f64>> =
             (0..3 * count).map(|i| columns.iter().map(|column| column[i]).collect()).collect();
         agree(&eval.output("ht", "jacobian", &input), &json!(rows), 1e-11);

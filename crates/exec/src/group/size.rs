@@ -12,6 +12,8 @@ use crate::vm::{TILE, choose_lane};
 pub(crate) struct Tuning {
     /// Nests with fewer positions are run alone.
     pub small: usize,
+    /// Nests with fewer positions are not cut where conditions on their indices change.
+    pub cut: usize,
     /// Sums over a shared dimension are cut into at most so many parts.
     pub parts: usize,
     /// A sum of so many elements is cut into parts.
@@ -30,6 +32,7 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             small: 64,
+            cut: 1 << 14,
             parts: 64,
             long_sum: 1 << 15,
             bytes: 128 << 10,
@@ -43,7 +46,7 @@ impl Default for Tuning {
 impl Tuning {
     /// Makes blocks of anything, to test them on small programs.
     pub(crate) fn tiny() -> Tuning {
-        Tuning { small: 1, parts: 3, long_sum: 2, bytes: 16, cost: 1, lanes: 1, shared: 0 }
+        Tuning { small: 1, cut: 2, parts: 3, long_sum: 2, bytes: 16, cost: 1, lanes: 1, shared: 0 }
     }
 }
 

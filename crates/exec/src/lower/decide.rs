@@ -1,7 +1,7 @@
 //! Which arrays of a scope are made.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Node, Scope, TermId};
+use cotan_ir::{Node, RegionId, Scope, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -88,6 +88,8 @@ impl Lowering<'_> {
         let mut uses: FxHashMap<TermId, u32> = FxHashMap::default();
         // Read more often than it has elements.
         let mut repeated: FxHashSet<TermId> = FxHashSet::default();
+        // Read in every step of a loop.
+        let mut captured: FxHashSet<TermId> = FxHashSet::default();
         for &t in scope.order() {
             let node = program.node(t);
             node.for_each_operand(|u| *uses.entry(u).or_default() += 1);
@@ -104,15 +106,18 @@ impl Lowering<'_> {
                 }
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
-                    forced.extend(self.scopes.region(m.step).captures());
+                    captured.extend(self.scopes.region(m.step).captures());
+                    self.forced_inside(m.step, &mut forced);
                 }
                 Node::While(w) => {
                     forced.extend(&w.init);
-                    forced.extend(self.scopes.region(w.step).captures());
+                    captured.extend(self.scopes.region(w.step).captures());
+                    self.forced_inside(w.step, &mut forced);
                 }
                 Node::Custom(c) => {
                     forced.extend(&c.args);
-                    forced.extend(self.scopes.region(c.region).captures());
+                    captured.extend(self.scopes.region(c.region).captures());
+                    self.forced_inside(c.region, &mut forced);
                 }
                 Node::ArgSort(u) => {
                     forced.insert(*u);
@@ -142,12 +147,18 @@ impl Lowering<'_> {
         for &t in scope.order() {
             let node = program.node(t);
             let used = uses.get(&t).copied().unwrap_or(0);
+            let in_loop = captured.contains(&t);
+            // What a loop reads is in memory before, unless it can be computed where it is read.
+            if in_loop && self.repetitions(node).is_none() {
+                decisions.forced.insert(t);
+            }
             let forced = decisions.forced.contains(&t);
             let Some(repetitions) = self.repetitions(node) else { continue };
             if let Node::SumOuter(_) = node
                 && !forced
                 && !self.in_order
                 && used == 1
+                && !in_loop
                 && summed.contains(&t)
             {
                 decisions.absorbed.insert(t);
@@ -193,7 +204,10 @@ impl Lowering<'_> {
             let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
                 && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
                 && sum.instructions <= LARGEST_BODY / 3;
-            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t));
+            // In a loop views, and what is made of almost nothing, such as indices and numbers.
+            let nothing = again && sum.reads <= 1;
+            let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
+            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t)) || looped;
             let product = self.small_factors(node, &weights);
             // It runs over what it has taken in, which has no place of its own to be read from.
             let absorbing = self.absorbs(node, &decisions.absorbed);
@@ -251,6 +265,36 @@ impl Lowering<'_> {
             .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
     }
 
+    /// What must be in memory for the loops inside of a region, and as its results. It recurses
+    /// over the nesting of regions.
+    fn forced_inside(&self, r: RegionId, forced: &mut FxHashSet<TermId>) {
+        forced.extend(self.program.region(r).results());
+        for &t in self.scopes.region(r).order() {
+            match self.program.node(t) {
+                Node::MapAccum(m) => {
+                    forced.extend(m.init.iter().chain(&m.inputs));
+                    self.forced_inside(m.step, forced);
+                }
+                Node::While(w) => {
+                    forced.extend(&w.init);
+                    self.forced_inside(w.step, forced);
+                }
+                Node::Custom(c) => {
+                    forced.extend(&c.args);
+                    self.forced_inside(c.region, forced);
+                }
+                Node::ArgSort(u) => {
+                    forced.insert(*u);
+                }
+                Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
+                Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
+                Node::ArgExtreme(..) | Node::Gather(..) | Node::Scatter(..) | Node::Build1(_) => {}
+                Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => {}
+                Node::Reshape(..) | Node::Result(..) | Node::SumOuter(_) => {}
+            }
+        }
+    }
+
     /// Whether a node sums products of factors that have each few elements, as a product of
     /// matrices does: such a sum is a step of its own.
     fn small_factors(&self, node: &Node, weights: &FxHashMap<TermId, Weight>) -> bool {
@@ -296,7 +340,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn count_captures(&self, r: cotan_ir::RegionId, uses: &mut FxHashMap<TermId, u32>) {
+    fn count_captures(&self, r: RegionId, uses: &mut FxHashMap<TermId, u32>) {
         for &u in self.scopes.region(r).captures() {
             *uses.entry(u).or_default() += 1;
         }

@@ -6,6 +6,7 @@ use cotan_ir::{Extreme, Node, RegionId, TermId};
 use rustc_hash::FxHashMap;
 
 use super::decide::{Decisions, SHORT_SUM};
+use super::split::{Part, boxes};
 use super::{Lowering, Place, R, SMALL_STACK, Unsupported};
 use crate::body::{Body, components};
 use crate::nest::{Affine, BufferId, Nest, Val, Write};
@@ -100,10 +101,15 @@ fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Af
 }
 
 impl Lowering<'_> {
-    /// The nest that makes an array, or a part of it.
-    pub(super) fn array_nest(&mut self, t: TermId, to: BufferId, part: Option<usize>) -> R<Nest> {
+    /// The nests that make an array, or a part of it.
+    pub(super) fn array_nests(
+        &mut self,
+        t: TermId,
+        to: BufferId,
+        part: Option<usize>,
+    ) -> R<Vec<Nest>> {
         if part.is_some() {
-            return self.part_nest(t, to, part, 0, true);
+            return self.cut_nests(t, to, part, true);
         }
         // The elements of a reshaped array lie in the same order.
         let mut from = t;
@@ -113,31 +119,55 @@ impl Lowering<'_> {
                 break;
             }
         }
-        self.part_nest(from, to, None, 0, from == t)
+        self.cut_nests(from, to, None, from == t)
     }
 
     /// The nest that makes part `n` of a stack.
     pub(super) fn store_nest(&mut self, t: TermId, to: BufferId, n: usize) -> R<Nest> {
-        self.part_nest(t, to, None, n * self.program.shape(t).numel(), false)
+        self.part_nest(t, to, (None, n * self.program.shape(t).numel()), None, false)
     }
 
-    /// The nest that makes a part of an array along its outermost axis, or all of it, and puts it
-    /// at an offset.
-    fn part_nest(
+    /// The nests that make a part of an array along its outermost axis, or all of it: one, or one
+    /// for each box of indices in which no condition on them changes.
+    fn cut_nests(
         &mut self,
         t: TermId,
         to: BufferId,
         part: Option<usize>,
-        offset: usize,
+        own: bool,
+    ) -> R<Vec<Nest>> {
+        let whole = self.part_nest(t, to, (part, 0), None, own)?;
+        let Some(boxes) = boxes(&whole, self.cut) else { return Ok(vec![whole]) };
+        boxes.iter().map(|b| self.part_nest(t, to, (part, 0), Some(b), own)).collect()
+    }
+
+    /// The nest that makes a part of an array along its outermost axis, or all of it, or a box of
+    /// that, and puts it at an offset.
+    fn part_nest(
+        &mut self,
+        t: TermId,
+        to: BufferId,
+        (part, offset): (Option<usize>, usize),
+        within: Option<&Part>,
         own: bool,
     ) -> R<Nest> {
         let all = self.program.shape(t).dims();
         let dims = all[usize::from(part.is_some())..].to_vec();
-        let mut e = Expansion::new(dims.clone());
-        let ix = e.indices(part, 0..dims.len());
-        let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
+        let extents = match within {
+            Some(ranges) => ranges.iter().map(|range| range.1).collect(),
+            None => dims.clone(),
+        };
+        let mut e = Expansion::new(extents);
+        let mut ix = e.indices(part, 0..dims.len());
         let mut at = row_major(&dims, 0..dims.len(), dims.len());
         at.constant = (offset + part.unwrap_or(0) * dims.iter().product::<usize>()) as i64;
+        for (dim, &(first, _)) in within.into_iter().flatten().enumerate() {
+            let mut index = Affine::index(dim, dims.len());
+            index.constant = first as i64;
+            ix[dim + usize::from(part.is_some())] = e.body.affine(index);
+            at.constant += first as i64 * at.coeffs[dim];
+        }
+        let value = if own { self.expand(&mut e, t, &ix)? } else { self.element(&mut e, t, &ix)? };
         Ok(e.finish(t, value, 0, to, Write::Store(at)))
     }
 
@@ -504,6 +534,12 @@ impl Lowering<'_> {
             }
         }
         jx.reverse();
+        let affine = jx.iter().all(|&j| e.body.as_affine(j).is_some());
+        let given = ix.iter().all(|&i| e.body.as_affine(i).is_some());
+        if !affine && given && self.program.free(u).innermost() == self.level {
+            // Cheaper than divisions for each element.
+            self.make_array(u)?;
+        }
         if let Some(Place::Buffer(buffer)) = self.places.get(&u) {
             // In memory the place is all that matters.
             let mut place = e.body.constant(Scalar::I64(0));

@@ -1,0 +1,95 @@
+//! Nests cut along their dimensions where conditions on the indices change.
+//!
+//! Joined arrays, borders and padding are conditions such as $i < c$ and reads that are 0 out of
+//! range. Within a box of indices where none of them changes they are decided when the nest is
+//! made, and the box that has most of the elements needs none.
+
+use cotan_ir::scalar::Op;
+
+use crate::nest::{Affine, Instr, Nest};
+
+/// A nest is cut into at most so many boxes.
+const MOST_BOXES: usize = 9;
+
+/// The first index and the number of indices along each dimension.
+pub(super) type Part = Vec<(usize, usize)>;
+
+/// The boxes that a nest without sums is cut into, if it has `large` positions and that helps.
+pub(super) fn boxes(nest: &Nest, large: usize) -> Option<Vec<Part>> {
+    let positions = nest.extents.iter().try_fold(1usize, |n, &k| n.checked_mul(k))?;
+    if positions < large || nest.reduced > 0 {
+        return None;
+    }
+    let mut cuts: Vec<Vec<usize>> = nest.extents.iter().map(|&k| vec![0, k]).collect();
+    for instr in &nest.instrs {
+        match instr {
+            Instr::Op(op, args) => {
+                let affine = |n: usize| match args.get(n).map(|v| &nest.instrs[v.index()]) {
+                    Some(Instr::Affine(affine)) => Some(affine),
+                    _ => None,
+                };
+                if let (Some(a), Some(b)) = (affine(0), affine(1))
+                    && let Some(difference) = a.plus(-1, b)
+                {
+                    compare(*op, &difference, &nest.extents, &mut cuts);
+                }
+            }
+            Instr::Load { checks, .. } => {
+                for (at, size) in checks {
+                    compare(Op::Ge, at, &nest.extents, &mut cuts);
+                    let mut beyond = at.clone();
+                    beyond.constant = beyond.constant.saturating_sub(*size);
+                    compare(Op::Ge, &beyond, &nest.extents, &mut cuts);
+                }
+            }
+            Instr::LoadAt { .. } | Instr::Const(_) | Instr::Affine(_) | Instr::MulAdd { .. } => {}
+        }
+    }
+    let count = cuts.iter().try_fold(1usize, |n, cuts| n.checked_mul(cuts.len() - 1))?;
+    if count < 2 || count > MOST_BOXES {
+        return None;
+    }
+    let mut boxes: Vec<Part> = vec![Vec::new()];
+    for cuts in &cuts {
+        let mut longer = Vec::with_capacity(boxes.len() * (cuts.len() - 1));
+        for part in &boxes {
+            for ends in cuts.windows(2) {
+                let mut part = part.clone();
+                part.push((ends[0], ends[1] - ends[0]));
+                longer.push(part);
+            }
+        }
+        boxes = longer;
+    }
+    Some(boxes)
+}
+
+/// Cuts the dimension of which alone the sign of a difference depends, where it changes.
+fn compare(op: Op, difference: &Affine, extents: &[usize], cuts: &mut [Vec<usize>]) {
+    let mut dims = difference.coeffs.iter().enumerate().filter(|(_, c)| **c != 0);
+    let (Some((dim, &c)), None) = (dims.next(), dims.next()) else { return };
+    // The difference is c (i - zero).
+    let zero = match c {
+        1 => difference.constant.checked_neg(),
+        -1 => Some(difference.constant),
+        _ => None,
+    };
+    let Some(zero) = zero else { return };
+    // The condition changes before the index that is 0, or after it.
+    let (before, after) = match (op, c > 0) {
+        (Op::Lt | Op::Ge, true) | (Op::Le | Op::Gt, false) => (true, false),
+        (Op::Le | Op::Gt, true) | (Op::Lt | Op::Ge, false) => (false, true),
+        (Op::Eq | Op::Ne, _) => (true, true),
+        _ => (false, false),
+    };
+    for (changes, at) in [(before, Some(zero)), (after, zero.checked_add(1))] {
+        let Some(at) = at.filter(|_| changes).and_then(|at| usize::try_from(at).ok()) else {
+            continue;
+        };
+        if at < extents[dim]
+            && let Err(n) = cuts[dim].binary_search(&at)
+        {
+            cuts[dim].insert(n, at);
+        }
+    }
+}
