@@ -1,6 +1,6 @@
 //! Every benchmark at a small size: the machine and the gradients written by hand against the
 //! reference interpreter, and against differences of values.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test")]
 
 use cotan_array::Array;
 use cotan_bench::expected::Expected;
@@ -22,7 +22,7 @@ fn the_machine_agrees_with_the_interpreter() {
         let inputs = generate(benchmark, &benchmark.small).unwrap();
         let wanted = computed(benchmark, &inputs, Engine::Interpreter).outcome;
         let found = computed(benchmark, &inputs, Engine::Machine);
-        let fallen_back = [&found.objective, &found.measured].map(|f| f.unsupported.clone());
+        let fallen_back = [&found.objective, &found.measured].map(|f| f.unsupported);
         assert!(fallen_back.iter().all(Option::is_none), "{}: {fallen_back:?}", benchmark.name);
         let (deviation, what) = found.outcome.deviation(&wanted);
         assert!(deviation <= benchmark.tolerance, "{} {what}: {deviation}", benchmark.name);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_ir::{CancelToken, Program};
+use cotan_ir::{CancelToken, Program, Type};
 use cotan_pipeline::{Pass, Pipeline, peak_bytes};
 
 use crate::backend::{Backend, Runner};
@@ -79,9 +79,17 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn of(program: &Program) -> Cost {
+    fn of(program: &Program, runner: &Runner) -> Cost {
         let cotan_pipeline::Cost { operations, bytes, .. } = cotan_pipeline::Cost::of(program);
-        Cost { operations, bytes, peak_bytes: peak_bytes(program) }
+        let Some(executable) = runner.executable() else {
+            return Cost { operations, bytes, peak_bytes: peak_bytes(program) };
+        };
+        let size = |ty: &Type| (ty.shape.numel() * ty.dtype.size()) as u64;
+        let inputs = program.inputs().iter().map(|input| size(&input.ty));
+        let outputs = program.outputs().iter().map(|output| size(program.ty(output.term)));
+        let kept = inputs.chain(outputs).fold(0u64, u64::saturating_add);
+        let peak_bytes = kept.saturating_add(executable.workspace_bytes() as u64);
+        Cost { operations, bytes, peak_bytes }
     }
 }
 
@@ -170,7 +178,8 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
         let optimised = Pipeline::new(&[Pass::OPTIMISE]).run(&program)?;
-        let (cost, runner) = (Cost::of(&optimised), Runner::new(&optimised));
+        let runner = Runner::new(&optimised);
+        let cost = Cost::of(&optimised, &runner);
         let (several, types) = (F::SEVERAL, PhantomData);
         Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
     }
@@ -197,7 +206,8 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             ..cotan_opt::Options::default()
         };
         let optimised = cotan_opt::optimise(&self.program, &rules)?.0;
-        let (cost, runner) = (Cost::of(&optimised), Runner::new(&optimised));
+        let runner = Runner::new(&optimised);
+        let cost = Cost::of(&optimised, &runner);
         Ok(Compiled { optimised, cost, runner, ..self.clone() })
     }
 

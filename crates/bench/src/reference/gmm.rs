@@ -115,8 +115,8 @@ impl Gmm {
         }
         for k in 0..count {
             let mean = &self.means[k * d..][..d];
-            for c in 0..d {
-                block.centred[c] = block.x[c].map(|x| x - mean[c]);
+            for ((centred, x), mean) in block.centred.iter_mut().zip(&block.x).zip(mean) {
+                *centred = x.map(|x| x - mean);
             }
             let mut squares = [0.0; WIDTH];
             for r in 0..d {

@@ -95,7 +95,8 @@ fn structs_are_arguments_and_gradients() {
     let next = step.call((m.clone(), x)).unwrap();
     assert_eq!((next.steps, next.layers.len()), (4, 2));
     let plain = m.scale.item().unwrap() - 0.1 * by_scale;
-    assert_eq!(next.scale.item(), Some(plain));
+    // The machine rounds a product with its sum.
+    assert!((next.scale.item().unwrap() - plain).abs() <= 2.0 * f64::EPSILON);
     assert!(plain_loss(&next, &x) / 4.0 < value / 3.0);
 }
 

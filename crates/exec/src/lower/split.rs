@@ -46,7 +46,7 @@ pub(super) fn boxes(nest: &Nest, large: usize) -> Option<Vec<Part>> {
         }
     }
     let count = cuts.iter().try_fold(1usize, |n, cuts| n.checked_mul(cuts.len() - 1))?;
-    if count < 2 || count > MOST_BOXES {
+    if !(2..=MOST_BOXES).contains(&count) {
         return None;
     }
     let mut boxes: Vec<Part> = vec![Vec::new()];

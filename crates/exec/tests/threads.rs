@@ -1,0 +1,116 @@
+//! Results do not depend on how many threads there are, or on who else calls.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use cotan_array::{Array, Dtype, Shape};
+use cotan_exec::{Engine, Executable, RunLimits};
+use cotan_interp::Value;
+use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Output, Program, Type};
+use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
+use cotan_testkit::{
+    Config, Equality, InputKind, first_difference, for_each_case, generate, inputs_for,
+};
+
+fn run(executable: &Executable, inputs: &[Array], threads: usize) -> Vec<Value> {
+    let limits = RunLimits { threads: Some(threads), ..RunLimits::default() };
+    executable.run(inputs, &limits).unwrap().iter().map(Value::from).collect()
+}
+
+fn same_for_all(executable: &Executable, inputs: &[Array]) -> Result<(), String> {
+    let alone = run(executable, inputs, 1);
+    for threads in [2, 3, 7] {
+        let together = run(executable, inputs, threads);
+        if let Some(difference) = first_difference(&alone, &together, Equality::Bits) {
+            return Err(format!("{threads} threads: {difference}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn random_programs() {
+    let check = |program: &Program, inputs: &[Array]| {
+        for engine in [Engine::Machine, Engine::Native] {
+            let Ok(executable) = Executable::in_tiny_blocks(program, false, engine) else {
+                return Ok(());
+            };
+            same_for_all(&executable, inputs).map_err(|e| format!("{e}\nin\n{program}"))?;
+        }
+        Ok::<(), String>(())
+    };
+    for_each_case("exec.threads", 300, |rng| {
+        let program = generate(&Config::default(), rng).map_err(|e| e.to_string())?;
+        let Ok(bulk) = Pipeline::new(&[Pass::BULK]).run(&program) else { return Ok(()) };
+        let Ok(gradient) = derive(&program, Derivative::Vjp, None) else { return Ok(()) };
+        for program in [&bulk, &gradient] {
+            let Ok(inputs) = inputs_for(program, rng, InputKind::Generic) else { continue };
+            let arrays: Vec<Array> = inputs.iter().map(|v| v.to_array().unwrap()).collect();
+            check(program, &arrays)?;
+        }
+        Ok(())
+    });
+}
+
+/// The rows of a matrix, each divided by the sum of its exponentials, and the sum of all.
+fn rows(m: usize, n: usize) -> Program {
+    let mut b = Builder::new();
+    let shape = Shape::new("test", &[m, n]).unwrap();
+    let x = b.input("x", Type::new(Dtype::F64, shape)).unwrap();
+    let e = b.op(Op::Exp, &[x]).unwrap();
+    let turned = b.transpose(&[1, 0], e).unwrap();
+    let sums = b.sum_outer(turned).unwrap();
+    let spread = b.replicate(n, sums).unwrap();
+    let spread = b.transpose(&[1, 0], spread).unwrap();
+    let shares = b.op(Op::Div, &[e, spread]).unwrap();
+    let weighted = b.op(Op::Mul, &[shares, x]).unwrap();
+    let total = b.sum_outer(weighted).unwrap();
+    let total = b.sum_outer(total).unwrap();
+    let output = |name: &str, term| Output { name: name.into(), term };
+    b.finish(vec![output("shares", shares), output("total", total)]).unwrap()
+}
+
+#[test]
+fn large_groups() {
+    for (m, n) in [(1000, 300), (3, 100_000), (100_000, 3)] {
+        let executable = Executable::new(&rows(m, n)).unwrap();
+        let shape = Shape::new("test", &[m, n]).unwrap();
+        let x = Array::from_fn(shape, |ix| ((ix[0] * 7 + ix[1] * 3) % 11) as f64 * 0.3).unwrap();
+        same_for_all(&executable, &[x]).unwrap();
+    }
+}
+
+#[test]
+fn many_callers_of_one_executable() {
+    let executable = Executable::new(&rows(64, 64)).unwrap();
+    std::thread::scope(|scope| {
+        for caller in 0..4 {
+            let executable = &executable;
+            scope.spawn(move || {
+                let shape = Shape::new("test", &[64, 64]).unwrap();
+                let x = Array::full(shape, f64::from(caller)).unwrap();
+                for _ in 0..50 {
+                    let found = executable.run(std::slice::from_ref(&x), &RunLimits::default());
+                    let total = found.unwrap()[1].item::<f64>().unwrap();
+                    // Every share is 1/64.
+                    assert!((total - 64.0 * f64::from(caller)).abs() < 1e-9, "{total}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn results_go_where_earlier_ones_were() {
+    let executable = Executable::new(&rows(8, 8)).unwrap();
+    let x = Array::full(Shape::new("test", &[8, 8]).unwrap(), 1.0).unwrap();
+    let mut out = Vec::new();
+    executable.run_into(std::slice::from_ref(&x), &mut out, &RunLimits::default()).unwrap();
+    let place = |out: &[Array]| out[0].as_slice::<f64>().unwrap().as_ptr();
+    let first = place(&out);
+    executable.run_into(std::slice::from_ref(&x), &mut out, &RunLimits::default()).unwrap();
+    assert_eq!(place(&out), first, "new memory, though nobody else held the old");
+    let held = out.clone();
+    executable.run_into(&[x], &mut out, &RunLimits::default()).unwrap();
+    assert_ne!(place(&out), first, "written over what somebody else holds");
+    assert_eq!(held[0].to_vec::<f64>().unwrap(), out[0].to_vec::<f64>().unwrap());
+}
