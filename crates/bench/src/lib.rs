@@ -6,7 +6,7 @@
 //! * [`function`]: programs made ready to run;
 //! * [`expected`]: what the results have to be; nothing is timed before it is right;
 //! * [`measure`]: contenders that take turns, and their times;
-//! * [`reference`]: gradients written by hand, as the limit of what can be expected;
+//! * [`mod@reference`]: gradients written by hand, as the limit of what can be expected;
 //! * [`peers`]: other systems, each in a process of its own;
 //! * [`roofline`], [`overhead`]: what the machine can do, and what a call costs;
 //! * [`run`], [`report`]: one benchmark from input to figures, and the figures as a table.
