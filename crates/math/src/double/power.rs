@@ -96,7 +96,7 @@ const CBRT: [f64; 6] = [
 /// The cube root of 2; that of 1/2 is half its square.
 const CBRT_2: f64 = 1.2599210498948732;
 
-/// The cube root: that of $2^{3n + j} f$ is $2^n \sqrt[3]{2^j f}$.
+/// The cube root: that of $2^{3n + j} f$ is $2^n (2^j f)^{1/3}$.
 #[inline(always)]
 pub fn cbrt<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (zero, one) = (m.real(0.0), m.real(1.0));
