@@ -188,8 +188,8 @@ impl Scheduler<'_> {
 
     fn repeated(&mut self, l: Loop<Nest>) -> Loop<Group> {
         let steps = self.list(l.steps);
-        let Loop { length, reverse, states, inputs, outputs, .. } = l;
-        Loop { length, reverse, states, inputs, outputs, steps }
+        let Loop { length, reverse, states, exchanged, inputs, outputs, .. } = l;
+        Loop { length, reverse, states, exchanged, inputs, outputs, steps }
     }
 
     /// Puts a nest into a slot from `earliest` on, and says which.

@@ -252,6 +252,7 @@ impl Lowering<'_> {
                 steps.push(Step::Loop(Box::new(Loop {
                     length: m.length,
                     reverse: m.reverse,
+                    exchanged: self.exchanged(&states),
                     states,
                     inputs,
                     outputs,
@@ -290,6 +291,7 @@ impl Lowering<'_> {
                     body: Loop {
                         length: 0,
                         reverse: false,
+                        exchanged: self.exchanged(&states),
                         states,
                         inputs: Vec::new(),
                         outputs,
@@ -400,6 +402,18 @@ impl Lowering<'_> {
             }
         }
         Ok(moved)
+    }
+
+    /// Which states of a loop may exchange their memory with the next: those whose next was made
+    /// after the states were, that is, in the step, for nothing else.
+    fn exchanged(&self, states: &[(BufferId, BufferId, BufferId)]) -> Vec<bool> {
+        let before = states.iter().map(|s| s.1).max();
+        let mine = |next: BufferId| {
+            let made = matches!(self.buffers[next.index()].role, Role::Temporary(_));
+            let once = states.iter().filter(|s| s.2 == next).count() == 1;
+            made && once && before.is_some_and(|last| next > last)
+        };
+        states.iter().map(|s| mine(s.2)).collect()
     }
 
     /// The part of a region that some of its results need, without what is `done` already.

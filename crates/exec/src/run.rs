@@ -394,10 +394,8 @@ impl Run<'_> {
     }
 
     fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        for &(init, state, _) in &l.states {
-            copy(&space.frames[0], init, state);
-        }
-        for n in 0..l.length {
+        let places = begin(l, &space.frames[0]);
+        let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
             let frame = &mut space.frames[0];
             for &(whole, part) in &l.inputs {
@@ -405,16 +403,17 @@ impl Run<'_> {
                 // SAFETY: part `at` of an array of `length` parts.
                 frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
             }
-            self.turn(l, at, space)?;
-        }
-        Ok(())
+            self.turn(l, at, space)
+        });
+        end(l, &places, &mut space.frames[0]);
+        done
     }
 
     /// One step of a loop, whose outputs go to part `at`.
     fn turn(&self, l: &Loop<Group>, at: usize, space: &mut Workspace) -> Result<(), Stop> {
         self.poll()?;
         self.steps(&l.steps, space)?;
-        let frame = &space.frames[0];
+        let frame = &mut space.frames[0];
         for &(part, whole) in &l.outputs {
             let size = frame.sizes[part.index()];
             // SAFETY: part `at` of an array with a part of `size` bytes for every step.
@@ -423,16 +422,24 @@ impl Run<'_> {
                 std::ptr::copy(frame.pointers[part.index()], to, size);
             }
         }
-        for &(_, state, next) in &l.states {
-            copy(frame, next, state);
+        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+            if exchanged {
+                frame.pointers.swap(state.index(), next.index());
+            } else {
+                copy(frame, next, state);
+            }
         }
         Ok(())
     }
 
     fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        for &(init, state, _) in &w.body.states {
-            copy(&space.frames[0], init, state);
-        }
+        let places = begin(&w.body, &space.frames[0]);
+        let done = self.while_it_holds(w, space);
+        end(&w.body, &places, &mut space.frames[0]);
+        done
+    }
+
+    fn while_it_holds(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
         let mut taken = 0;
         while w.bound.is_none_or(|bound| taken < bound) {
             self.steps(&w.before, space)?;
@@ -446,5 +453,32 @@ impl Run<'_> {
             taken += 1;
         }
         Ok(())
+    }
+}
+
+/// The memory of states and of the next ones.
+type Places = SmallVec<[(*mut u8, *mut u8); 4]>;
+
+/// Begins the states of a loop; gives their memory.
+fn begin(l: &Loop<Group>, frame: &Frame) -> Places {
+    for &(init, state, _) in &l.states {
+        copy(frame, init, state);
+    }
+    let place = |b: BufferId| frame.pointers[b.index()];
+    l.states.iter().map(|&(_, state, next)| (place(state), place(next))).collect()
+}
+
+/// Brings states that have exchanged memory with the next ones back to their own.
+fn end(l: &Loop<Group>, places: &Places, frame: &mut Frame) {
+    for ((&(_, state, next), &exchanged), &(own, other)) in
+        l.states.iter().zip(&l.exchanged).zip(places)
+    {
+        let last = frame.pointers[state.index()];
+        if exchanged && last != own {
+            // SAFETY: both have the bytes of the state, and are different buffers.
+            unsafe { std::ptr::copy(last, own, frame.sizes[state.index()]) };
+            frame.pointers[state.index()] = own;
+            frame.pointers[next.index()] = other;
+        }
     }
 }

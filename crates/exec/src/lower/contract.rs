@@ -21,7 +21,7 @@ use crate::vm::Kernel;
 const REUSE: usize = 8;
 
 /// How many elements such an operand may have: memory matters, too.
-const MOST_ELEMENTS: usize = 1 << 25;
+const MOST_ELEMENTS: usize = 1 << 27;
 
 /// A product has at most so many factors, and so many that depend on different dimensions.
 const MOST_FACTORS: usize = 16;
