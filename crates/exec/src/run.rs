@@ -328,7 +328,7 @@ impl Run<'_> {
             let arena = Arena(space.arena.start());
             let frames = Frames(space.frames.as_mut_ptr());
             let stopped = AtomicBool::new(false);
-            threads::share(threads, blocks, &|thread, block| {
+            let done = threads::share(threads, blocks, &|thread, block| {
                 // SAFETY: threads have different numbers below that of the frames.
                 let frame = unsafe { frames.get(thread) };
                 if stopped.load(Ordering::Relaxed) {
@@ -341,6 +341,8 @@ impl Run<'_> {
             if stopped.into_inner() {
                 return Err(Stop::Limit);
             }
+            // A kernel does not panic; if one did, its results must not pass for right.
+            assert!(done, "a kernel has panicked");
         }
         for partial in &group.partials {
             let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {

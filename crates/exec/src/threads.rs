@@ -4,7 +4,7 @@
 //! waits only for blocks that somebody has taken. A thread that the machine has given to others
 //! holds nobody up.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ struct Job {
     done: AtomicUsize,
     /// How many threads have come, the caller included.
     present: AtomicUsize,
+    /// Whether work for a block has panicked.
+    failed: AtomicBool,
 }
 
 // SAFETY: `work` may be called from several threads at once, and is only while it exists.
@@ -40,10 +42,23 @@ impl Job {
             if block >= self.blocks {
                 return;
             }
+            // Done also if it panics, or the caller would wait for ever.
+            let _done = Done(self);
             // SAFETY: the block was not done, so the caller of `share` is still waiting.
             unsafe { (*self.work)(thread, block) };
-            self.done.fetch_add(1, Ordering::Release);
         }
+    }
+}
+
+/// Counts a block as done when it is dropped.
+struct Done<'a>(&'a Job);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.failed.store(true, Ordering::Relaxed);
+        }
+        self.0.done.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -94,15 +109,19 @@ impl Pool {
             if let Some(job) = job {
                 let thread = job.present.fetch_add(1, Ordering::Relaxed);
                 if thread < job.threads {
-                    job.help(thread);
+                    // The thread goes on; whoever waits for the job learns of it.
+                    let help = std::panic::AssertUnwindSafe(|| job.help(thread));
+                    let _ = std::panic::catch_unwind(help);
                 }
             }
         }
     }
 }
 
-/// Does `work` for each of `blocks` blocks on up to so many threads, numbered from 0.
-pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) {
+/// Does `work` for each of `blocks` blocks on up to so many threads, numbered from 0; says whether
+/// it was done for all of them, that is, whether no other thread has panicked.
+#[must_use]
+pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) -> bool {
     POOL.grow(threads.saturating_sub(1));
     let work: *const Work<'_> = work;
     let job = Arc::new(Job {
@@ -113,6 +132,7 @@ pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) {
         next: AtomicUsize::new(0),
         done: AtomicUsize::new(0),
         present: AtomicUsize::new(1),
+        failed: AtomicBool::new(false),
     });
     {
         let mut latest = POOL.latest();
@@ -128,6 +148,7 @@ pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) {
         spins = spins.saturating_add(1);
         if spins < 1 << 12 { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
+    !job.failed.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]
@@ -139,10 +160,11 @@ mod tests {
         for threads in [1, 2, 3, 7] {
             for blocks in [1, 2, 100, 1000] {
                 let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
-                share(threads, blocks, &|thread, block| {
+                let done = share(threads, blocks, &|thread, block| {
                     assert!(thread < threads);
                     counts[block].fetch_add(1, Ordering::Relaxed);
                 });
+                assert!(done);
                 assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
             }
         }
@@ -155,13 +177,33 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..200 {
                         let sum = AtomicUsize::new(0);
-                        share(3, 20, &|_, block| {
+                        let done = share(3, 20, &|_, block| {
                             sum.fetch_add(block, Ordering::Relaxed);
                         });
+                        assert!(done);
                         assert_eq!(sum.load(Ordering::Relaxed), 190);
                     }
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_panic_in_another_thread_ends_in_a_report() {
+        // The caller waits with its own block until another thread has panicked with the second.
+        let panicked = AtomicBool::new(false);
+        let begin = Instant::now();
+        let done = share(2, 2, &|thread, _| {
+            if thread > 0 {
+                panicked.store(true, Ordering::Relaxed);
+                panic!("on purpose");
+            }
+            while !panicked.load(Ordering::Relaxed) && begin.elapsed() < Duration::from_secs(5) {
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(done, !panicked.into_inner());
+        // The pool still works.
+        assert!(share(2, 8, &|_, _| {}));
     }
 }
