@@ -361,3 +361,67 @@ pub(crate) fn components(dims: &[usize], ix: &[Val]) -> Vec<Component> {
     index.reverse();
     index
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every index of a space.
+    fn positions(extents: &[usize]) -> Vec<Vec<i64>> {
+        extents.iter().fold(vec![Vec::new()], |ixs, &k| {
+            let longer =
+                |ix: &Vec<i64>| (0..k as i64).map(|i| [&ix[..], &[i]].concat()).collect::<Vec<_>>();
+            ixs.iter().flat_map(longer).collect()
+        })
+    }
+
+    fn at(affine: &Affine, ix: &[i64]) -> i64 {
+        affine.coeffs.iter().zip(ix).fold(affine.constant, |sum, (c, i)| sum + c * i)
+    }
+
+    /// What ranges decide holds at every index, and what holds at every index is decided.
+    #[test]
+    fn comparisons_and_divisions_are_decided_by_ranges() {
+        let mut rng = cotan_testkit::Rng::new(5);
+        let (mut decided, mut divided) = (0, 0);
+        for _ in 0..4000 {
+            let extents = [1 + rng.below(4), 1 + rng.below(3)];
+            let mut affine = || Affine {
+                constant: rng.below(9) as i64 - 4,
+                coeffs: [rng.below(5) as i64 - 2, rng.below(5) as i64 - 2].into_iter().collect(),
+            };
+            let (a, b) = (affine(), affine());
+            let k = 1 + rng.below(4) as i64;
+            let ixs = positions(&extents);
+            let mut body = Body::new(extents.to_vec());
+            let (x, y) = (body.affine(a.clone()), body.affine(b.clone()));
+            for op in [Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne] {
+                let holds = |ix: &Vec<i64>| {
+                    let args = [Scalar::I64(at(&a, ix)), Scalar::I64(at(&b, ix))];
+                    scalar::eval(op, &args) == Some(Scalar::Bool(true))
+                };
+                let v = body.op(op, &[x, y]).unwrap();
+                match body.known(v) {
+                    Some(known) => {
+                        decided += 1;
+                        assert!(ixs.iter().all(|ix| Scalar::Bool(holds(ix)) == known), "{op}");
+                    }
+                    // Equality may hold or fail everywhere without the ranges saying so.
+                    None if matches!(op, Op::Eq | Op::Ne) => {}
+                    None => assert!(ixs.iter().any(holds) && !ixs.iter().all(holds), "{op}"),
+                }
+            }
+            let size = body.constant(Scalar::I64(k));
+            for op in [Op::FloorDiv, Op::Rem] {
+                let v = body.op(op, &[x, size]).unwrap();
+                let Some(found) = body.as_affine(v) else { continue };
+                divided += 1;
+                for ix in &ixs {
+                    let args = [Scalar::I64(at(&a, ix)), Scalar::I64(k)];
+                    assert_eq!(scalar::eval(op, &args), Some(Scalar::I64(at(found, ix))));
+                }
+            }
+        }
+        assert!(decided > 1000 && divided > 1000, "{decided} {divided}");
+    }
+}

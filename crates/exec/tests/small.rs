@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 use cotan_array::{Array, Dtype, Element, Shape};
-use cotan_exec::{Executable, RunLimits};
+use cotan_exec::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
 use cotan_ir::scalar::Op;
 use cotan_ir::{
@@ -44,13 +44,16 @@ fn program(
     b.finish(outputs).unwrap()
 }
 
-/// Runs a program by the machine, in both orders of sums, and by the interpreter.
+/// Runs a program by the machine, in both orders of sums, in large and in tiny blocks, and by the
+/// interpreter.
 fn same(inputs: &[Array], body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>) {
     let program = program(inputs, body);
     let values: Vec<Value> = inputs.iter().map(Value::from).collect();
     let expected = run_program(&program, &values, Mode::Ieee).unwrap();
-    for plan in [Executable::in_order, Executable::new] {
-        let executable = plan(&program).unwrap();
+    let tiny = |in_order| Executable::in_tiny_blocks(&program, in_order, Engine::Native);
+    let plans =
+        [Executable::in_order(&program), Executable::new(&program), tiny(true), tiny(false)];
+    for executable in plans.map(std::result::Result::unwrap) {
         let found = executable.run(inputs, &RunLimits::default()).unwrap();
         let found: Vec<Value> = found.iter().map(Value::from).collect();
         if let Some(difference) = first_difference(&expected, &found, Equality::Bits) {
@@ -117,6 +120,34 @@ fn long_sums_inside_of_short_ones() {
         let long = b.sum_outer(xs[0])?;
         let short = b.sum_outer(long)?;
         Ok(vec![b.op(Op::Neg, &[short])?])
+    });
+}
+
+#[test]
+fn rows_that_must_wait_for_others() {
+    // The next row, the rows of another axis, and a sum over all rows are not there before the last
+    // block of what makes them.
+    let dear = |b: &mut Builder, x: TermId| b.op(Op::Rem, &[x, x]);
+    same(&[numbers(&[8])], |b, xs| {
+        let y = dear(b, xs[0])?;
+        let after = b.index_function(&[8], |b, i| {
+            let one = b.scalar(1i64)?;
+            Ok(vec![b.op(Op::Add, &[i[0], one])?])
+        })?;
+        let next = b.gather(y, after)?;
+        let both = b.op(Op::Add, &[y, next])?;
+        Ok(vec![both, b.op(Op::Mul, &[y, next])?])
+    });
+    same(&[numbers(&[6, 6])], |b, xs| {
+        let y = dear(b, xs[0])?;
+        let turned = b.transpose(&[1, 0], y)?;
+        Ok(vec![b.op(Op::Sub, &[y, turned])?, b.op(Op::Mul, &[y, turned])?])
+    });
+    same(&[numbers(&[9, 2])], |b, xs| {
+        let y = dear(b, xs[0])?;
+        let all = b.sum_outer(y)?;
+        let spread = b.replicate(9, all)?;
+        Ok(vec![b.op(Op::Sub, &[y, spread])?, b.op(Op::Mul, &[y, spread])?])
     });
 }
 
