@@ -226,9 +226,9 @@ impl Scheduler<'_> {
                 continue;
             }
             let target = item.target();
-            let dtype = self.buffers[target.index()].dtype;
-            let (shape, role) = (size::vector(0), Role::Temporary(0));
-            let parts = self.temporary(Buffer { dtype, shape, role });
+            // Of the shape of one part, until it is known how many there are.
+            let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
+            let parts = self.temporary(part);
             match item {
                 Item::Nest(nest) => nest.target = parts,
                 Item::Draft(draft) => {
