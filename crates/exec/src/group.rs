@@ -52,7 +52,7 @@ pub(crate) struct Group {
 /// What is run for each block.
 #[derive(Debug)]
 pub(crate) enum Member {
-    Kernel(Kernel),
+    Kernel(Box<Kernel>),
     Contraction(Box<Contraction>),
 }
 

@@ -19,7 +19,10 @@ use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 mod contract;
 mod decide;
 mod expand;
+mod part;
+mod product;
 mod split;
+mod sums;
 
 /// Stacks of up to so many parts are read part by part.
 pub(crate) const SMALL_STACK: usize = 8;
@@ -50,6 +53,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) in_order: bool,
     /// Nests with fewer positions are not cut into boxes.
     pub(crate) cut: usize,
+    /// Sums of fewer products are not taken apart.
+    pub(crate) apart: usize,
     /// The level of the scope that is being lowered.
     level: u8,
     /// Steps that must come before the nest in the making.
@@ -67,6 +72,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         constants: FxHashMap::default(),
         in_order,
         cut: tuning.cut,
+        apart: tuning.apart,
         level: 0,
         pending: Vec::new(),
     };

@@ -16,6 +16,8 @@ pub(crate) struct Tuning {
     pub small: usize,
     /// Nests with fewer positions are not cut where conditions on their indices change.
     pub cut: usize,
+    /// Sums of fewer products are not taken apart.
+    pub apart: usize,
     /// Sums over a shared dimension are cut into at most so many parts.
     pub parts: usize,
     /// Contractions are run in blocks for what takes so many bytes as a whole.
@@ -44,23 +46,20 @@ impl Default for Tuning {
         Tuning {
             small: 64,
             cut: 1 << 14,
+            apart: 1 << 14,
             parts: 64,
-            worth: env("COTAN_T_WORTH", 256 << 10),
+            worth: 256 << 10,
             read_again: 1 << 20,
             packed_again: 1 << 12,
-            products: env("COTAN_T_PRODUCTS", 48),
+            products: 48,
             little: 1 << 16,
             long_sum: 1 << 15,
-            bytes: env("COTAN_T_BYTES", 128 << 10),
+            bytes: 128 << 10,
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
         }
     }
-}
-
-fn env(name: &str, n: usize) -> usize {
-    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(n)
 }
 
 impl Tuning {
@@ -69,6 +68,7 @@ impl Tuning {
         Tuning {
             small: 1,
             cut: 2,
+            apart: 2,
             parts: 3,
             worth: 0,
             read_again: 1 << 18,

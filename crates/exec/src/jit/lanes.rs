@@ -66,9 +66,13 @@ impl Emitter<'_> {
             }
             let at = match places {
                 Places::Apart(bytes) => memory(Register::RDX, Register::None, 1, bytes * k as i64),
-                Places::At(_) => {
-                    let index = frame(self.area(PLACES) + 8 * k);
-                    self.asm.op2(Mov_r64_rm64, Register::RCX, index);
+                Places::At(v) => {
+                    let (bytes, load) = match self.form(v).is_wide() {
+                        true => (8, Mov_r64_rm64),
+                        false => (4, Movsxd_r64_rm32),
+                    };
+                    let index = frame(self.area(PLACES) + bytes * k);
+                    self.asm.op2(load, Register::RCX, index);
                     memory(Register::RDX, Register::RCX, u32::from(size), 0)
                 }
             };
