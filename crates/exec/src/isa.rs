@@ -38,6 +38,10 @@ pub(crate) fn best() -> Isa {
 
 #[cfg(target_arch = "x86_64")]
 fn detected() -> Isa {
+    // An interpreter of Rust runs no machine code, and few vector instructions.
+    if cfg!(miri) {
+        return Isa::Plain;
+    }
     let avx2 = [
         is_x86_feature_detected!("avx2"),
         is_x86_feature_detected!("fma"),

@@ -124,6 +124,28 @@ fn long_sums_inside_of_short_ones() {
 }
 
 #[test]
+fn lanes_that_are_not_there_count_for_nothing() {
+    // Beyond the last element a vector holds zeros, whose inverses are larger than any number, and
+    // no number times zero.
+    let powers = array(&[5], &[2.0, -0.5, 4.0, 1.0, -0.25]);
+    let narrow = powers.cast(Dtype::F32).unwrap();
+    same(&[numbers(&[5]), powers, numbers(&[5]).cast(Dtype::F32).unwrap(), narrow], |b, xs| {
+        let mut results = Vec::new();
+        for pair in xs.chunks(2) {
+            let inverse = b.op(Op::Recip, &[pair[1]])?;
+            let product = b.op(Op::Mul, &[pair[0], inverse])?;
+            let reversed = b.op(Op::Mul, &[inverse, pair[0]])?;
+            for x in [inverse, product, reversed] {
+                results.push(b.sum_outer(x)?);
+                results.push(b.arg_extreme(Extreme::Max, x)?);
+            }
+            results.push(b.arg_extreme(Extreme::Min, inverse)?);
+        }
+        Ok(results)
+    });
+}
+
+#[test]
 fn rows_that_must_wait_for_others() {
     // The next row, the rows of another axis, and a sum over all rows are not there before the last
     // block of what makes them.
