@@ -1,13 +1,12 @@
 //! `cotan explain`
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-use cotan_bot::{Options, Report};
+use cotan_bot::{Firing, Options, Report};
 use cotan_exec::Executable;
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap, Span};
+use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap};
 use cotan_pipeline::{Cost, Derivative, derive};
 use cotan_syntax::{Code, Diagnostic, format};
 
@@ -53,10 +52,9 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if wants(args, Stage::Bot) {
         let (bulk, report) = bulk(&core, args.trace, &args.limits, begin, terminal)?;
         text += &head("\n# In bulk operations: ", &bulk);
-        text += &firings(report.total(), report.counts());
+        text += &firings(&report);
         if args.trace {
-            let firings = report.trace().iter().map(|f| (f.span, f.rule, &f.before, &f.after));
-            text += &trace(firings, core.sources());
+            text += &trace(report.trace(), core.sources());
         }
     }
     let stages = [Stage::Dual, Stage::Delta, Stage::Gradient, Stage::Optimised];
@@ -187,10 +185,9 @@ fn optimised(program: &Program, args: &ExplainArgs) -> Outcome<String> {
     text += "\n# Before, after, and the ratio:\n";
     text += &ratio("scalar operations", before.operations, after.operations);
     text += &ratio("bytes of arrays", before.bytes, after.bytes);
-    text += &firings(report.total(), report.counts());
+    text += &firings(&report);
     if args.trace {
-        let firings = report.trace().iter().map(|f| (f.span, f.rule, &f.before, &f.after));
-        text += &trace(firings, program.sources());
+        text += &trace(report.trace(), program.sources());
     }
     Ok(text)
 }
@@ -264,27 +261,24 @@ fn size(program: &Program) -> String {
 }
 
 /// How often each rule fired, as comments.
-fn firings(total: u64, counts: BTreeMap<&'static str, u64>) -> String {
-    let mut text = match total {
+fn firings(report: &Report) -> String {
+    let mut text = match report.total() {
         0 => "\n# No rule fired.\n".to_owned(),
         1 => "\n# 1 firing of a rule:\n".to_owned(),
         n => format!("\n# {n} firings of rules:\n"),
     };
-    for (rule, count) in counts {
+    for (rule, count) in report.counts() {
         let _ = writeln!(text, "#   {rule:24} {count}");
     }
     text
 }
 
 /// Every firing, as comments.
-fn trace<'a>(
-    firings: impl Iterator<Item = (Span, &'static str, &'a String, &'a String)>,
-    sources: &SourceMap,
-) -> String {
+fn trace(firings: &[Firing], sources: &SourceMap) -> String {
     let mut text = String::new();
-    for (span, rule, before, after) in firings {
-        let _ = writeln!(text, "\n# {}{rule}", place(span, sources));
-        for (arrow, term) in [("  ", before), ("~>", after)] {
+    for firing in firings {
+        let _ = writeln!(text, "\n# {}{}", place(firing.span, sources), firing.rule);
+        for (arrow, term) in [("  ", &firing.before), ("~>", &firing.after)] {
             let _ = writeln!(text, "#   {arrow} {}", term.replace('\n', "\n#      "));
         }
     }

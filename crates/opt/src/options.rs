@@ -59,33 +59,23 @@ impl Options {
     }
 }
 
-macro_rules! faults {
-    ($($fault:ident $doc:literal,)*) => {
-        /// A deliberate fault in one rule.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Fault { $(#[doc = $doc] $fault),* }
-
-        impl Fault {
-            /// Every fault.
-            pub const ALL: &'static [Fault] = &[$(Fault::$fault),*];
-        }
-    };
-}
-
-faults! {
-    ScatterNoMask "scatter/mask forgets its mask.",
-    ScatterWrongSign "a solved index has the wrong sign.",
-    ScatterDropsConstant "a solved index loses its constant.",
-    ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
-    SumReplicateOnce "sum/replicate counts one copy.",
-    SumFactorKept "sum/factor sums the invariant factor too.",
-    SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
-    SumMaskDropped "sum/mask drops the mask.",
-    GatherViewSwapped "gather/view exchanges two axes of one size.",
-    SelectSwapped "where/known takes the other branch.",
-    SubReversed "sub/neg subtracts.",
-    BroadcastTransposed "op/replicate replicates along the wrong axis.",
-    LoopDropsState "loop/dead drops the first state.",
-    LoopFreezesState "loop/invariant takes the first state as one that does not change.",
-    LoopReversed "loops run in the other direction.",
+cotan_ir::listed! {
+    /// A deliberate fault in one rule.
+    pub enum Fault {
+        ScatterNoMask "scatter/mask forgets its mask.",
+        ScatterWrongSign "a solved index has the wrong sign.",
+        ScatterDropsConstant "a solved index loses its constant.",
+        ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
+        SumReplicateOnce "sum/replicate counts one copy.",
+        SumFactorKept "sum/factor sums the invariant factor too.",
+        SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
+        SumMaskDropped "sum/mask drops the mask.",
+        GatherViewSwapped "gather/view exchanges two axes of one size.",
+        SelectSwapped "where/known takes the other branch.",
+        SubReversed "sub/neg subtracts.",
+        BroadcastTransposed "op/replicate replicates along the wrong axis.",
+        LoopDropsState "loop/dead drops the first state.",
+        LoopFreezesState "loop/invariant takes the first state as one that does not change.",
+        LoopReversed "loops run in the other direction.",
+    }
 }
