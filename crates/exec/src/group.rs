@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::nest::{BufferId, Instr, Nest, Write};
-use crate::plan::{Buffer, Compute, Loop, Role, Step, WhileStep};
+use crate::plan::{Branches, Buffer, Compute, Loop, Role, Step, WhileStep};
 use crate::vm::Kernel;
 use rows::{Rows, aligned, aligned_components, compact};
 pub(crate) use size::Tuning;
@@ -162,6 +162,12 @@ impl Scheduler<'_> {
                     let (bound, condition) = (w.bound, w.condition);
                     let w = WhileStep { bound, before, condition, body };
                     Slot::Other(Step::While(Box::new(w)))
+                }
+                Step::If(branches) => {
+                    let Branches { condition, then, otherwise } = *branches;
+                    let (then, otherwise) = (self.list(then), self.list(otherwise));
+                    let branches = Branches { condition, then, otherwise };
+                    Slot::Other(Step::If(Box::new(branches)))
                 }
                 Step::Contract(contraction) => Slot::Other(Step::Contract(contraction)),
                 Step::Zero(b) => Slot::Other(Step::Zero(b)),

@@ -74,6 +74,15 @@ pub(crate) struct WhileStep<C> {
     pub body: Loop<C>,
 }
 
+/// Steps of which one list or the other is run.
+#[derive(Debug)]
+pub(crate) struct Branches<C> {
+    /// One truth value.
+    pub condition: BufferId,
+    pub then: Vec<Step<C>>,
+    pub otherwise: Vec<Step<C>>,
+}
+
 /// One step of a plan.
 #[derive(Debug)]
 pub(crate) enum Step<C> {
@@ -91,6 +100,8 @@ pub(crate) enum Step<C> {
     Loop(Box<Loop<C>>),
     /// A loop as long as a condition holds.
     While(Box<WhileStep<C>>),
+    /// A choice.
+    If(Box<Branches<C>>),
 }
 
 impl<C: Compute> Step<C> {
@@ -109,6 +120,11 @@ impl<C: Compute> Step<C> {
                 f(w.condition);
                 w.before.iter().for_each(|step| step.for_each_buffer(f));
                 w.body.for_each_buffer(f);
+            }
+            Step::If(branches) => {
+                f(branches.condition);
+                let steps = branches.then.iter().chain(&branches.otherwise);
+                steps.for_each(|step| step.for_each_buffer(f));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Switches of the optimiser.
 
+use std::time::Instant;
+
 use cotan_ir::CancelToken;
 
 /// Which groups of rules to use. The defaults are what users want; the switches exist so that tests
@@ -21,6 +23,8 @@ pub struct Options {
     pub loops: bool,
     /// Record every firing.
     pub trace: bool,
+    /// When to give up.
+    pub deadline: Option<Instant>,
     /// Stops the work.
     pub cancel: CancelToken,
     /// A deliberate fault, to test the tests. Has no effect unless the crate is built with the
@@ -38,6 +42,7 @@ impl Default for Options {
             sums: true,
             loops: true,
             trace: false,
+            deadline: None,
             cancel: CancelToken::new(),
             fault: None,
         }

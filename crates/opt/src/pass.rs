@@ -46,7 +46,9 @@ pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report
 fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
     let scopes = Scopes::new(program);
     // What is made is never larger than what was there, up to a constant; limits were checked there.
-    let limits = Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
+    let deadline = options.deadline;
+    let limits =
+        Limits { max_elements: u64::MAX, max_bytes: u64::MAX, deadline, ..Limits::default() };
     let mut opt = Opt {
         b: Builder::with_limits(limits, options.cancel.clone()),
         source: program,

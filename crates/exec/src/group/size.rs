@@ -26,6 +26,8 @@ pub(crate) struct Tuning {
     lanes: usize,
     /// Groups of fewer element operations are run by one thread.
     pub shared: usize,
+    /// Branches of fewer element operations are computed whether they are taken or not.
+    pub branch: u64,
 }
 
 impl Default for Tuning {
@@ -39,6 +41,7 @@ impl Default for Tuning {
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
+            branch: 1 << 16,
         }
     }
 }
@@ -46,7 +49,17 @@ impl Default for Tuning {
 impl Tuning {
     /// Makes blocks of anything, to test them on small programs.
     pub(crate) fn tiny() -> Tuning {
-        Tuning { small: 1, cut: 2, parts: 3, long_sum: 2, bytes: 16, cost: 1, lanes: 1, shared: 0 }
+        Tuning {
+            small: 1,
+            cut: 2,
+            parts: 3,
+            long_sum: 2,
+            bytes: 16,
+            cost: 1,
+            lanes: 1,
+            shared: 0,
+            branch: 0,
+        }
     }
 }
 
