@@ -217,6 +217,24 @@ pub struct InputArgs {
 
 /// How much a run may take.
 #[derive(Debug, Args)]
+pub struct BackendArgs {
+    /// What runs the program [default: jit, or what COTAN_BACKEND says]
+    #[arg(long, value_name = "BACKEND")]
+    pub backend: Option<Backend>,
+}
+
+/// What runs programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// Optimised, by machine code where there can be some
+    Jit,
+    /// Optimised, over tiles of elements: the same results to the last bit
+    Vm,
+    /// As it stands, by the reference interpreter: what the program means
+    Interp,
+}
+
+#[derive(Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
@@ -247,18 +265,21 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Report indices out of range, and which results depend on what was read there
+    /// Report indices out of range, and which results depend on what was read there; the program is
+    /// interpreted
     #[arg(long)]
     pub poison: bool,
 
-    /// Run what the bulk-operation transform makes of the program
+    /// Interpret what the bulk-operation transform makes of the program
     #[arg(long)]
     pub bulk: bool,
 
-    /// Report the work that was done
+    /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
 
+    #[command(flatten)]
+    pub backend: BackendArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -284,10 +305,12 @@ pub struct GradArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Report the work that was done
+    /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
 
+    #[command(flatten)]
+    pub backend: BackendArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
 }

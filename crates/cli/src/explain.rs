@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::Inputs;
 use crate::progress::watched;
-use crate::run::{execute, place};
+use crate::run::{interpret, place};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
@@ -162,8 +162,8 @@ fn derivatives(
             gradient.inputs().iter().map(|input| inputs.value(&input.name)).collect();
         if let Some(values) = values {
             let primal = values.get(..bulk.inputs().len()).unwrap_or_default();
-            let before = execute(&bulk, primal, &args.limits, begin, terminal)?.counts;
-            let after = execute(&gradient, &values, &args.limits, begin, terminal)?.counts;
+            let before = interpret(&bulk, primal, &args.limits, begin, terminal)?.counts;
+            let after = interpret(&gradient, &values, &args.limits, begin, terminal)?.counts;
             text += &ratio("scalar operations run", before.scalar_ops, after.scalar_ops);
             text += &ratio("elements read", before.reads, after.reads);
             text += &ratio("elements written", before.writes, after.writes);

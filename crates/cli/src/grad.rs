@@ -2,16 +2,18 @@
 
 use std::time::Instant;
 
+use cotan_interp::Value;
 use cotan_ir::{ErrorKind, Program};
 use cotan_pipeline::{Derivative, derive};
 
-use crate::args::{GradArgs, InputArgs};
+use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::Inputs;
+use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination};
-use crate::run::{counts, execute};
+use crate::run::{counts, interpret, interpreter_only};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
@@ -52,16 +54,18 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
         Some(path) => Some(Destination::new(path, names.len())?),
         None => None,
     };
-    let values = inputs.for_program(&derived)?;
-    let run = execute(&derived, &values, &args.limits, begin, terminal)?;
-    let results = results::named(names, &run)?;
-    match destination {
-        Some(destination) => destination.write(&results)?,
-        None => terminal.write(&results::show(&results))?,
+    let arrays = inputs.for_program(&derived)?;
+    if !args.counts {
+        let backend = Backend::chosen(args.backend.backend)?;
+        let outputs = compute(&derived, &arrays, backend, &args.limits, begin, terminal)?;
+        return results::deliver(&results::named(names, outputs), destination, terminal);
     }
-    if args.counts {
-        terminal.complain(&counts(&run.counts));
-    }
+    interpreter_only("--counts", &args.backend)?;
+    let values: Vec<Value> = arrays.iter().map(Value::from).collect();
+    let run = interpret(&derived, &values, &args.limits, begin, terminal)?;
+    let results = results::named(names, results::arrays(&run)?);
+    results::deliver(&results, destination, terminal)?;
+    terminal.complain(&counts(&run.counts));
     Ok(())
 }
 
