@@ -6,7 +6,8 @@ use std::fmt::{self, Write as _};
 use cotan_array::Dtype;
 use cotan_ir::{Program, TermId, Type};
 
-use crate::group::Group;
+use crate::contract::Contraction;
+use crate::group::{Group, Member};
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
 use crate::plan::{Buffer, Compute, Loop, Plan, Role, Step};
 use crate::run::Executable;
@@ -76,11 +77,15 @@ fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
     };
     steps.iter().find_map(|step| match step {
         Step::Compute(group) => {
-            let into = |n: &&Nest| {
-                let parts = group.partials.iter().find(|p| p.target == b).map(|p| p.parts);
-                n.target == b || Some(n.target) == parts
-            };
-            group.kernels.iter().map(|kernel| &kernel.nest).find(into).and_then(|nest| nest.source)
+            let parts = group.partials.iter().find(|p| p.target == b).map(|p| p.parts);
+            group.members.iter().find_map(|member| match member {
+                Member::Kernel(kernel) => {
+                    let nest = &kernel.nest;
+                    let fills = nest.target == b || Some(nest.target) == parts;
+                    nest.source.filter(|_| fills)
+                }
+                Member::Contraction(_) => None,
+            })
         }
         Step::Loop(l) => collected(l),
         Step::While(w) => source(&w.before, b).or_else(|| collected(&w.body)),
@@ -132,12 +137,7 @@ impl Text<'_> {
         for step in steps {
             match step {
                 Step::Compute(group) => self.group(group),
-                Step::Contract(contraction) => {
-                    self.numbers += 1;
-                    let text = contraction.describe(&|b| self.name(b));
-                    let number = self.numbers;
-                    self.line(format_args!("kernel {number}: {text}"));
-                }
+                Step::Contract(contraction) => self.contraction(contraction, 1),
                 Step::Zero(b) => {
                     let b = self.name(*b);
                     self.line(format_args!("{b} = 0"));
@@ -202,14 +202,17 @@ impl Text<'_> {
     }
 
     fn group(&mut self, group: &Group) {
-        let several = group.kernels.len() > 1;
+        let several = group.members.len() > 1;
         if several {
             let (blocks, block) = (group.blocks(), group.block);
             self.line(format_args!("{blocks} blocks of {block} of {} rows:", group.extent));
             self.depth += 1;
         }
-        for kernel in &group.kernels {
-            self.nest(&kernel.nest);
+        for member in &group.members {
+            match member {
+                Member::Kernel(kernel) => self.nest(&kernel.nest),
+                Member::Contraction(contraction) => self.contraction(contraction, group.blocks()),
+            }
         }
         if several {
             self.depth -= 1;
@@ -217,6 +220,19 @@ impl Text<'_> {
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));
             self.line(format_args!("{target} = sum of the blocks of {parts}"));
+        }
+    }
+
+    fn contraction(&mut self, contraction: &Contraction, blocks: usize) {
+        self.numbers += 1;
+        let number = self.numbers;
+        let text = contraction.describe(&|b| self.name(b));
+        let each = if blocks > 1 { " for each block" } else { "" };
+        for (n, line) in text.lines().enumerate() {
+            match n {
+                0 => self.line(format_args!("kernel {number}: {line}{each}")),
+                _ => self.line(format_args!("  {line}")),
+            }
         }
     }
 
