@@ -216,6 +216,17 @@ pub struct InputArgs {
 }
 
 /// How much a run may take.
+/// A function of a program, and its arguments.
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub function: FunctionArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+}
+
 #[derive(Debug, Args)]
 pub struct BackendArgs {
     /// What runs the program [default: jit, or what COTAN_BACKEND says]
@@ -255,11 +266,7 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// Write the results to a .npz file, or a single result to a .npy file
     #[arg(long, value_name = "FILE")]
@@ -287,11 +294,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct GradArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// The parameters to differentiate by, or parts of them: w,p.b [default: all floats]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -318,11 +321,7 @@ pub struct GradArgs {
 #[derive(Debug, Args)]
 pub struct TestArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// Where the made-up values begin
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -346,11 +345,7 @@ pub struct FmtArgs {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// Only this stage, as a program
     #[arg(long)]

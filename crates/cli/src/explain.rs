@@ -27,7 +27,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
         )
         .hint("--stage bot --trace"));
     }
-    let source = Text::of(&args.source)?;
+    let source = Text::of(&args.call.source)?;
     let as_written = formatted(&source, terminal)?;
     if args.stage == Some(Stage::Source) {
         return terminal.write(&as_written);
@@ -41,8 +41,8 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
         text = format!("# {}\n{as_written}", source.name);
     }
     let modules = source.load(terminal)?;
-    let function = Function::of(&modules, &args.function, terminal)?;
-    let inputs = Inputs::read(&args.inputs, &function, terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
+    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
     let begin = Instant::now();
     let core = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program;
     if wants(args, Stage::Core) {

@@ -19,14 +19,14 @@ use crate::terminal::Terminal;
 
 /// Runs a derivative of a function and shows or writes what it gives.
 pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.source)?.load(terminal)?;
-    let function = Function::of(&modules, &args.function, terminal)?;
+    let modules = Text::of(&args.call.source)?.load(terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
     // Cotangents and tangents are arguments of the derivative, not of the function.
     let (directions, own): (Vec<_>, Vec<_>) =
-        args.inputs.args.iter().cloned().partition(|(path, _)| {
+        args.call.inputs.args.iter().cloned().partition(|(path, _)| {
             function.leaf(path).is_none() && (path.starts_with("d.") || path.starts_with("ct."))
         });
-    let own = InputArgs { args: own, npz: args.inputs.npz.clone() };
+    let own = InputArgs { args: own, npz: args.call.inputs.npz.clone() };
     let mut inputs = Inputs::read(&own, &function, terminal)?;
     inputs.require_all(&function)?;
     let begin = Instant::now();

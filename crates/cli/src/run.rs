@@ -20,9 +20,9 @@ use crate::units::show_bytes;
 
 /// Runs a function and shows or writes its results.
 pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.source)?.load(terminal)?;
-    let function = Function::of(&modules, &args.function, terminal)?;
-    let inputs = Inputs::read(&args.inputs, &function, terminal)?;
+    let modules = Text::of(&args.call.source)?.load(terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
+    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
     inputs.require_all(&function)?;
     let begin = Instant::now();
     let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
