@@ -39,6 +39,8 @@ pub(crate) struct Tuning {
     lanes: usize,
     /// Groups of fewer element operations are run by one thread.
     pub shared: usize,
+    /// Branches of fewer element operations are computed whether they are taken or not.
+    pub branch: u64,
 }
 
 impl Default for Tuning {
@@ -58,6 +60,7 @@ impl Default for Tuning {
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
+            branch: 1 << 16,
         }
     }
 }
@@ -80,6 +83,7 @@ impl Tuning {
             cost: 1,
             lanes: 1,
             shared: 0,
+            branch: 0,
         }
     }
 }
