@@ -9,7 +9,8 @@
 //! * `view.rs`, `read.rs`: views in normal form, reads of views;
 //! * `scatter.rs`: scatters that are views, masked reads or sums of reads;
 //! * `sum.rs`: factors out of sums, sums in the order that allows it;
-//! * `loops.rs`: what a loop need not compute.
+//! * `loops.rs`: what a loop need not compute;
+//! * `accumulate.rs`: sums that are better taken after a loop.
 //!
 //! What the executor does anyway is left to it: it expands views, affine reads and elementwise
 //! operations where they are used. What matters here is to be rid of scatters, which are arrays in
@@ -26,6 +27,7 @@
 //! bounded neighbourhood. Nothing recurses over the depth of a program, only over the nesting of
 //! lambdas. No rule makes more work than there was, up to a factor of 2 for windows.
 
+mod accumulate;
 mod affine;
 mod algebra;
 mod loops;

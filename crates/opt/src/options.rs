@@ -17,7 +17,7 @@ pub struct Options {
     pub scatters: bool,
     /// Sums.
     pub sums: bool,
-    /// Loops: states and results that nothing needs, states that do not change.
+    /// Loops: states and results that nothing needs, states that do not change, sums over steps.
     pub loops: bool,
     /// Record every firing.
     pub trace: bool,
@@ -88,4 +88,5 @@ faults! {
     LoopDropsState "loop/dead drops the first state.",
     LoopFreezesState "loop/invariant takes the first state as one that does not change.",
     LoopReversed "loops run in the other direction.",
+    LoopSumFromZero "loop/sum forgets the start.",
 }

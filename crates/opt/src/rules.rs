@@ -208,5 +208,6 @@ pub const RULES: &[Rule] = &[
     rule(Loops, "loop/invariant-output", "an output that no step changes  ~>  replicate(n, y)", "", Bits),
     rule(Loops, "loop/copied-output", "an output that is an input  ~>  the input", "", Bits),
     rule(Loops, "loop/short", "a loop of no step or one  ~>  its start, or the step", "", Bits),
+    rule(Loops, "loop/sum", "a state s with next state s + f  ~>  s0 + sum over steps of f", "f made of inputs, of what no step changes, and of arrays half its size, which are stored", Reassociates),
     rule(Loops, "custom/inline", "with_vjp(ts, f), with_jvp(ts, f)  ~>  f(ts)", "always: the program is to be run", Bits),
 ];
