@@ -170,7 +170,11 @@ impl Opt<'_> {
         }
         // Components that are variables over whole axes, each at most once: a view.
         let mut map: AxisMap = AxisMap::from_elem(None, sizes.len());
-        for (axis, form) in forms(&self.b, r, 0).iter().enumerate() {
+        let forms = forms(&self.b, r, 0);
+        if forms.contains(&None) {
+            return self.gather_apart(t, r);
+        }
+        for (axis, form) in forms.iter().enumerate() {
             let Some(form) = form else { return Ok(None) };
             // Of an axis of size 1 the only element may be meant.
             let var = match form.only_var() {
