@@ -5,7 +5,8 @@ use std::fmt::{self, Write as _};
 use cotan_array::Dtype;
 use cotan_ir::Program;
 
-use crate::group::Group;
+use crate::contract::Contraction;
+use crate::group::{Group, Member};
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
 use crate::plan::{Compute, Loop, Plan, Role, Step};
 use crate::run::Executable;
@@ -97,12 +98,7 @@ impl Text<'_> {
         for step in steps {
             match step {
                 Step::Compute(group) => self.group(group),
-                Step::Contract(contraction) => {
-                    self.numbers += 1;
-                    let text = contraction.describe(&|b| self.name(b));
-                    let number = self.numbers;
-                    self.line(format_args!("kernel {number}: {text}"));
-                }
+                Step::Contract(contraction) => self.contraction(contraction, 1),
                 Step::Zero(b) => {
                     let b = self.name(*b);
                     self.line(format_args!("{b} = 0"));
@@ -156,14 +152,17 @@ impl Text<'_> {
     }
 
     fn group(&mut self, group: &Group) {
-        let several = group.kernels.len() > 1;
+        let several = group.members.len() > 1;
         if several {
             let (blocks, block) = (group.blocks(), group.block);
             self.line(format_args!("{blocks} blocks of {block} of {} rows:", group.extent));
             self.depth += 1;
         }
-        for kernel in &group.kernels {
-            self.nest(&kernel.nest);
+        for member in &group.members {
+            match member {
+                Member::Kernel(kernel) => self.nest(&kernel.nest),
+                Member::Contraction(contraction) => self.contraction(contraction, group.blocks()),
+            }
         }
         if several {
             self.depth -= 1;
@@ -171,6 +170,19 @@ impl Text<'_> {
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));
             self.line(format_args!("{target} = sum of the blocks of {parts}"));
+        }
+    }
+
+    fn contraction(&mut self, contraction: &Contraction, blocks: usize) {
+        self.numbers += 1;
+        let number = self.numbers;
+        let text = contraction.describe(&|b| self.name(b));
+        let each = if blocks > 1 { " for each block" } else { "" };
+        for (n, line) in text.lines().enumerate() {
+            match n {
+                0 => self.line(format_args!("kernel {number}: {line}{each}")),
+                _ => self.line(format_args!("  {line}")),
+            }
         }
     }
 

@@ -11,11 +11,9 @@ use cotan_ir::{TermId, Type};
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
-use crate::contract::Contraction;
-use crate::isa;
+use crate::contract::Draft;
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::Step;
-use crate::vm::Kernel;
 
 /// How often each element of an operand must be used for it to be computed into memory.
 const REUSE: usize = 8;
@@ -100,29 +98,23 @@ impl Lowering<'_> {
         };
         let buffers = &self.buffers;
         let length = |b: BufferId| buffers[b.index()].shape.numel();
-        let mut contraction = Contraction::recognise(&core, isa::best(), length)?;
-        if !contraction.pays() {
-            return None;
-        }
-        contraction.set_factor(product.constant);
         let weak = |operand: &Vec<Factor>| operand.iter().any(|f| f.weak);
-        let finite = [weak(&operands[0]), weak(&operands[1])];
-        if finite.contains(&true) {
-            let fallback = nest.clone().collapse(None).0;
-            contraction.set_finite(finite, Kernel::new(fallback, false, None));
-        }
-        let scratch = contraction.scratch_bytes().div_ceil(Dtype::F64.size());
-        if scratch > 0 {
-            let shape = Shape::new("scratch", &[scratch]).ok()?;
-            contraction.set_scratch(self.temporary(&Type::new(Dtype::F64, shape)));
-        }
-        if !outer.is_empty() {
-            let after = multiplied(nest, &outer, to, at, dtype)?.collapse(None).0;
-            contraction.set_after(Kernel::new(after, false, None));
+        let draft = Draft {
+            core,
+            factor: product.constant,
+            finite: [weak(&operands[0]), weak(&operands[1])],
+            whole: nest.clone(),
+            after: match outer.is_empty() {
+                true => None,
+                false => Some(multiplied(nest, &outer, to, at, dtype)?),
+            },
+        };
+        if !draft.finish(None, length)?.pays() {
+            return None;
         }
         let step = |nest: Nest| Step::Compute(Box::new(nest));
         steps.extend(before.into_iter().map(step));
-        steps.push(Step::Contract(Box::new(contraction)));
+        steps.push(Step::Contract(Box::new(draft)));
         Some(())
     }
 

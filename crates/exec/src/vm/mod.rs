@@ -17,7 +17,7 @@ use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 pub(crate) use exec::Frame;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sums::ACCUMULATOR_BYTES;
-pub(crate) use sums::add_up;
+pub(crate) use sums::{add_to, add_up};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use tile::run as run_code;
 pub(crate) use tile::{Code, code_of};

@@ -197,3 +197,12 @@ pub(crate) unsafe fn add_up(dtype: Dtype, to: *mut u8, from: *const u8, n: usize
         }
     }
 }
+
+/// Adds `n` elements to others.
+///
+/// # Safety
+/// There are so many of both, apart from each other.
+pub(crate) unsafe fn add_to(dtype: Dtype, to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: by the contract.
+    unsafe { add(dtype, to, from, n, false) };
+}
