@@ -149,6 +149,8 @@ pub const RULES: &[Rule] = &[
     rule(Algebra, "extreme/equal", "max(x, x), min(x, x)  ~>  x", "", Bits),
     rule(Algebra, "extreme/known", "max(x, y)  ~>  x", "intervals show x >= y; and so on", Bits),
     rule(Algebra, "rem/small", "x % y  ~>  x", "intervals show 0 <= x < y", Bits),
+    rule(Algebra, "rem/two", "x % c  ~>  where(x >= (q + 1) c, x - (q + 1) c, x - q c)", "c > 0 constant, intervals show that x // c is q or q + 1", Bits),
+    rule(Algebra, "div/two", "x // c  ~>  where(x >= (q + 1) c, q + 1, q)", "c > 0 constant, intervals show that x // c is q or q + 1", Bits),
     rule(Algebra, "powi/small", "powi(x, 0)  ~>  1, powi(x, 1)  ~>  x, powi(x, 2)  ~>  x * x, powi(x, 3)  ~>  x * (x * x)", "", Bits),
     rule(Algebra, "cast/same", "to_f64(x)  ~>  x, and so on", "x of that type", Bits),
 

@@ -79,11 +79,9 @@ impl Scheduler<'_> {
         let buffers = &*self.buffers;
         let length = |b: BufferId| buffers[b.index()].shape.numel();
         match draft.finish(None, length) {
-            Some(mut contraction) => {
-                let bytes = contraction.scratch_bytes();
-                if bytes > 0 {
-                    contraction.set_scratch(self.bytes(bytes));
-                }
+            Some(contraction) => {
+                // Every thread has scratch memory of its own.
+                self.local = self.local.max(contraction.scratch_bytes());
                 Step::Contract(Box::new(contraction))
             }
             None => {
@@ -226,9 +224,10 @@ impl Scheduler<'_> {
                 continue;
             }
             let target = item.target();
-            let dtype = self.buffers[target.index()].dtype;
-            let (shape, role) = (size::vector(0), Role::Temporary(0));
-            let parts = self.temporary(Buffer { dtype, shape, role });
+            let Buffer { dtype, shape, .. } = &self.buffers[target.index()];
+            // For one part; how many there are is known when the blocks are.
+            let (dtype, shape) = (*dtype, size::vector(shape.numel()));
+            let parts = self.temporary(Buffer { dtype, shape, role: Role::Temporary(0) });
             match item {
                 Item::Nest(nest) => nest.target = parts,
                 Item::Draft(draft) => {

@@ -350,5 +350,33 @@ fn of_reads() -> Vec<Check> {
                 b.transpose(&[1, 0], copies)
             },
         ),
+        // Windows of places that are read from an array, in two rows.
+        check(
+            "gather/apart",
+            |s| {
+                let (k, m, n) = (4 + s.choice(2), 4 + s.choice(2), s.size());
+                let places = s.array_of(Dtype::I64, &[2, k + m - 1])?;
+                Ok((k, m, places, s.array(&[2, n, 2])?))
+            },
+            |b, &(k, m, places, t)| {
+                let f = b.index_function(&[2, k, m], |b, is| {
+                    let at = b.op(Op::Add, &[is[1], is[2]])?;
+                    let place = b.index(places, &[is[0], at])?;
+                    Ok(vec![is[0], b.op(Op::Sub, &[place, is[0]])?])
+                })?;
+                b.gather(t, f)
+            },
+            |b, &(k, m, places, t)| {
+                let f = b.index_function(&[2, k + m - 1], |b, is| {
+                    let place = b.index(places, is)?;
+                    Ok(vec![is[0], b.op(Op::Sub, &[place, is[0]])?])
+                })?;
+                let once = b.gather(t, f)?;
+                let f = b.index_function(&[2, k, m], |b, is| {
+                    Ok(vec![is[0], b.op(Op::Add, &[is[1], is[2]])?])
+                })?;
+                b.gather(once, f)
+            },
+        ),
     ]
 }
