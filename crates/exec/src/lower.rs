@@ -19,6 +19,7 @@ use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 mod contract;
 mod decide;
 mod expand;
+mod order;
 mod split;
 
 /// Stacks of up to so many parts are read part by part.

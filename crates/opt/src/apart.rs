@@ -105,7 +105,12 @@ impl Opt<'_> {
                     (Some(n), _) => vars[n],
                     (None, Node::Index(u, _)) => {
                         let u = *u;
-                        opt.index(u, vars)?
+                        if opt.faulty(Fault::ApartFirstPlace) {
+                            let zeros = vec![opt.b.scalar(0i64)?; vars.len()];
+                            opt.index(u, &zeros)?
+                        } else {
+                            opt.index(u, vars)?
+                        }
                     }
                     (None, _) => return Err(cotan_ir::Error::internal("a read that is none")),
                 };
@@ -146,10 +151,7 @@ impl Opt<'_> {
         let Some(apart) = self.apart(r) else { return Ok(None) };
         let (f, g) = (self.outer_function(r, &apart)?, self.inner_function(r, &apart)?);
         let sizes = apart.sizes.clone();
-        let mut once = self.scatter(&sizes, t, g)?;
-        if self.faulty(Fault::ScatterApartTwice) {
-            once = self.op(cotan_ir::scalar::Op::Add, &[once, once])?;
-        }
+        let once = self.scatter(&sizes, t, g)?;
         Ok(Some((rule!("scatter/apart"), self.scatter(outer, once, f)?)))
     }
 }

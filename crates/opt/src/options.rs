@@ -77,7 +77,7 @@ faults! {
     ScatterWrongSign "a solved index has the wrong sign.",
     ScatterDropsConstant "a solved index loses its constant.",
     ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
-    ScatterApartTwice "scatter/apart adds everything twice.",
+    ApartFirstPlace "gather/apart looks up the first place only.",
     SumReplicateOnce "sum/replicate counts one copy.",
     SumFactorKept "sum/factor sums the invariant factor too.",
     SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",

@@ -145,6 +145,7 @@ const SELDOM: &[&str] = &[
     "index/stack",
     "view/replicate",
     "scatter/window",
+    "scatter/apart",
     "scatter/merge",
     "sum/select",
     "sum/by-place",

@@ -11,6 +11,7 @@ use cotan_ir::{TermId, Type};
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
+use super::order::{sorted_operand, sorted_sum};
 use crate::contract::Draft;
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::Step;
@@ -47,6 +48,9 @@ struct Product {
 impl Lowering<'_> {
     /// The steps of a nest that sums.
     pub(super) fn sum_steps(&mut self, nest: Nest, steps: &mut Vec<Step<Nest>>) {
+        let length = |b: BufferId| self.buffers[b.index()].shape.numel();
+        let sorted = if self.in_order { None } else { sorted_sum(&nest, length) };
+        let nest = sorted.unwrap_or(nest);
         if self.in_order || self.contraction(&nest, steps).is_none() {
             steps.push(Step::Compute(Box::new(nest)));
         }
@@ -129,11 +133,14 @@ impl Lowering<'_> {
         if let Some(load) = plain_load(nest, factors) {
             return Some(load.clone());
         }
-        let dims = members(factors.iter().fold(0, |dims, f| dims | f.dims));
+        let values: SmallVec<[Val; 4]> = factors.iter().map(|f| f.value).collect();
+        let length = |b: BufferId| self.buffers[b.index()].shape.numel();
+        let dims = factors.iter().fold(0, |dims, f| dims | f.dims);
+        let dims = sorted_operand(nest, &values, dims, length);
         let extents: Vec<usize> = dims.iter().map(|&dim| nest.extents[dim]).collect();
         let shape = Shape::new("operand", &extents).ok()?;
         let to = self.temporary(&Type::new(dtype, shape));
-        // Row-major, over the dimensions of the operand and over those of the nest.
+        // Row-major over the dimensions of the operand, and the same over those of the nest.
         let mut place = Affine::constant(0, dims.len());
         let mut at = Affine::constant(0, nest.extents.len());
         let mut stride = 1i64;
@@ -142,7 +149,7 @@ impl Lowering<'_> {
             at.coeffs[dim] = stride;
             stride = stride.checked_mul(i64::try_from(nest.extents[dim]).ok()?)?;
         }
-        let mut part = project(nest, &dims, factors.iter().map(|f| f.value))?;
+        let mut part = project(nest, &dims, values.iter().copied())?;
         let values = std::mem::take(&mut part.values);
         let mut value = *values.first()?;
         for &factor in &values[1..] {
@@ -174,7 +181,7 @@ fn dims_of(nest: &Nest) -> Vec<Dims> {
     dims
 }
 
-fn members(dims: Dims) -> Vec<usize> {
+pub(super) fn members(dims: Dims) -> Vec<usize> {
     (0..Dims::BITS as usize).filter(|dim| dims >> dim & 1 == 1).collect()
 }
 
@@ -296,11 +303,11 @@ fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
 }
 
 /// A part of a nest's body, over some of its dimensions.
-struct Part {
+pub(super) struct Part {
     instrs: Vec<Instr>,
     dtypes: Vec<Dtype>,
     /// Where the values that were asked for are.
-    values: SmallVec<[Val; 4]>,
+    pub values: SmallVec<[Val; 4]>,
     source: Option<TermId>,
 }
 
@@ -311,22 +318,27 @@ impl Part {
         Val((self.instrs.len() - 1) as u32)
     }
 
-    fn finish(self, extents: Vec<usize>, value: Val, target: BufferId, write: Write) -> Nest {
+    pub(super) fn finish(
+        self,
+        extents: Vec<usize>,
+        value: Val,
+        target: BufferId,
+        write: Write,
+    ) -> Nest {
         let Part { instrs, dtypes, source, .. } = self;
         Nest { extents, reduced: 0, instrs, dtypes, value, target, write, source }
     }
 }
 
 /// An affine form over some dimensions, if it does not depend on others.
-fn projected(affine: &Affine, dims: &[usize]) -> Option<Affine> {
+pub(super) fn projected(affine: &Affine, dims: &[usize]) -> Option<Affine> {
     let coeffs: SmallVec<[i64; 4]> = dims.iter().map(|&dim| affine.coeffs[dim]).collect();
     let used = |coeffs: &[i64]| coeffs.iter().filter(|&&c| c != 0).count();
     (used(&coeffs) == used(&affine.coeffs)).then_some(Affine { constant: affine.constant, coeffs })
 }
 
-/// The instructions that some values need, over the dimensions that they depend on.
-fn project(nest: &Nest, dims: &[usize], values: impl Iterator<Item = Val>) -> Option<Part> {
-    let values: SmallVec<[Val; 4]> = values.collect();
+/// Which instructions some values need.
+pub(super) fn needed_for(nest: &Nest, values: &[Val]) -> Vec<bool> {
     let mut needed = vec![false; nest.instrs.len()];
     values.iter().for_each(|v| needed[v.index()] = true);
     for n in (0..nest.instrs.len()).rev() {
@@ -334,6 +346,17 @@ fn project(nest: &Nest, dims: &[usize], values: impl Iterator<Item = Val>) -> Op
             nest.instrs[n].for_each_operand(|v| needed[v.index()] = true);
         }
     }
+    needed
+}
+
+/// The instructions that some values need, over the dimensions that they depend on.
+pub(super) fn project(
+    nest: &Nest,
+    dims: &[usize],
+    values: impl Iterator<Item = Val>,
+) -> Option<Part> {
+    let values: SmallVec<[Val; 4]> = values.collect();
+    let needed = needed_for(nest, &values);
     let mut part = Part {
         instrs: Vec::new(),
         dtypes: Vec::new(),
