@@ -79,9 +79,9 @@ fn large_groups() {
     }
 }
 
-/// The products of `batch` pairs of matrices, by `op`, whose sums are then multiplied by the columns
-/// of a vector.
-fn products(op: Op, dtype: Dtype, batch: usize, [m, k, n]: [usize; 3]) -> Program {
+/// The products of `batch` pairs of matrices, by `op`; if so wished also multiplied by a vector, so
+/// that another nest goes with them.
+fn products(op: Op, dtype: Dtype, batch: usize, [m, k, n]: [usize; 3], more: bool) -> Program {
     let mut b = Builder::new();
     let ty = |dims: &[usize]| Type::new(dtype, Shape::new("test", dims).unwrap());
     let x = b.input("x", ty(&[batch, m, k])).unwrap();
@@ -98,7 +98,9 @@ fn products(op: Op, dtype: Dtype, batch: usize, [m, k, n]: [usize; 3]) -> Progra
     let copies = b.replicate(batch, copies).unwrap();
     let scaled = b.op(Op::Mul, &[sums, copies]).unwrap();
     let output = |name: &str, term| Output { name: name.into(), term };
-    b.finish(vec![output("sums", sums), output("scaled", scaled)]).unwrap()
+    let mut outputs = vec![output("sums", sums)];
+    outputs.extend(more.then(|| output("scaled", scaled)));
+    b.finish(outputs).unwrap()
 }
 
 /// Contractions of several blocks of rows and of columns, of a batch, and such as read operands
@@ -107,8 +109,13 @@ fn products(op: Op, dtype: Dtype, batch: usize, [m, k, n]: [usize; 3]) -> Progra
 fn contractions() {
     let sizes = [(1, [300, 70, 50]), (1, [20, 40, 2100]), (3, [90, 30, 40]), (1, [500, 300, 8])];
     for (batch, [m, k, n]) in sizes {
-        for (op, dtype) in [(Op::Mul, Dtype::F64), (Op::Scale, Dtype::F64), (Op::Mul, Dtype::F32)] {
-            let program = products(op, dtype, batch, [m, k, n]);
+        let kinds = [
+            (Op::Mul, Dtype::F64, true),
+            (Op::Scale, Dtype::F64, false),
+            (Op::Mul, Dtype::F32, false),
+        ];
+        for (op, dtype, more) in kinds {
+            let program = products(op, dtype, batch, [m, k, n], more);
             let executable = Executable::in_tiny_blocks(&program, false, Engine::Native).unwrap();
             let text = executable.kernels(&program);
             assert!(text.contains("multiplications"), "no contraction in\n{text}");
