@@ -75,6 +75,18 @@ impl Draft {
         Some([Load::of(&self.core, a)?, Load::of(&self.core, b)?])
     }
 
+    /// Whether operands are read where they lie for blocks of so many positions.
+    pub(crate) fn is_direct(
+        &self,
+        dim: usize,
+        block: usize,
+        length: impl Fn(BufferId) -> usize,
+    ) -> bool {
+        let mut core = self.core.clone();
+        core.extents[dim] = core.extents[dim].min(block);
+        Contraction::recognise(&core, isa::best(), length).is_some_and(|found| found.direct)
+    }
+
     /// Whether it may be run for blocks of a dimension, and how many elements it then reads again
     /// for each of them.
     pub(crate) fn read_again(

@@ -205,13 +205,38 @@ impl Contraction {
         self.extents.count(group)
     }
 
-    /// Whether operands can be read where they lie: at equal distances, columns as neighbours.
-    fn direct_works(&self) -> bool {
+    /// Whether the elements of operands lie at equal distances.
+    fn is_regular(&self) -> bool {
         let single = |group| self.extents.of(group).len() <= 1;
         [Group::Rows, Group::Columns, Group::Depth].into_iter().all(single)
             && self.left.checks.is_empty()
             && self.right.checks.is_empty()
+    }
+
+    /// Whether operands can be read where they lie: at equal distances, columns as neighbours.
+    fn direct_works(&self) -> bool {
+        self.is_regular()
             && (self.right.place.step(Group::Columns) == 1 || self.count(Group::Columns) == 1)
+    }
+
+    /// The operand, as an instruction of the nest, that is better copied with neighbours along a
+    /// dimension: then both can be read where they lie, and it is small.
+    pub(crate) fn to_turn(&self, nest: &Nest) -> Option<(usize, usize)> {
+        let [rows, columns, depth] =
+            [Group::Rows, Group::Columns, Group::Depth].map(|group| self.count(group));
+        let bytes = columns * depth * self.dtype.size();
+        let turns = !self.direct && self.is_regular() && rows >= TURN_ROWS;
+        if !turns || columns < 2 || bytes > SMALL_OPERAND {
+            return None;
+        }
+        let Instr::Op(_, args) = &nest.instrs[nest.value.index()] else { return None };
+        let [left, right] = if self.swapped { [args[1], args[0]] } else { [args[0], args[1]] };
+        let (left, other) = (Load::of(nest, left)?, Load::of(nest, right)?);
+        let parallel = nest.extents.len() - nest.reduced;
+        let own = |&dim: &usize| nest.extents[dim] > 1 && other.depends(dim) && !left.depends(dim);
+        let mut dims = (0..parallel).filter(own);
+        let (column, several) = (dims.next()?, dims.next().is_some());
+        (!several).then_some((right.index(), column))
     }
 
     /// Whether reading them there is faster than packing them.
@@ -313,6 +338,9 @@ impl Contract for Contraction {
 
 /// A right operand of at most so many bytes is near enough where it lies, as measured.
 const SMALL_OPERAND: usize = 96 << 10;
+
+/// An operand that is multiplied by so many rows may be copied to another order first.
+const TURN_ROWS: usize = 16;
 
 /// Multiplications below which the ordinary kernel is faster, as measured: for operands that are
 /// read where they lie, for packed ones, and for a result whose columns are no neighbours.

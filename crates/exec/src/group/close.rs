@@ -224,10 +224,9 @@ impl Scheduler<'_> {
                 continue;
             }
             let target = item.target();
-            let Buffer { dtype, shape, .. } = &self.buffers[target.index()];
-            // For one part; how many there are is known when the blocks are.
-            let (dtype, shape) = (*dtype, size::vector(shape.numel()));
-            let parts = self.temporary(Buffer { dtype, shape, role: Role::Temporary(0) });
+            // Of the shape of one part, until it is known how many there are.
+            let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
+            let parts = self.temporary(part);
             match item {
                 Item::Nest(nest) => nest.target = parts,
                 Item::Draft(draft) => {

@@ -170,7 +170,11 @@ impl Joining<'_> {
     fn may_be_cut(&self, item: &Item, dim: usize) -> bool {
         let Item::Draft(draft) = item else { return true };
         let length = |b: BufferId| self.buffers[b.index()].shape.numel();
-        draft.read_again(dim, length).is_some_and(|elements| elements <= self.tuning.read_again)
+        let most = match draft.is_direct(dim, self.tuning.products, length) {
+            true => self.tuning.read_again,
+            false => self.tuning.packed_again,
+        };
+        draft.read_again(dim, length).is_some_and(|elements| elements <= most)
     }
 
     /// The ways of a group that are left when an item joins it, if there are any, and if they have
@@ -185,8 +189,8 @@ impl Joining<'_> {
             return None;
         }
         // A contraction is better off in one piece, unless that saves memory.
-        let products = matches!(item, Item::Draft(_))
-            || open.items.iter().any(|item| matches!(item, Item::Draft(_)));
+        let is_product = |item: &Item| matches!(item, Item::Draft(_));
+        let products = is_product(item) || open.items.iter().all(is_product);
         let worth = if products { self.tuning.worth } else { self.tuning.small };
         let (mut common, mut waits) = (false, false);
         item.for_each_buffer(&mut |b| {

@@ -20,10 +20,11 @@ pub(crate) struct Tuning {
     pub parts: usize,
     /// Contractions are run in blocks for what takes so many bytes as a whole.
     pub worth: usize,
-    /// The elements that a contraction may read again for each block.
+    /// The elements that a contraction may read again for each block where they lie, and packed.
     pub read_again: usize,
+    pub packed_again: usize,
     /// A contraction is run for at least so many positions at a time.
-    products: usize,
+    pub products: usize,
     /// A nest of fewer operations is run alone where nothing holds it up.
     pub little: usize,
     /// A sum of so many elements is cut into parts.
@@ -44,17 +45,22 @@ impl Default for Tuning {
             small: 64,
             cut: 1 << 14,
             parts: 64,
-            worth: 64 << 10,
-            read_again: 1 << 18,
-            products: 64,
+            worth: env("COTAN_T_WORTH", 256 << 10),
+            read_again: 1 << 20,
+            packed_again: 1 << 12,
+            products: env("COTAN_T_PRODUCTS", 48),
             little: 1 << 16,
             long_sum: 1 << 15,
-            bytes: 128 << 10,
+            bytes: env("COTAN_T_BYTES", 128 << 10),
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
         }
     }
+}
+
+fn env(name: &str, n: usize) -> usize {
+    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(n)
 }
 
 impl Tuning {
@@ -66,6 +72,7 @@ impl Tuning {
             parts: 3,
             worth: 0,
             read_again: 1 << 18,
+            packed_again: 1 << 18,
             products: 1,
             little: 8,
             long_sum: 2,
@@ -76,6 +83,9 @@ impl Tuning {
         }
     }
 }
+
+/// A share of the cost of a group that does not matter is below one of so many parts.
+const LITTLE_SHARE: usize = 8;
 
 /// For each element of a sum's part a block adds up at least so many.
 const PART_REUSE: usize = 16;
@@ -99,7 +109,8 @@ pub(super) fn choose(
 ) {
     let extent = group.extent.max(1);
     let mut cost = 0usize;
-    let (mut lanes, mut adjacent) = (false, false);
+    // The cost of nests with positions on the lanes, or next to each other in some array.
+    let (mut lanes, mut adjacent) = (0usize, 0usize);
     // What the parts of sums are read and written again for must be worth it.
     let mut least = 1;
     for (item, &dim) in items.iter().zip(dims) {
@@ -108,9 +119,14 @@ pub(super) fn choose(
             Item::Nest(nest) => {
                 let counts = |instr: &&Instr| !matches!(instr, Instr::Const(_));
                 let instrs = nest.instrs.iter().filter(counts).count();
-                cost = cost.saturating_add(each.saturating_mul(instrs.max(1)));
-                lanes |= dim.is_some() && choose_lane(nest, in_order) == dim;
-                adjacent |= dim.is_some_and(|dim| neighbours(nest, dim));
+                let own = each.saturating_mul(instrs.max(1));
+                cost = cost.saturating_add(own);
+                if dim.is_some() && choose_lane(nest, in_order) == dim {
+                    lanes = lanes.saturating_add(own);
+                }
+                if dim.is_some_and(|dim| neighbours(nest, dim)) {
+                    adjacent = adjacent.saturating_add(own);
+                }
             }
             Item::Draft(draft) => {
                 cost = cost.saturating_add(each);
@@ -137,11 +153,12 @@ pub(super) fn choose(
     let held: usize = group.locals.iter().map(|local| local.row).sum();
     let bytes = streamed.saturating_add(held).max(1);
     let mut block = (tuning.bytes / bytes).max(tuning.cost / cost.max(1)).max(least);
-    if adjacent {
+    let counts = |part: usize| part >= cost.div_ceil(LITTLE_SHARE);
+    if counts(adjacent) {
         // Whole lines of the cache.
         block = block.next_multiple_of(tuning.lanes.min(64));
     }
-    if lanes {
+    if counts(lanes) {
         // Full tiles.
         block = block.next_multiple_of(tuning.lanes);
     }

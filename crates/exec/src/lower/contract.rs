@@ -11,8 +11,9 @@ use cotan_ir::{TermId, Type};
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
-use super::order::{sorted_operand, sorted_sum};
-use crate::contract::Draft;
+use super::order::sorted_sum;
+use crate::contract::{Contraction, Draft};
+use crate::isa;
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::Step;
 
@@ -21,6 +22,9 @@ const REUSE: usize = 8;
 
 /// How many elements such an operand may have: memory matters, too.
 const MOST_ELEMENTS: usize = 1 << 27;
+
+/// The columns of a matrix that is multiplied by a vector.
+const MATRIX_COLUMNS: std::ops::RangeInclusive<usize> = 4..=64;
 
 /// A product has at most so many factors, and so many that depend on different dimensions.
 const MOST_FACTORS: usize = 16;
@@ -100,6 +104,7 @@ impl Lowering<'_> {
             write: Write::Sum(at.clone()),
             source: nest.source,
         };
+        let core = self.turned(core, &mut before);
         let buffers = &self.buffers;
         let length = |b: BufferId| buffers[b.index()].shape.numel();
         let weak = |operand: &Vec<Factor>| operand.iter().any(|f| f.weak);
@@ -122,6 +127,28 @@ impl Lowering<'_> {
         Some(())
     }
 
+    /// The same sum of products with an operand copied to another order, if that lets both be read
+    /// where they lie.
+    fn turned(&mut self, mut core: Nest, before: &mut Vec<Nest>) -> Nest {
+        let buffers = &self.buffers;
+        let length = |b: BufferId| buffers[b.index()].shape.numel();
+        let found = Contraction::recognise(&core, isa::best(), length);
+        let Some((operand, column)) = found.and_then(|found| found.to_turn(&core)) else {
+            return core;
+        };
+        let Instr::Load { at, .. } = &core.instrs[operand] else { return core };
+        let mut dims: Vec<usize> =
+            (0..at.coeffs.len()).filter(|&dim| at.coeffs[dim] != 0).collect();
+        dims.sort_by_key(|&dim| (dim == column, std::cmp::Reverse(at.coeffs[dim].unsigned_abs())));
+        let factor = Factor { value: Val(operand as u32), dims: 0, weak: false };
+        let dtype = core.dtypes[operand];
+        if let Some((load, copy)) = self.stored(&core, &[factor], &dims, dtype) {
+            core.instrs[operand] = load;
+            before.push(copy);
+        }
+        core
+    }
+
     /// The load of an operand, which is computed into memory if it is not a load already.
     fn operand(
         &mut self,
@@ -133,14 +160,27 @@ impl Lowering<'_> {
         if let Some(load) = plain_load(nest, factors) {
             return Some(load.clone());
         }
-        let values: SmallVec<[Val; 4]> = factors.iter().map(|f| f.value).collect();
-        let length = |b: BufferId| self.buffers[b.index()].shape.numel();
-        let dims = factors.iter().fold(0, |dims, f| dims | f.dims);
-        let dims = sorted_operand(nest, &values, dims, length);
+        let mut dims = members(factors.iter().fold(0, |dims, f| dims | f.dims));
+        let strides = strides(nest, factors);
+        dims.sort_by_key(|&dim| std::cmp::Reverse((strides[dim], nest.extents[dim])));
+        let (load, nest) = self.stored(nest, factors, &dims, dtype)?;
+        before.push(nest);
+        Some(load)
+    }
+
+    /// A nest that stores the product of some factors with axes in a given order, and the load of
+    /// it.
+    fn stored(
+        &mut self,
+        nest: &Nest,
+        factors: &[Factor],
+        dims: &[usize],
+        dtype: Dtype,
+    ) -> Option<(Instr, Nest)> {
         let extents: Vec<usize> = dims.iter().map(|&dim| nest.extents[dim]).collect();
         let shape = Shape::new("operand", &extents).ok()?;
         let to = self.temporary(&Type::new(dtype, shape));
-        // Row-major over the dimensions of the operand, and the same over those of the nest.
+        // The places by the dimensions of the operand, and by those of the nest.
         let mut place = Affine::constant(0, dims.len());
         let mut at = Affine::constant(0, nest.extents.len());
         let mut stride = 1i64;
@@ -149,14 +189,14 @@ impl Lowering<'_> {
             at.coeffs[dim] = stride;
             stride = stride.checked_mul(i64::try_from(nest.extents[dim]).ok()?)?;
         }
-        let mut part = project(nest, &dims, values.iter().copied())?;
+        let mut part = project(nest, dims, factors.iter().map(|f| f.value))?;
         let values = std::mem::take(&mut part.values);
         let mut value = *values.first()?;
         for &factor in &values[1..] {
             value = part.push(Instr::Op(Op::Mul, smallvec![value, factor]), dtype);
         }
-        before.push(part.finish(extents, value, to, Write::Store(place)));
-        Some(Instr::Load { buffer: to, at, checks: Vec::new() })
+        let store = part.finish(extents, value, to, Write::Store(place));
+        Some((Instr::Load { buffer: to, at, checks: Vec::new() }, store))
     }
 }
 
@@ -181,7 +221,7 @@ fn dims_of(nest: &Nest) -> Vec<Dims> {
     dims
 }
 
-pub(super) fn members(dims: Dims) -> Vec<usize> {
+fn members(dims: Dims) -> Vec<usize> {
     (0..Dims::BITS as usize).filter(|dim| dims >> dim & 1 == 1).collect()
 }
 
@@ -237,6 +277,33 @@ impl Product {
     }
 }
 
+/// The largest step of the reads of some factors along each dimension.
+fn strides(nest: &Nest, factors: &[Factor]) -> Vec<u64> {
+    let mut strides = vec![0; nest.extents.len()];
+    for (instr, needed) in nest.instrs.iter().zip(needed(nest, factors.iter().map(|f| f.value))) {
+        if let Instr::Load { at, .. } = instr
+            && needed
+        {
+            for (stride, c) in strides.iter_mut().zip(&at.coeffs) {
+                *stride = c.unsigned_abs().max(*stride);
+            }
+        }
+    }
+    strides
+}
+
+/// Which instructions some values need.
+pub(super) fn needed(nest: &Nest, values: impl Iterator<Item = Val>) -> Vec<bool> {
+    let mut needed = vec![false; nest.instrs.len()];
+    values.for_each(|v| needed[v.index()] = true);
+    for n in (0..nest.instrs.len()).rev() {
+        if needed[n] {
+            nest.instrs[n].for_each_operand(|v| needed[v.index()] = true);
+        }
+    }
+    needed
+}
+
 fn plain_load<'a>(nest: &'a Nest, factors: &[Factor]) -> Option<&'a Instr> {
     match factors {
         [factor] => Some(&nest.instrs[factor.value.index()])
@@ -260,7 +327,10 @@ fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
         kinds.retain(|kind| !within(*kind, factor.dims));
         kinds.push(factor.dims);
     }
-    if kinds.len() < 2 || kinds.len() > MOST_KINDS {
+    if kinds.len() == 1 {
+        return of_one_kind(nest, &inner);
+    }
+    if kinds.is_empty() || kinds.len() > MOST_KINDS {
         return None;
     }
     let all = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
@@ -302,6 +372,17 @@ fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
     best.map(|(_, operands)| operands)
 }
 
+/// Two operands of which one has all dimensions: many products of a matrix and a vector. For few
+/// columns only: others suit the ordinary kernel as well.
+fn of_one_kind(nest: &Nest, inner: &[Factor]) -> Option<[Vec<Factor>; 2]> {
+    let [a, b] = inner else { return None };
+    let (vector, matrix) = if a.dims & !b.dims == 0 { (a, b) } else { (b, a) };
+    let columns = positions(nest, matrix.dims & !vector.dims);
+    let loads = [vector, matrix].iter().all(|f| plain_load(nest, &[**f]).is_some());
+    let fits = MATRIX_COLUMNS.contains(&columns) && positions(nest, vector.dims) > 1;
+    (loads && fits).then(|| [vec![*a], vec![*b]])
+}
+
 /// A part of a nest's body, over some of its dimensions.
 pub(super) struct Part {
     instrs: Vec<Instr>,
@@ -337,18 +418,6 @@ pub(super) fn projected(affine: &Affine, dims: &[usize]) -> Option<Affine> {
     (used(&coeffs) == used(&affine.coeffs)).then_some(Affine { constant: affine.constant, coeffs })
 }
 
-/// Which instructions some values need.
-pub(super) fn needed_for(nest: &Nest, values: &[Val]) -> Vec<bool> {
-    let mut needed = vec![false; nest.instrs.len()];
-    values.iter().for_each(|v| needed[v.index()] = true);
-    for n in (0..nest.instrs.len()).rev() {
-        if needed[n] {
-            nest.instrs[n].for_each_operand(|v| needed[v.index()] = true);
-        }
-    }
-    needed
-}
-
 /// The instructions that some values need, over the dimensions that they depend on.
 pub(super) fn project(
     nest: &Nest,
@@ -356,7 +425,7 @@ pub(super) fn project(
     values: impl Iterator<Item = Val>,
 ) -> Option<Part> {
     let values: SmallVec<[Val; 4]> = values.collect();
-    let needed = needed_for(nest, &values);
+    let needed = needed(nest, values.iter().copied());
     let mut part = Part {
         instrs: Vec::new(),
         dtypes: Vec::new(),

@@ -1,11 +1,11 @@
-//! The order of dimensions that are summed over, and of those of operands: that of memory.
+//! The order of dimensions that are summed over: that of memory.
 //!
 //! Sums of sums come in the order in which a program takes them, for a gradient often the batch
 //! innermost. Their order is free, and along the elements of memory it is best: dimensions that
 //! follow each other there become one, and a vector holds neighbours.
 
-use super::contract::{members, needed_for, project, projected};
-use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
+use super::contract::{needed, project, projected};
+use crate::nest::{Affine, BufferId, Instr, Nest, Write};
 
 /// A nest that sums, with the summed dimensions in the order of memory, the largest steps first.
 /// `None` if it is so already, or if some read depends on a part of them only: then their order
@@ -14,7 +14,7 @@ pub(super) fn sorted_sum(nest: &Nest, length: impl Fn(BufferId) -> usize) -> Opt
     let Write::Sum(at) = &nest.write else { return None };
     let parallel = nest.extents.len() - nest.reduced;
     let depends = |affine: &Affine| affine.coeffs[parallel..].iter().filter(|&&c| c != 0).count();
-    let needed = needed_for(nest, &[nest.value]);
+    let needed = needed(nest, std::iter::once(nest.value));
     for (instr, _) in nest.instrs.iter().zip(&needed).filter(|(_, needed)| **needed) {
         let uniform = match instr {
             Instr::Load { at, checks, .. } => {
@@ -38,17 +38,6 @@ pub(super) fn sorted_sum(nest: &Nest, length: impl Fn(BufferId) -> usize) -> Opt
     let extents = dims.iter().map(|&dim| nest.extents[dim]).collect();
     let (value, write) = (*part.values.first()?, Write::Sum(projected(at, &dims)?));
     Some(Nest { reduced: nest.reduced, ..part.finish(extents, value, nest.target, write) })
-}
-
-/// The dimensions of an operand that is made of some values, in the order in which the largest array
-/// that these read has them in memory.
-pub(super) fn sorted_operand(
-    nest: &Nest,
-    values: &[Val],
-    dims: u64,
-    length: impl Fn(BufferId) -> usize,
-) -> Vec<usize> {
-    by_steps(nest, &needed_for(nest, values), members(dims), length)
 }
 
 /// Sorts dimensions by their steps in the largest buffer that is read, the first of equals; as they
