@@ -176,6 +176,7 @@ pub const RULES: &[Rule] = &[
     rule(Views, "gather/uniform", "gather(sh, replicate(.., c), is => ix)  ~>  replicate(.., c)", "ix in range", Bits),
     rule(Views, "gather/of-view", "gather(sh, view of t, is => ix)  ~>  gather(sh, t, is => ix')", "copied axes read within range", Bits),
     rule(Views, "gather/view", "gather(sh, t, is => ix)  ~>  a view of t", "ix are different variables of whole axes", Bits),
+    rule(Views, "gather/turned", "gather(sh, sum_outer(t), is => ix)  ~>  gather(sh, sum_outer(transpose(t)), is => ix')", "the sum read more often than it has elements, here only; its axes then in the order of is", Bits),
     rule(Views, "gather/apart", "gather(sh, t, is => e(v[g(is)]))  ~>  gather(sh, gather(sh', t, js => e(v[js])), is => g(is))", "g affine and in range, half as many js as is", Bits),
 
     rule(Scatters, "scatter/zero", "scatter(sh, t, is => ix)  ~>  0", "t is 0 or empty, or ix never in range", ZeroSign),

@@ -144,6 +144,7 @@ const SELDOM: &[&str] = &[
     "index/iota",
     "index/stack",
     "view/replicate",
+    "gather/turned",
     "scatter/window",
     "scatter/apart",
     "scatter/merge",

@@ -350,6 +350,29 @@ fn of_reads() -> Vec<Check> {
                 b.transpose(&[1, 0], copies)
             },
         ),
+        // Windows of both axes of a sum, the first axis along the last variable.
+        check(
+            "gather/turned",
+            |s| {
+                let (k, m, n) = (2 + s.choice(2), 2 + s.choice(2), 2 + s.choice(2));
+                Ok((m, n, s.array(&[k, m, n])?))
+            },
+            |b, &(m, n, t)| {
+                let sum = b.sum_outer(t)?;
+                let f = b.index_function(&[2, n, m + 1], |b, is| {
+                    Ok(vec![b.op(Op::Sub, &[is[2], is[0]])?, is[1]])
+                })?;
+                b.gather(sum, f)
+            },
+            |b, &(m, n, t)| {
+                let turned = b.transpose(&[0, 2, 1], t)?;
+                let sum = b.sum_outer(turned)?;
+                let f = b.index_function(&[2, n, m + 1], |b, is| {
+                    Ok(vec![is[1], b.op(Op::Sub, &[is[2], is[0]])?])
+                })?;
+                b.gather(sum, f)
+            },
+        ),
         // Windows of places that are read from an array, in two rows.
         check(
             "gather/apart",
