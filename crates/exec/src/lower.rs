@@ -20,6 +20,7 @@ mod branch;
 mod contract;
 mod decide;
 mod expand;
+mod order;
 mod part;
 mod product;
 mod split;

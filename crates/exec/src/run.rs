@@ -8,6 +8,7 @@ use cotan_array::{Array, Shape};
 use cotan_ir::{CancelToken, Program};
 use smallvec::SmallVec;
 
+use crate::contract::Contraction;
 use crate::group::{Group, Member, Partial, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::BufferId;
@@ -28,6 +29,9 @@ pub struct RunLimits {
     /// `COTAN_THREADS` says, or as the machine has. Results do not depend on it.
     pub threads: Option<usize>,
 }
+
+/// So many multiplications of a contraction take as long as an operation on elements.
+const PER_OPERATION: usize = 4;
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     let said = std::env::var("COTAN_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
@@ -291,9 +295,7 @@ impl Run<'_> {
         let frame = &mut space.frames[0];
         match step {
             Step::Compute(group) => return self.group(group, space),
-            Step::Contract(contraction) => {
-                return if contraction.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
-            }
+            Step::Contract(contraction) => return self.contract(contraction, space),
             Step::Zero(b) => {
                 let k = b.index();
                 // SAFETY: all bytes of the buffer.
@@ -319,6 +321,21 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Runs a contraction, on several threads if that pays.
+    fn contract(&self, contraction: &Contraction, space: &mut Workspace) -> Result<(), Stop> {
+        let pieces = contraction.pieces(self.threads);
+        let alone = pieces == 1
+            || self.threads == 1
+            || contraction.work() / PER_OPERATION < self.plan.shared;
+        let done = if alone {
+            contraction.run(&mut space.frames[0], self.limits)
+        } else {
+            let threads = space.grow(self.threads.min(pieces), self.plan);
+            contraction.run_shared(&mut space.frames[..threads], self.limits)
+        };
+        if done { Ok(()) } else { Err(Stop::Limit) }
     }
 
     /// Runs the nests of a group for all blocks.

@@ -71,6 +71,7 @@ cotan_ir::listed! {
         ScatterWrongSign "a solved index has the wrong sign.",
         ScatterDropsConstant "a solved index loses its constant.",
         ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
+        ApartFirstPlace "gather/apart looks up the first place only.",
         SumReplicateOnce "sum/replicate counts one copy.",
         SumFactorKept "sum/factor sums the invariant factor too.",
         SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
@@ -82,5 +83,6 @@ cotan_ir::listed! {
         LoopDropsState "loop/dead drops the first state.",
         LoopFreezesState "loop/invariant takes the first state as one that does not change.",
         LoopReversed "loops run in the other direction.",
+        LoopSumFromZero "loop/sum forgets the start.",
     }
 }

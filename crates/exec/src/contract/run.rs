@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cotan_array::Dtype;
 use smallvec::SmallVec;
@@ -13,6 +14,7 @@ use super::tile::{Job, MOST_COLUMNS, MOST_ROWS, Machine, Machined};
 use super::vector::Real;
 use crate::isa::Isa;
 use crate::run::RunLimits;
+use crate::threads;
 use crate::vm::Frame;
 
 /// Rows of a block: packed and as deep as a block, they stay in the second cache.
@@ -95,6 +97,21 @@ pub(crate) struct Places {
     left: *mut u8,
     right: *mut u8,
 }
+
+// SAFETY: threads read the operands, and write different blocks of the target.
+unsafe impl Sync for Places {}
+
+/// The scratch memory of a thread.
+#[derive(Clone, Copy)]
+struct Scratch(*mut u8);
+
+// SAFETY: a thread uses its own only.
+unsafe impl Sync for Scratch {}
+
+/// How many pieces each thread gets on average, so that none waits long for another: of blocks that
+/// share nothing, and of such as pack the same operand again.
+const PIECES: usize = 8;
+const PIECES_PACKED: usize = 2;
 
 /// Looks at the limits of a run from time to time.
 struct Poll<'a> {
@@ -216,6 +233,63 @@ impl Contraction {
         (rows, if self.direct { 1 } else { columns })
     }
 
+    /// How many multiplications it takes.
+    pub(crate) fn work(&self) -> usize {
+        [Group::Batch, Group::Rows, Group::Columns, Group::Depth]
+            .into_iter()
+            .fold(1, |work, group| work.saturating_mul(self.count(group)))
+    }
+
+    /// Into how many pieces some threads share it among each other.
+    pub(crate) fn pieces(&self, threads: usize) -> usize {
+        self.cuts(threads).1
+    }
+
+    /// The blocks of which pieces are made, and the number of pieces. If there are enough columns,
+    /// blocks that share packed ones stay together.
+    fn cuts(&self, threads: usize) -> (usize, usize) {
+        let (row_blocks, blocks) = (self.grid().0.max(1), self.blocks());
+        let most = threads.saturating_mul(if self.direct { PIECES } else { PIECES_PACKED });
+        let together = !self.direct && blocks / row_blocks >= most;
+        let unit = if together { row_blocks } else { 1 };
+        (unit, (blocks / unit).min(most).max(1))
+    }
+
+    /// Runs all of it on a thread for each frame; gives `false` when a limit was reached. The
+    /// buffers of the first frame are those that it was made for.
+    pub(crate) fn run_shared(&self, frames: &mut [Frame], limits: &RunLimits) -> bool {
+        let threads = frames.len();
+        let scratch: SmallVec<[Scratch; 16]> =
+            frames.iter().map(|frame| Scratch(frame.local())).collect();
+        let Some(frame) = frames.first_mut() else { return true };
+        if let Some(fallback) = &self.fallback
+            && !self.operands_are_finite(self, &frame.pointers, [0; 3])
+        {
+            return fallback.run_all(frame, limits);
+        }
+        let places = self.places(&frame.pointers, [0; 3]);
+        let (unit, pieces) = self.cuts(threads);
+        let units = self.blocks() / unit;
+        let stopped = AtomicBool::new(false);
+        let done = threads::share(threads, pieces, &|thread, piece| {
+            let cut = |n: usize| n * units / pieces * unit;
+            let Scratch(scratch) = scratch[thread];
+            // SAFETY: the buffers are those of the plan, every thread has scratch memory of its
+            // own, which is as large as it says, and pieces are different blocks.
+            let whole =
+                || unsafe { self.run_blocks(cut(piece)..cut(piece + 1), &places, scratch, limits) };
+            if !stopped.load(Ordering::Relaxed) && !whole() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        });
+        if stopped.into_inner() {
+            return false;
+        }
+        // A kernel does not panic; if one did, its results must not pass for right.
+        assert!(done, "a contraction has panicked");
+        self.after.as_ref().is_none_or(|(after, _)| after.run_all(frame, limits))
+    }
+
     /// Runs all of it; gives `false` when a limit was reached. The buffers of the frame are those
     /// that it was made for.
     pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
@@ -244,7 +318,7 @@ impl Contraction {
                 Some(_) => fallback.run(frame, range, limits),
             };
         }
-        let scratch = self.scratch.map_or(std::ptr::null_mut(), |b| frame.pointers[b.index()]);
+        let scratch = self.scratch.map_or(frame.local(), |b| frame.pointers[b.index()]);
         let places = core.places(&frame.pointers, start);
         // SAFETY: the buffers are those of the plan, and the scratch memory is as large as it says.
         let done = unsafe { core.run_blocks(0..core.blocks(), &places, scratch, limits) };

@@ -81,11 +81,9 @@ impl Scheduler<'_> {
         let buffers = &*self.buffers;
         let length = |b: BufferId| buffers[b.index()].shape.numel();
         match draft.finish(None, length) {
-            Some(mut contraction) => {
-                let bytes = contraction.scratch_bytes();
-                if bytes > 0 {
-                    contraction.set_scratch(self.bytes(bytes));
-                }
+            Some(contraction) => {
+                // Every thread has scratch memory of its own.
+                self.local = self.local.max(contraction.scratch_bytes());
                 Step::Contract(Box::new(contraction))
             }
             None => {

@@ -217,7 +217,9 @@ impl Lowering<'_> {
             // In a loop views, and what is made of almost nothing, such as indices and numbers.
             let nothing = again && sum.reads <= 1;
             let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
-            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t)) || looped;
+            let repeated = repeated.contains(&t);
+            let looked_up = repeated && self.looks_up(node);
+            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated) || looked_up || looped;
             let product = self.small_factors(node, &weights);
             // It runs over what it has taken in, which has no place of its own to be read from.
             let absorbing = self.absorbs(node, &decisions.absorbed);
@@ -292,6 +294,13 @@ impl Lowering<'_> {
             Node::Op(Op::Mul | Op::Scale, args) => args.iter().all(small),
             _ => false,
         }
+    }
+
+    /// Whether a node reads at places that stand in arrays.
+    fn looks_up(&self, node: &Node) -> bool {
+        let Node::Gather(_, r) = node else { return false };
+        let order = self.scopes.region(*r).order();
+        order.iter().any(|&t| matches!(self.program.node(t), Node::Index(..)))
     }
 
     /// Whether a node is a sum that another sum is part of.

@@ -13,9 +13,10 @@ use cotan_ir::scalar::Op;
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
+use super::order::sorted_sum;
 use super::part::{Part, projected};
 use super::product::{Dims, Factor, Product, dims_of, members, number, positions};
-use crate::nest::{Affine, Instr, Nest, Val, Write};
+use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::Step;
 
 /// What is taken apart must need so many times fewer operations.
@@ -47,6 +48,8 @@ impl Lowering<'_> {
             steps.push(Step::Compute(Box::new(nest)));
             return;
         }
+        let length = |b: BufferId| self.buffers[b.index()].shape.numel();
+        let nest = sorted_sum(&nest, length).unwrap_or(nest);
         let open = with_masks_as_factors(&nest);
         let taken = self.summed_in_steps(&open, steps).is_some()
             || self.contraction(&open, steps).is_some()
