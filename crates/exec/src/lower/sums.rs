@@ -17,7 +17,7 @@ use super::order::sorted_sum;
 use super::part::{Part, projected};
 use super::product::{Dims, Factor, Product, dims_of, members, number, positions};
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
-use crate::plan::Step;
+use crate::plan::{Role, Step};
 
 /// What is taken apart must need so many times fewer operations.
 const GAIN: usize = 4;
@@ -142,6 +142,7 @@ impl Lowering<'_> {
             return None;
         }
         let terms = terms(nest)?;
+        let turned = self.reads_turned(nest);
         let Write::Sum(at) = &nest.write else { return None };
         let dtype = nest.dtypes[nest.value.index()];
         let parallel = nest.extents.len() - nest.reduced;
@@ -173,8 +174,12 @@ impl Lowering<'_> {
             }
             own.target = self.temporary(&Type::new(dtype, shape.clone()));
             own.write = Write::Sum(place.clone());
-            let apart = self.summed_in_steps(&own, &mut before).is_some()
+            let mut apart = self.summed_in_steps(&own, &mut before).is_some()
                 || self.contraction(&own, &mut before).is_some();
+            if !apart && turned {
+                before.push(Step::Compute(Box::new(own.clone())));
+                apart = true;
+            }
             if apart {
                 let sum = part.push(load(own.target, &place), dtype);
                 sums.push((sum, term.negative));
@@ -202,6 +207,29 @@ impl Lowering<'_> {
         steps.append(&mut before);
         steps.push(Step::Compute(Box::new(last)));
         Some(())
+    }
+}
+
+impl Lowering<'_> {
+    /// Whether a nest reads one large array along different dimensions. What made it row by row
+    /// can hand the rows to one term then, and add them up for another.
+    fn reads_turned(&self, nest: &Nest) -> bool {
+        let large = |b: BufferId| {
+            let buffer = &self.buffers[b.index()];
+            buffer.shape.numel() >= self.apart && matches!(buffer.role, Role::Temporary(_))
+        };
+        let mut seen: Vec<(BufferId, &Affine)> = Vec::new();
+        for instr in &nest.instrs {
+            let Instr::Load { buffer, at, .. } = instr else { continue };
+            if !large(*buffer) {
+                continue;
+            }
+            if seen.iter().any(|(b, other)| b == buffer && other.coeffs != at.coeffs) {
+                return true;
+            }
+            seen.push((*buffer, at));
+        }
+        false
     }
 }
 
