@@ -124,8 +124,9 @@ fn results_do_not_go_where_they_do_not_fit() {
     // Too small, too large, of another shape, of another type, and one too many.
     for dims in [&[2, 8][..], &[8, 80], &[64], &[]] {
         for dtype in [Dtype::F64, Dtype::F32] {
-            let one = Array::full(shape(dims), 0.5).unwrap().cast(dtype).unwrap();
-            let mut out = vec![one.clone(), one.clone(), one];
+            // Each held by nobody else.
+            let other = |_| Array::full(shape(dims), 0.5).unwrap().cast(dtype).unwrap();
+            let mut out: Vec<Array> = (0..3).map(other).collect();
             executable.run_into(std::slice::from_ref(&x), &mut out, &RunLimits::default()).unwrap();
             let found: Vec<Value> = out.iter().map(Value::from).collect();
             assert_eq!(first_difference(&wanted, &found, Equality::Bits), None, "{dims:?}");
