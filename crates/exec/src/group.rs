@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::contract::Contraction;
 use crate::nest::{BufferId, Nest, Write};
-use crate::plan::{Buffer, Compute, Loop, Step, WhileStep};
+use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
 use join::{Item, Joining, Open};
 pub(crate) use size::Tuning;
@@ -52,7 +52,7 @@ pub(crate) struct Group {
 /// What is run for each block.
 #[derive(Debug)]
 pub(crate) enum Member {
-    Kernel(Kernel),
+    Kernel(Box<Kernel>),
     Contraction(Box<Contraction>),
 }
 
@@ -201,6 +201,11 @@ impl Scheduler<'_> {
                     let body = self.repeated(w.body);
                     let (bound, condition) = (w.bound, w.condition);
                     Step::While(Box::new(WhileStep { bound, before, condition, body }))
+                }
+                Step::If(branches) => {
+                    let Branches { condition, then, otherwise } = *branches;
+                    let (then, otherwise) = (self.list(then), self.list(otherwise));
+                    Step::If(Box::new(Branches { condition, then, otherwise }))
                 }
                 Step::Zero(b) => Step::Zero(b),
                 Step::Copy { from, to } => Step::Copy { from, to },

@@ -83,6 +83,15 @@ pub(crate) struct WhileStep<C: Compute> {
     pub body: Loop<C>,
 }
 
+/// Steps of which one list or the other is run.
+#[derive(Debug)]
+pub(crate) struct Branches<C: Compute> {
+    /// One truth value.
+    pub condition: BufferId,
+    pub then: Vec<Step<C>>,
+    pub otherwise: Vec<Step<C>>,
+}
+
 /// One step of a plan.
 #[derive(Debug)]
 pub(crate) enum Step<C: Compute> {
@@ -100,6 +109,8 @@ pub(crate) enum Step<C: Compute> {
     Loop(Box<Loop<C>>),
     /// A loop as long as a condition holds.
     While(Box<WhileStep<C>>),
+    /// A choice.
+    If(Box<Branches<C>>),
 }
 
 impl<C: Compute> Step<C> {
@@ -118,6 +129,11 @@ impl<C: Compute> Step<C> {
                 f(w.condition);
                 w.before.iter().for_each(|step| step.for_each_buffer(f));
                 w.body.for_each_buffer(f);
+            }
+            Step::If(branches) => {
+                f(branches.condition);
+                let steps = branches.then.iter().chain(&branches.otherwise);
+                steps.for_each(|step| step.for_each_buffer(f));
             }
         }
     }

@@ -235,6 +235,12 @@ fn copy(frame: &Frame, from: BufferId, to: BufferId) {
     unsafe { std::ptr::copy(frame.pointers[a], frame.pointers[b], n) };
 }
 
+/// Whether a condition holds that steps before have computed.
+fn holds(frame: &Frame, condition: BufferId) -> bool {
+    // SAFETY: a buffer of one truth value.
+    unsafe { frame.pointers[condition.index()].read() != 0 }
+}
+
 fn split(shape: &Shape) -> (usize, usize) {
     let outer = shape.dims().first().copied().unwrap_or(0);
     (outer, shape.dims().iter().skip(1).product())
@@ -306,6 +312,13 @@ impl Run<'_> {
             }
             Step::Loop(l) => return self.accumulate(l, space),
             Step::While(w) => return self.repeat(w, space),
+            Step::If(branches) => {
+                let taken = match holds(frame, branches.condition) {
+                    true => &branches.then,
+                    false => &branches.otherwise,
+                };
+                return self.steps(taken, space);
+            }
         }
         Ok(())
     }
@@ -493,10 +506,7 @@ impl Run<'_> {
         let mut taken = 0;
         while w.bound.is_none_or(|bound| taken < bound) {
             self.steps(&w.before, space)?;
-            let condition = space.frames[0].pointers[w.condition.index()];
-            // SAFETY: a buffer of one truth value, which the steps before have filled.
-            let holds = unsafe { condition.read() } != 0;
-            if !holds {
+            if !holds(&space.frames[0], w.condition) {
                 break;
             }
             self.turn(&w.body, taken, space)?;

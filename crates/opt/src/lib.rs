@@ -36,13 +36,12 @@ mod loops;
 mod options;
 mod pass;
 mod read;
-mod report;
 mod rules;
 mod scatter;
 mod sum;
 mod view;
 
+pub use cotan_ir::rewrite::{Firing, Report};
 pub use options::{Fault, Options};
 pub use pass::optimise;
-pub use report::{Firing, Report};
 pub use rules::{Exactness, Group, RULES, Rule};

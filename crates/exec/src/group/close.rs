@@ -65,7 +65,9 @@ impl Scheduler<'_> {
                 }
             }
             let member = match item {
-                Item::Nest(nest) => Member::Kernel(Kernel::new(nest, self.in_order, Some(dim))),
+                Item::Nest(nest) => {
+                    Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))))
+                }
                 Item::Draft(draft) => self.contraction(*draft, dim, &mut group),
             };
             group.members.push(member);
@@ -104,7 +106,7 @@ impl Scheduler<'_> {
         };
         let Some(mut contraction) = draft.finish(Some(cut), length) else {
             let (nest, dim) = draft.whole.collapse(Some(dim));
-            return Member::Kernel(Kernel::new(nest, self.in_order, dim));
+            return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, dim)));
         };
         let bytes = contraction.scratch_bytes();
         if bytes > 0 {
@@ -162,7 +164,7 @@ impl Scheduler<'_> {
                 // In one piece.
                 (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
             }
-            group.members.push(Member::Kernel(kernel));
+            group.members.push(Member::Kernel(Box::new(kernel)));
         }
         self.lay_out(&mut group);
         group

@@ -16,6 +16,8 @@ pub(crate) struct Tuning {
     pub small: usize,
     /// Nests with fewer positions are not cut where conditions on their indices change.
     pub cut: usize,
+    /// Sums of fewer products are not taken apart.
+    pub apart: usize,
     /// Sums over a shared dimension are cut into at most so many parts.
     pub parts: usize,
     /// Contractions are run in blocks for what takes so many bytes as a whole.
@@ -37,6 +39,8 @@ pub(crate) struct Tuning {
     lanes: usize,
     /// Groups of fewer element operations are run by one thread.
     pub shared: usize,
+    /// Branches of fewer element operations are computed whether they are taken or not.
+    pub branch: u64,
 }
 
 impl Default for Tuning {
@@ -44,23 +48,21 @@ impl Default for Tuning {
         Tuning {
             small: 64,
             cut: 1 << 14,
+            apart: 1 << 14,
             parts: 64,
-            worth: env("COTAN_T_WORTH", 256 << 10),
+            worth: 256 << 10,
             read_again: 1 << 20,
             packed_again: 1 << 12,
-            products: env("COTAN_T_PRODUCTS", 48),
+            products: 48,
             little: 1 << 16,
             long_sum: 1 << 15,
-            bytes: env("COTAN_T_BYTES", 128 << 10),
+            bytes: 128 << 10,
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
+            branch: 1 << 16,
         }
     }
-}
-
-fn env(name: &str, n: usize) -> usize {
-    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(n)
 }
 
 impl Tuning {
@@ -69,6 +71,7 @@ impl Tuning {
         Tuning {
             small: 1,
             cut: 2,
+            apart: 2,
             parts: 3,
             worth: 0,
             read_again: 1 << 18,
@@ -80,6 +83,7 @@ impl Tuning {
             cost: 1,
             lanes: 1,
             shared: 0,
+            branch: 0,
         }
     }
 }

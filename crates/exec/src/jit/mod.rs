@@ -192,6 +192,10 @@ fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
                 for_each_kernel(&mut w.before, f);
                 for_each_kernel(&mut w.body.steps, f);
             }
+            Step::If(branches) => {
+                for_each_kernel(&mut branches.then, f);
+                for_each_kernel(&mut branches.otherwise, f);
+            }
             Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         }
     }

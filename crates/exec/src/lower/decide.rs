@@ -5,7 +5,8 @@ use cotan_ir::{Node, RegionId, Scope, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{Lowering, op_cost};
+use super::branch::Sides;
+use super::{Lowering, R, op_cost};
 
 /// A body of a nest has at most about so many instructions, and expansion goes so deep.
 const LARGEST_BODY: u32 = 192;
@@ -29,6 +30,8 @@ pub(crate) struct Decisions {
     pub unrolled: FxHashSet<TermId>,
     /// What has stacks inside that are made where they are needed.
     pub stacked: FxHashSet<TermId>,
+    /// What is computed only where a condition holds, or does not.
+    pub sides: Sides,
 }
 
 /// What an element takes where it is expanded.
@@ -82,9 +85,16 @@ const EXPANDING: usize = 16;
 const RECOMPUTED: u32 = 96;
 
 impl Lowering<'_> {
-    pub(super) fn decide(&self, scope: &Scope, results: &[TermId]) -> Decisions {
+    pub(super) fn decide(&self, scope: &Scope, results: &[TermId]) -> R<Decisions> {
         let program = self.program;
+        let sides = self.sides(scope, results)?;
         let mut forced: FxHashSet<TermId> = results.iter().copied().collect();
+        for t in sides.conditions() {
+            forced.insert(t);
+            if let Node::Cond(p, ..) = program.node(t) {
+                forced.insert(*p);
+            }
+        }
         let mut uses: FxHashMap<TermId, u32> = FxHashMap::default();
         // Read more often than it has elements.
         let mut repeated: FxHashSet<TermId> = FxHashSet::default();
@@ -142,7 +152,7 @@ impl Lowering<'_> {
                 _ => false,
             };
         }
-        let mut decisions = Decisions { forced, ..Decisions::default() };
+        let mut decisions = Decisions { forced, sides, ..Decisions::default() };
         let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
         for &t in scope.order() {
             let node = program.node(t);
@@ -222,41 +232,11 @@ impl Lowering<'_> {
             }
             weights.insert(t, sum);
         }
-        decisions
-    }
-
-    /// Whether a loop that may never end is needed by branches of conditions only: both branches are
-    /// computed here, and the one that is not taken must not keep the other from its end.
-    pub(super) fn endless_branch(&self, scope: &Scope, results: &[TermId]) -> bool {
-        let program = self.program;
-        if !scope.order().iter().any(|&t| matches!(program.node(t), Node::Cond(..))) {
-            return false;
-        }
-        let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
-        let mut optional: FxHashSet<TermId> = FxHashSet::default();
-        for &t in scope.order().iter().rev() {
-            let certain = needed.contains(&t);
-            if !certain && !optional.contains(&t) {
-                continue;
-            }
-            if !certain && self.may_not_end(t) {
-                return true;
-            }
-            if let (Node::Cond(p, u, v), true) = (program.node(t), certain) {
-                needed.insert(*p);
-                optional.extend([*u, *v]);
-                continue;
-            }
-            let reached = if certain { &mut needed } else { &mut optional };
-            self.scopes.for_each_dependency(program, t, |u| {
-                reached.insert(u);
-            });
-        }
-        false
+        Ok(decisions)
     }
 
     /// Whether a node is, or has inside, a loop without a bound.
-    fn may_not_end(&self, t: TermId) -> bool {
+    pub(super) fn may_not_end(&self, t: TermId) -> bool {
         let node = self.program.node(t);
         if let Node::While(w) = node
             && w.bound.is_none()

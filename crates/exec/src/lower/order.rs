@@ -4,7 +4,7 @@
 //! innermost. Their order is free, and along the elements of memory it is best: dimensions that
 //! follow each other there become one, and a vector holds neighbours.
 
-use super::contract::{needed, project, projected};
+use super::part::{Part, needed, projected};
 use crate::nest::{Affine, BufferId, Instr, Nest, Write};
 
 /// A nest that sums, with the summed dimensions in the order of memory, the largest steps first.
@@ -34,9 +34,10 @@ pub(super) fn sorted_sum(nest: &Nest, length: impl Fn(BufferId) -> usize) -> Opt
         return None;
     }
     let dims: Vec<usize> = (0..parallel).chain(sorted).collect();
-    let part = project(nest, &dims, std::iter::once(nest.value))?;
+    let mut part = Part::new(nest.source);
+    let value = *part.take(nest, &dims, std::iter::once(nest.value))?.first()?;
     let extents = dims.iter().map(|&dim| nest.extents[dim]).collect();
-    let (value, write) = (*part.values.first()?, Write::Sum(projected(at, &dims)?));
+    let write = Write::Sum(projected(at, &dims)?);
     Some(Nest { reduced: nest.reduced, ..part.finish(extents, value, nest.target, write) })
 }
 
