@@ -19,6 +19,7 @@ use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 mod contract;
 mod decide;
 mod expand;
+mod join;
 mod split;
 
 /// Stacks of up to so many parts are read part by part.
@@ -190,15 +191,8 @@ impl Lowering<'_> {
             {
                 Place::Inline
             }
-            Node::SumOuter(_) => {
-                let to = self.temporary(ty);
-                for part in parts(ty, decisions.stacked.contains(&t)) {
-                    let nest = self.sum_nest(t, to, part, decisions)?;
-                    steps.append(&mut self.pending);
-                    self.sum_steps(nest, steps);
-                }
-                Place::Buffer(to)
-            }
+            Node::SumOuter(_) if decisions.postponed.contains(&t) => Place::Inline,
+            Node::SumOuter(_) => self.sum(t, decisions, steps)?,
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 let nest = self.scatter_nest(t, to)?;
@@ -332,6 +326,27 @@ impl Lowering<'_> {
             }
             _ => Place::Inline,
         })
+    }
+
+    /// Makes a sum.
+    fn sum(
+        &mut self,
+        t: TermId,
+        decisions: &decide::Decisions,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> R<Place> {
+        let ty = self.program.ty(t);
+        let to = self.temporary(ty);
+        if let Some(&factor) = decisions.joined.get(&t) {
+            self.join(t, factor, to, decisions, steps)?;
+            return Ok(Place::Buffer(to));
+        }
+        for part in parts(ty, decisions.stacked.contains(&t)) {
+            let nest = self.sum_nest(t, to, part, None, decisions)?;
+            steps.append(&mut self.pending);
+            self.sum_steps(nest, steps);
+        }
+        Ok(Place::Buffer(to))
     }
 
     /// Adds a nest to the steps, after what it needs.

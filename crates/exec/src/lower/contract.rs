@@ -49,7 +49,7 @@ struct Product {
 impl Lowering<'_> {
     /// The steps of a nest that sums.
     pub(super) fn sum_steps(&mut self, nest: Nest, steps: &mut Vec<Step<Nest>>) {
-        if self.in_order || self.contraction(&nest, steps).is_none() {
+        if self.in_order || self.contraction(&nest, MOST_ELEMENTS, steps).is_none() {
             steps.push(Step::Compute(Box::new(nest)));
         }
     }
@@ -58,13 +58,19 @@ impl Lowering<'_> {
     /// only, each position on another place, sums over the others.
     pub(super) fn scatter_steps(&mut self, nest: Nest, steps: &mut Vec<Step<Nest>>) {
         let sum = if self.in_order { None } else { as_sum(&nest) };
-        if sum.and_then(|sum| self.contraction(&sum, steps)).is_none() {
+        if sum.and_then(|sum| self.contraction(&sum, MOST_ELEMENTS, steps)).is_none() {
             steps.push(Step::Compute(Box::new(nest)));
         }
     }
 
-    /// The steps of a contraction, if the nest is one for which that is faster.
-    fn contraction(&mut self, nest: &Nest, steps: &mut Vec<Step<Nest>>) -> Option<()> {
+    /// The steps of a contraction, if the nest is one for which that is faster. An operand that is
+    /// computed has at most `most` elements.
+    pub(super) fn contraction(
+        &mut self,
+        nest: &Nest,
+        most: usize,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> Option<()> {
         let Write::Sum(at) = &nest.write else { return None };
         let dtype = nest.dtypes[nest.value.index()];
         if !matches!(dtype, Dtype::F64 | Dtype::F32) || nest.extents.len() > 60 {
@@ -72,7 +78,7 @@ impl Lowering<'_> {
         }
         let dims = dims_of(nest);
         let product = Product::of(nest, &dims)?;
-        let operands = share_out(nest, &product)?;
+        let operands = share_out(nest, &product, most.min(MOST_ELEMENTS))?;
         let parallel = nest.extents.len() - nest.reduced;
         let outer: Vec<Factor> =
             product.factors.iter().filter(|f| f.dims >> parallel == 0).copied().collect();
@@ -247,7 +253,7 @@ fn plain_load<'a>(nest: &'a Nest, factors: &[Factor]) -> Option<&'a Instr> {
 }
 
 /// Shares the factors that depend on reduced dimensions out to two operands.
-fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
+fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[Vec<Factor>; 2]> {
     let parallel = nest.extents.len() - nest.reduced;
     let inner: Vec<Factor> =
         product.factors.iter().filter(|f| f.dims >> parallel != 0).copied().collect();
@@ -291,7 +297,7 @@ fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
             if plain_load(nest, operand).is_none() {
                 let elements = positions(nest, side);
                 cost = cost.saturating_add(elements);
-                if elements == 0 || elements > MOST_ELEMENTS || all / elements < REUSE {
+                if elements == 0 || elements > most || all / elements < REUSE {
                     cost = usize::MAX;
                 }
             }

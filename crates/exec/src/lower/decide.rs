@@ -27,6 +27,10 @@ pub(crate) struct Decisions {
     pub absorbed: FxHashSet<TermId>,
     /// Short sums that are written out where they are needed.
     pub unrolled: FxHashSet<TermId>,
+    /// Sums of products that have a sum among their factors, and that sum.
+    pub joined: FxHashMap<TermId, TermId>,
+    /// Those factors: made with their only users, or not at all.
+    pub postponed: FxHashSet<TermId>,
     /// What has stacks inside that are made where they are needed.
     pub stacked: FxHashSet<TermId>,
 }
@@ -220,6 +224,12 @@ impl Lowering<'_> {
             }
             weights.insert(t, sum);
         }
+        for &t in scope.order().iter().filter(|_| !self.in_order) {
+            if let Some(factor) = self.factor_sum(t, &uses, &captured, &decisions) {
+                decisions.joined.insert(t, factor);
+                decisions.postponed.insert(factor);
+            }
+        }
         decisions
     }
 
@@ -315,7 +325,7 @@ impl Lowering<'_> {
     }
 
     /// Whether a node is a sum that another sum is part of.
-    fn absorbs(&self, node: &Node, absorbed: &FxHashSet<TermId>) -> bool {
+    pub(super) fn absorbs(&self, node: &Node, absorbed: &FxHashSet<TermId>) -> bool {
         let Node::SumOuter(mut at) = *node else { return false };
         while let Node::Transpose(_, u) = self.program.node(at) {
             at = *u;

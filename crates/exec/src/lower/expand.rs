@@ -28,6 +28,8 @@ struct Expansion {
     /// For each open index function its level and the values made under it; the first is outside.
     memos: Vec<(u8, Memo)>,
     depth: usize,
+    /// A sum whose summand is taken in its place, at the index of a dimension.
+    joined: Option<(TermId, usize)>,
 }
 
 impl Expansion {
@@ -37,6 +39,7 @@ impl Expansion {
             variables: FxHashMap::default(),
             memos: vec![(0, FxHashMap::default())],
             depth: 0,
+            joined: None,
         }
     }
 
@@ -172,12 +175,13 @@ impl Lowering<'_> {
     }
 
     /// The nest of a sum, and of the sums that it is the only user of; or of a part of it along its
-    /// outermost axis.
+    /// outermost axis. A sum that is a factor may be `joined`.
     pub(super) fn sum_nest(
         &mut self,
         t: TermId,
         to: BufferId,
         part: Option<usize>,
+        joined: Option<TermId>,
         decisions: &Decisions,
     ) -> R<Nest> {
         let shape = self.program.shape(t).dims();
@@ -197,8 +201,14 @@ impl Lowering<'_> {
             extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
             (at, inner) = (*u, self.below_transposes(*u));
         }
+        let joined = joined.map(|factor| (factor, extents.len()));
+        if let Some((factor, _)) = joined
+            && let Node::SumOuter(u) = self.program.node(factor)
+        {
+            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+        }
         let all = extents.len();
-        let mut e = Expansion::new(extents);
+        let mut e = Expansion { joined, ..Expansion::new(extents) };
         let position = e.body.constant(Scalar::I64(part.unwrap_or(0) as i64));
         let index = |axis: &Option<usize>| axis.map_or(position, |dim| e.body.index(dim));
         let ix: Vec<Val> = axes.iter().map(index).collect();
@@ -227,7 +237,7 @@ impl Lowering<'_> {
     }
 
     /// What an array is a transposition of, however often.
-    fn below_transposes(&self, mut t: TermId) -> TermId {
+    pub(super) fn below_transposes(&self, mut t: TermId) -> TermId {
         while let Node::Transpose(_, u) = self.program.node(t) {
             t = *u;
         }
@@ -349,6 +359,13 @@ impl Lowering<'_> {
     fn expand(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
         let program = self.program;
         let ty = program.ty(t);
+        if let (Node::SumOuter(u), Some((joined, dim))) = (program.node(t), e.joined)
+            && joined == t
+        {
+            let mut jx = vec![e.body.index(dim)];
+            jx.extend(ix);
+            return self.element(e, *u, &jx);
+        }
         match program.node(t) {
             Node::Const(_) => {
                 let b = self.constant_buffer(t);
