@@ -18,9 +18,11 @@ use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
 mod contract;
 mod decide;
+mod direct;
 mod expand;
 mod join;
 mod split;
+mod update;
 
 /// Stacks of up to so many parts are read part by part.
 pub(crate) const SMALL_STACK: usize = 8;
@@ -90,6 +92,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         outputs.push(buffer);
     }
     let mut buffers = lowering.buffers;
+    direct::write_in_place(&mut steps, &buffers, &FxHashSet::default());
     let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
@@ -241,7 +244,8 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let states = self.next_states(&states, step.results(), &mut inner)?;
+                let mut states = self.next_states(&states, step.results(), &mut inner)?;
+                self.update_in_place(&mut states, &m.init, &mut outputs, &mut inner);
                 self.forget(m.step);
                 steps.push(Step::Loop(Box::new(Loop {
                     length: m.length,

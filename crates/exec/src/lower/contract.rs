@@ -28,7 +28,7 @@ const MOST_FACTORS: usize = 16;
 const MOST_KINDS: usize = 4;
 
 /// Sets of dimensions of a nest, as bits.
-type Dims = u64;
+pub(super) type Dims = u64;
 
 /// A factor of the value of a nest.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +168,7 @@ impl Lowering<'_> {
 }
 
 /// The dimensions that each instruction depends on.
-fn dims_of(nest: &Nest) -> Vec<Dims> {
+pub(super) fn dims_of(nest: &Nest) -> Vec<Dims> {
     let of = |affine: &Affine| {
         let used = affine.coeffs.iter().enumerate().filter(|(_, c)| **c != 0);
         used.fold(0, |dims, (dim, _)| dims | 1 << dim)
@@ -310,22 +310,36 @@ fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[Vec<Factor>
 }
 
 /// A part of a nest's body, over some of its dimensions.
-struct Part {
+pub(super) struct Part {
     instrs: Vec<Instr>,
     dtypes: Vec<Dtype>,
     /// Where the values that were asked for are.
-    values: SmallVec<[Val; 4]>,
+    pub(super) values: SmallVec<[Val; 4]>,
     source: Option<TermId>,
 }
 
 impl Part {
-    fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
+    pub(super) fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
         self.instrs.push(instr);
         self.dtypes.push(dtype);
         Val((self.instrs.len() - 1) as u32)
     }
 
-    fn finish(self, extents: Vec<usize>, value: Val, target: BufferId, write: Write) -> Nest {
+    /// Whether it reads one of some buffers.
+    pub(super) fn reads(&self, buffers: &[BufferId]) -> bool {
+        self.instrs.iter().any(|instr| match instr {
+            Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => buffers.contains(buffer),
+            Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => false,
+        })
+    }
+
+    pub(super) fn finish(
+        self,
+        extents: Vec<usize>,
+        value: Val,
+        target: BufferId,
+        write: Write,
+    ) -> Nest {
         let Part { instrs, dtypes, source, .. } = self;
         Nest { extents, reduced: 0, instrs, dtypes, value, target, write, source }
     }
@@ -339,7 +353,11 @@ fn projected(affine: &Affine, dims: &[usize]) -> Option<Affine> {
 }
 
 /// The instructions that some values need, over the dimensions that they depend on.
-fn project(nest: &Nest, dims: &[usize], values: impl Iterator<Item = Val>) -> Option<Part> {
+pub(super) fn project(
+    nest: &Nest,
+    dims: &[usize],
+    values: impl Iterator<Item = Val>,
+) -> Option<Part> {
     let values: SmallVec<[Val; 4]> = values.collect();
     let mut needed = vec![false; nest.instrs.len()];
     values.iter().for_each(|v| needed[v.index()] = true);

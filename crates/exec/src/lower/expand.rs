@@ -60,12 +60,7 @@ impl Expansion {
     fn known_element(&self, array: &Array, ix: &[Val]) -> Option<Scalar> {
         let position = |&v: &Val| self.known(v).and_then(|i| usize::try_from(i).ok());
         let ix: Vec<usize> = ix.iter().map(position).collect::<Option<_>>()?;
-        match array.dtype() {
-            Dtype::F64 => array.get(&ix).map(Scalar::F64),
-            Dtype::F32 => array.get(&ix).map(Scalar::F32),
-            Dtype::I64 => array.get(&ix).map(Scalar::I64),
-            Dtype::Bool => array.get(&ix).map(Scalar::Bool),
-        }
+        scalar_at(array, &ix)
     }
 
     fn op(&mut self, op: Op, args: &[Val]) -> R<Val> {
@@ -87,7 +82,17 @@ impl Expansion {
         write: Write,
     ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Nest { extents, reduced, instrs, dtypes, value, target, write, source: Some(source) }
+        let source = Some(source);
+        Nest { extents, reduced, instrs, dtypes, value, target, write, source }.without_dead()
+    }
+}
+
+fn scalar_at(array: &Array, ix: &[usize]) -> Option<Scalar> {
+    match array.dtype() {
+        Dtype::F64 => array.get(ix).map(Scalar::F64),
+        Dtype::F32 => array.get(ix).map(Scalar::F32),
+        Dtype::I64 => array.get(ix).map(Scalar::I64),
+        Dtype::Bool => array.get(ix).map(Scalar::Bool),
     }
 }
 
@@ -236,6 +241,20 @@ impl Lowering<'_> {
         Ok(e.finish(t, value, 1, to, write))
     }
 
+    /// The number that all elements of an array are, if they are copies of a constant.
+    pub(super) fn uniform(&self, t: TermId) -> Option<Scalar> {
+        let mut at = t;
+        // No deeper than arrays of a reasonable number of axes need.
+        for _ in 0..16 {
+            match self.program.node(at) {
+                Node::Replicate(_, u) | Node::Reshape(_, u) | Node::Transpose(_, u) => at = *u,
+                Node::Const(c) if c.shape().rank() == 0 => return scalar_at(c, &[]),
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// What an array is a transposition of, however often.
     pub(super) fn below_transposes(&self, mut t: TermId) -> TermId {
         while let Node::Transpose(_, u) = self.program.node(t) {
@@ -303,6 +322,13 @@ impl Lowering<'_> {
         if let Node::Const(c) = self.program.node(t)
             && let Some(x) = e.known_element(c, ix)
         {
+            return Ok(e.body.constant(x));
+        }
+        // What is made of nothing is not read from memory, should it be there.
+        if let (Node::Iota(_), &[i]) = (self.program.node(t), ix) {
+            return Ok(i);
+        }
+        if let Some(x) = self.uniform(t) {
             return Ok(e.body.constant(x));
         }
         if let Some(Place::Buffer(b)) = self.places.get(&t) {
