@@ -16,11 +16,12 @@ use crate::memory::place_temporaries;
 use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
+mod arrange;
 mod contract;
 mod decide;
-mod direct;
 mod expand;
 mod join;
+mod places;
 mod split;
 mod update;
 
@@ -92,7 +93,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         outputs.push(buffer);
     }
     let mut buffers = lowering.buffers;
-    direct::write_in_place(&mut steps, &buffers, &FxHashSet::default());
+    arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
     let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {

@@ -31,6 +31,7 @@ mod algebra;
 mod loops;
 mod options;
 mod pass;
+mod push;
 mod read;
 mod report;
 mod rules;

@@ -76,7 +76,7 @@ impl Opt<'_> {
         })
     }
 
-    fn is_within(&self, ix: &[TermId], dims: &[usize]) -> bool {
+    pub(crate) fn is_within(&self, ix: &[TermId], dims: &[usize]) -> bool {
         ix.iter().zip(dims).all(|(&i, &k)| self.b.bounds(i).within(k))
     }
 
@@ -167,6 +167,9 @@ impl Opt<'_> {
             // The variables of a region at this depth are those of the one before.
             let f = self.index_function(&sizes, |_, _| Ok(ix))?;
             return Ok(Some((rule!("gather/of-view"), self.gather(through.base, f)?)));
+        }
+        if let fired @ Some(_) = self.push_rules(raw, t, r)? {
+            return Ok(fired);
         }
         // Components that are variables over whole axes, each at most once: a view.
         let mut map: AxisMap = AxisMap::from_elem(None, sizes.len());

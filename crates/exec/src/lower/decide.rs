@@ -16,6 +16,9 @@ pub(super) const SHORT_SUM: usize = 4;
 /// What costs more than so many additions an element is computed once, not for each user.
 const CHEAP: u32 = 4;
 
+/// What a read at a computed place costs, in additions.
+const COMPUTED_READ: u32 = 6;
+
 /// What happens to the nodes of a scope.
 #[derive(Default)]
 pub(crate) struct Decisions {
@@ -189,6 +192,8 @@ impl Lowering<'_> {
             if let Some(r) = node.region() {
                 let region = self.scopes.region(r);
                 region.captures().iter().for_each(|&u| sum.add(&weight(u)));
+                let reads = region.order().iter().filter(|&&u| self.is_read(u)).count();
+                sum.cost = sum.cost.saturating_add(COMPUTED_READ * reads.min(8) as u32);
                 sum.instructions = sum.instructions.saturating_add(region.order().len() as u32);
             }
             if let Node::SumOuter(_) = node {
@@ -348,6 +353,11 @@ impl Lowering<'_> {
             Node::ArgExtreme(..) | Node::ArgSort(_) => None,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
         }
+    }
+
+    /// Whether a node of an index function reads an array.
+    fn is_read(&self, t: TermId) -> bool {
+        matches!(self.program.node(t), Node::Index(u, _) if self.uniform(*u).is_none())
     }
 
     fn count_captures(&self, r: RegionId, uses: &mut FxHashMap<TermId, u32>) {

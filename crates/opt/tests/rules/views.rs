@@ -335,6 +335,47 @@ fn of_reads() -> Vec<Check> {
             },
         ),
         check(
+            "gather/sum",
+            |s| {
+                let (k, m) = (2 + s.choice(2), 6 + s.choice(3));
+                let table = s.table(&[3], &[m])?;
+                Ok((k, s.array(&[k, m])?, table))
+            },
+            |b, (_, t, table)| {
+                let sums = b.sum_outer(*t)?;
+                let f = b.index_function(&[3], |b, is| table.at(b, is))?;
+                b.gather(sums, f)
+            },
+            |b, (k, t, table)| {
+                let f = b.index_function(&[*k, 3], |b, is| {
+                    let at = table.at(b, &is[1..])?;
+                    Ok([&is[..1], at.as_slice()].concat())
+                })?;
+                let summands = b.gather(*t, f)?;
+                b.sum_outer(summands)
+            },
+        ),
+        check(
+            "gather/op",
+            |s| {
+                let (k, m) = (2 + s.choice(2), 6 + s.choice(3));
+                let table = s.table(&[3], &[m])?;
+                Ok((s.array(&[k, m])?, s.array(&[m])?, table))
+            },
+            |b, (t, x, table)| {
+                let sums = b.sum_outer(*t)?;
+                let products = b.op(Op::Mul, &[sums, *x])?;
+                let f = b.index_function(&[3], |b, is| table.at(b, is))?;
+                b.gather(products, f)
+            },
+            |b, (t, x, table)| {
+                let sums = b.sum_outer(*t)?;
+                let f = b.index_function(&[3], |b, is| table.at(b, is))?;
+                let (sums, x) = (b.gather(sums, f)?, b.gather(*x, f)?);
+                b.op(Op::Mul, &[sums, x])
+            },
+        ),
+        check(
             "gather/view",
             |s| {
                 let (k, m, n) = (s.size(), s.size(), s.size());
