@@ -196,7 +196,12 @@ impl Opt<'_> {
 
     /// Whether at most one place uses a term, as far as is known.
     pub fn used_once(&self, t: TermId) -> bool {
-        self.uses.get(t).copied().unwrap_or(0) <= 1
+        self.use_count(t) <= 1
+    }
+
+    /// How many places use a term, as far as is known.
+    pub fn use_count(&self, t: TermId) -> u32 {
+        self.uses.get(t).copied().unwrap_or(0)
     }
 
     /// How often a term is gathered from, if it is used for nothing else, as far as is known.

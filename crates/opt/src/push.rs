@@ -8,6 +8,7 @@
 //! and through operations to their arguments, until there is nothing left that is computed for them.
 
 use cotan_ir::{Node, RegionId, Result, TermId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pass::{Fired, Opt, rule};
 
@@ -21,6 +22,13 @@ const MOST_READS: u32 = 8;
 /// What is summed must have this many times the elements that are read of it.
 const FEW: u64 = 2;
 
+/// What reads go through: computed for them only.
+struct Way {
+    nodes: FxHashSet<TermId>,
+    /// How many nodes it may still go through.
+    left: usize,
+}
+
 impl Opt<'_> {
     /// Reads of few elements of what is made of sums.
     pub(crate) fn push_rules(&mut self, raw: TermId, t: TermId, r: RegionId) -> Result<Fired> {
@@ -28,69 +36,77 @@ impl Opt<'_> {
         let reads = self.only_gathered(t).filter(|&n| n <= MOST_READS);
         let reads = reads.map(|n| u64::from(n).saturating_mul(read));
         let few = |n: u64| n.saturating_mul(FEW) <= self.b.shape(t).numel() as u64;
-        if !reads.is_some_and(few) || !self.leads_to_sum(t, r) {
+        if !reads.is_some_and(few) {
             return Ok(None);
         }
         let rule = match self.b.node(t) {
             Node::SumOuter(_) => rule!("gather/sum"),
-            _ => rule!("gather/op"),
+            Node::Op(..) | Node::Cond(..) => rule!("gather/op"),
+            _ => return Ok(None),
         };
-        let mut nodes = MOST_NODES;
-        Ok(Some((rule, self.pushed(t, r, 0, &mut nodes)?)))
+        let Some(mut way) = self.way_to_sums(t, r) else { return Ok(None) };
+        Ok(Some((rule, self.pushed(t, r, 0, &mut way)?)))
     }
 
-    /// Whether a read goes through a node: to the summands, or to the arguments of an operation that
-    /// is 0 where they are read out of range.
-    fn passes(&self, t: TermId, r: RegionId) -> bool {
-        match self.b.node(t) {
-            Node::SumOuter(u) => self.b.shape(*u).dims().first().is_some_and(|&k| k > 0),
-            Node::Op(op, _) => {
-                let ix = self.b.region(r).results();
-                op.row().preserves_zero || self.is_within(ix, self.b.shape(t).dims())
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether there is a sum among what a read would go to.
-    fn leads_to_sum(&self, t: TermId, r: RegionId) -> bool {
-        let mut open = vec![t];
-        for _ in 0..DEEPEST {
-            let Some(u) = open.pop() else { return false };
-            if !self.passes(u, r) || u != t && !self.used_once(u) {
-                continue;
-            }
-            match self.b.node(u) {
-                Node::SumOuter(_) => return true,
-                Node::Op(_, args) => open.extend(args.iter().copied()),
-                _ => {}
-            }
-        }
-        false
-    }
-
-    /// A read that goes through what has no other use, so many `nodes` at most.
-    fn pushed(
-        &mut self,
-        t: TermId,
-        r: RegionId,
-        depth: usize,
-        nodes: &mut usize,
-    ) -> Result<TermId> {
-        let own = depth == 0 || self.used_once(t);
-        if depth < DEEPEST && *nodes > 0 && own && self.passes(t, r) {
-            *nodes -= 1;
-            match self.b.node(t).clone() {
-                Node::Op(op, args) => {
-                    let args: Result<Vec<TermId>> =
-                        args.iter().map(|&arg| self.pushed(arg, r, depth + 1, nodes)).collect();
-                    return self.op(op, &args?);
+    /// The way of a read of `t`, if there are sums on it.
+    fn way_to_sums(&self, t: TermId, r: RegionId) -> Option<Way> {
+        let within = self.is_within(self.b.region(r).results(), self.b.shape(t).dims());
+        let mut nodes = FxHashSet::default();
+        let mut seen: FxHashMap<TermId, u32> = FxHashMap::default();
+        let (mut open, mut sums) = (vec![t], false);
+        while let Some(u) = open.pop()
+            && nodes.len() < MOST_NODES
+        {
+            let args: &[TermId] = match self.b.node(u) {
+                // Out of range an element is 0, and so it must be of what is read there.
+                Node::Op(op, args) if within || op.row().preserves_zero => args,
+                Node::Cond(_, x, y) => &[*x, *y],
+                Node::SumOuter(v) if self.b.shape(*v).numel() > 0 => {
+                    sums = true;
+                    &[*v]
                 }
-                Node::SumOuter(u) => return self.read_summands(u, r, depth, nodes),
-                _ => {}
+                Node::Transpose(_, v) | Node::Replicate(_, v) => &[*v],
+                _ => continue,
+            };
+            nodes.insert(u);
+            for &arg in args {
+                let seen = seen.entry(arg).or_default();
+                *seen += 1;
+                if *seen == self.use_count(arg).max(1) {
+                    open.push(arg);
+                }
             }
         }
-        self.gather(t, r)
+        sums.then_some(Way { nodes, left: MOST_NODES })
+    }
+
+    /// A read that goes its way.
+    fn pushed(&mut self, t: TermId, r: RegionId, depth: usize, way: &mut Way) -> Result<TermId> {
+        if depth >= DEEPEST || way.left == 0 || !way.nodes.contains(&t) {
+            return self.gather(t, r);
+        }
+        way.left -= 1;
+        match self.b.node(t).clone() {
+            Node::Op(op, args) => {
+                let args: Result<Vec<TermId>> =
+                    args.iter().map(|&arg| self.pushed(arg, r, depth + 1, way)).collect();
+                self.op(op, &args?)
+            }
+            Node::Cond(p, x, y) => {
+                let x = self.pushed(x, r, depth + 1, way)?;
+                let y = self.pushed(y, r, depth + 1, way)?;
+                let raw = self.b.cond(p, x, y)?;
+                self.simplify(raw)
+            }
+            Node::SumOuter(u) => self.read_summands(u, r, depth, way),
+            _ => {
+                let ix = self.b.region(r).results().to_vec();
+                let Some((base, ix)) = self.index_of_base(t, &ix) else { return self.gather(t, r) };
+                let sizes = self.b.index_sizes(r).to_vec();
+                let f = self.index_function(&sizes, |_, _| Ok(ix))?;
+                self.pushed(base, f, depth + 1, way)
+            }
+        }
     }
 
     /// The sum of what is read of summands.
@@ -99,17 +115,17 @@ impl Opt<'_> {
         u: TermId,
         r: RegionId,
         depth: usize,
-        nodes: &mut usize,
+        way: &mut Way,
     ) -> Result<TermId> {
         let mut sizes = self.b.index_sizes(r).to_vec();
         let ix = self.b.region(r).results().to_vec();
         let variables = sizes.len();
-        sizes.push(self.b.shape(u).dims()[0]);
+        sizes.extend(self.b.shape(u).dims().first());
         // The variables of a region at this depth are those of the one before; the summand is last.
         let f = self.index_function(&sizes, |_, vars| {
             Ok(std::iter::once(vars[variables]).chain(ix).collect())
         })?;
-        let summands = self.pushed(u, f, depth + 1, nodes)?;
+        let summands = self.pushed(u, f, depth + 1, way)?;
         let perm: Vec<usize> = std::iter::once(variables).chain(0..variables).collect();
         let raw = self.b.transpose(&perm, summands)?;
         let summands = self.simplify(raw)?;
