@@ -11,6 +11,7 @@ use cotan_ir::{Node, RegionId, Result, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pass::{Fired, Opt, rule};
+use crate::view::{AxisMap, View, view};
 
 /// Reads go at most so deep, and through so many nodes.
 const DEEPEST: usize = 24;
@@ -99,14 +100,37 @@ impl Opt<'_> {
                 self.simplify(raw)
             }
             Node::SumOuter(u) => self.read_summands(u, r, depth, way),
-            _ => {
-                let ix = self.b.region(r).results().to_vec();
-                let Some((base, ix)) = self.index_of_base(t, &ix) else { return self.gather(t, r) };
-                let sizes = self.b.index_sizes(r).to_vec();
-                let f = self.index_function(&sizes, |_, _| Ok(ix))?;
-                self.pushed(base, f, depth + 1, way)
-            }
+            _ => self.read_base(t, r, depth, way),
         }
+    }
+
+    /// What is read of the base of a view, and seen as the view was.
+    fn read_base(&mut self, t: TermId, r: RegionId, depth: usize, way: &mut Way) -> Result<TermId> {
+        let View { base, map } = view(&self.b, t);
+        let (mut sizes, dims) = (self.b.index_sizes(r).to_vec(), self.dims(t));
+        let ix = self.b.region(r).results().to_vec();
+        let (variables, indexed) = (sizes.len(), ix.len());
+        let of_axis = |axis: usize| map.iter().position(|&m| m == Some(axis));
+        let axes: Option<Vec<usize>> = (0..self.b.shape(base).rank()).map(of_axis).collect();
+        let in_range = |n: usize| map[n].is_some() || self.b.bounds(ix[n]).within(dims[n]);
+        let Some(axes) = axes.filter(|_| base != t && (0..indexed).all(in_range)) else {
+            return self.gather(t, r);
+        };
+        // A variable for each axis that is read as a whole, but for copies.
+        let whole: Vec<usize> = (indexed..dims.len()).filter(|&n| map[n].is_some()).collect();
+        sizes.extend(whole.iter().map(|&n| dims[n]));
+        let variable = |n: &usize| variables + whole.iter().take_while(|m| *m < n).count();
+        let f = self.index_function(&sizes, |_, vars| {
+            Ok(axes
+                .iter()
+                .map(|n| ix.get(*n).copied().unwrap_or_else(|| vars[variable(n)]))
+                .collect())
+        })?;
+        let read = self.pushed(base, f, depth + 1, way)?;
+        let rest = (indexed..dims.len()).map(|n| map[n].map(|_| variable(&n)));
+        let seen: AxisMap = (0..variables).map(Some).chain(rest).collect();
+        let dims = [&sizes[..variables], &dims[indexed..]].concat();
+        self.view_of(read, &seen, &dims)
     }
 
     /// The sum of what is read of summands.

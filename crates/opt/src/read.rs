@@ -101,7 +101,7 @@ impl Opt<'_> {
     }
 
     /// An index of a view as one of its base.
-    pub(crate) fn index_of_base(&self, t: TermId, ix: &[TermId]) -> Option<(TermId, Vec<TermId>)> {
+    fn index_of_base(&self, t: TermId, ix: &[TermId]) -> Option<(TermId, Vec<TermId>)> {
         let through = self.through_view(t, ix)?;
         Some((through.base, through.components.iter().map(|&n| ix[n]).collect()))
     }

@@ -358,7 +358,7 @@ fn of_reads() -> Vec<Check> {
         check(
             "gather/op",
             |s| {
-                let (k, m) = (2 + s.choice(2), 6 + s.choice(3));
+                let (k, m) = (2 + s.choice(2), 12 + s.choice(3));
                 let (table, p) = (s.table(&[3], &[m])?, s.array_of(Dtype::Bool, &[])?);
                 Ok((s.array(&[k, m])?, s.array(&[m])?, p, table))
             },
