@@ -7,6 +7,7 @@
 //!
 //! and through operations to their arguments, until there is nothing left that is computed for them.
 
+use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,13 +46,37 @@ impl Opt<'_> {
             Node::Op(..) | Node::Cond(..) => rule!("gather/op"),
             _ => return Ok(None),
         };
-        let Some(mut way) = self.way_to_sums(t, r) else { return Ok(None) };
-        Ok(Some((rule, self.pushed(t, r, 0, &mut way)?)))
+        let Some(mut way) = self.way_to_sums(t) else { return Ok(None) };
+        let (ix, dims) = (self.b.region(r).results().to_vec(), self.dims(t));
+        let outside = |n: &usize| !self.b.bounds(ix[*n]).within(dims[*n]);
+        let outside: Vec<usize> = (0..ix.len()).filter(outside).collect();
+        // What is out of range is read at the border, and made 0 in the end.
+        let sizes = self.b.index_sizes(r).to_vec();
+        let mut at = ix.clone();
+        let f = self.index_function(&sizes, |opt, _| {
+            for &n in &outside {
+                let (first, last) = (opt.b.scalar(0i64)?, opt.b.scalar(dims[n] as i64 - 1)?);
+                let least = opt.op(Op::Max, &[at[n], first])?;
+                at[n] = opt.op(Op::Min, &[least, last])?;
+            }
+            Ok(at)
+        })?;
+        let mut read = self.pushed_once(t, f, 0, &mut way)?;
+        let ty = self.b.ty(raw).clone();
+        for &n in &outside {
+            let (inside, zeros) = (self.b.scalar(true)?, self.zeros(&ty)?);
+            let inside = self.b.replicate(dims[n], inside)?;
+            let f = self.index_function(&sizes, |_, _| Ok(vec![ix[n]]))?;
+            let mask = self.gather(inside, f)?;
+            let axes = (0..ty.shape.rank()).map(|n| Some(n).filter(|&n| n < sizes.len()));
+            let mask = self.view_of(mask, &axes.collect::<AxisMap>(), ty.shape.dims())?;
+            read = self.op(Op::Select, &[mask, read, zeros])?;
+        }
+        Ok(Some((rule, read)))
     }
 
     /// The way of a read of `t`, if there are sums on it.
-    fn way_to_sums(&self, t: TermId, r: RegionId) -> Option<Way> {
-        let within = self.is_within(self.b.region(r).results(), self.b.shape(t).dims());
+    fn way_to_sums(&self, t: TermId) -> Option<Way> {
         let mut nodes = FxHashSet::default();
         let mut seen: FxHashMap<TermId, u32> = FxHashMap::default();
         let (mut open, mut sums) = (vec![t], false);
@@ -59,8 +84,7 @@ impl Opt<'_> {
             && nodes.len() < MOST_NODES
         {
             let args: &[TermId] = match self.b.node(u) {
-                // Out of range an element is 0, and so it must be of what is read there.
-                Node::Op(op, args) if within || op.row().preserves_zero => args,
+                Node::Op(_, args) => args,
                 Node::Cond(_, x, y) => &[*x, *y],
                 Node::SumOuter(v) if self.b.shape(*v).numel() > 0 => {
                     sums = true;
@@ -126,11 +150,65 @@ impl Opt<'_> {
                 .map(|n| ix.get(*n).copied().unwrap_or_else(|| vars[variable(n)]))
                 .collect())
         })?;
-        let read = self.pushed(base, f, depth + 1, way)?;
+        let read = self.pushed_once(base, f, depth + 1, way)?;
         let rest = (indexed..dims.len()).map(|n| map[n].map(|_| variable(&n)));
         let seen: AxisMap = (0..variables).map(Some).chain(rest).collect();
         let dims = [&sizes[..variables], &dims[indexed..]].concat();
         self.view_of(read, &seen, &dims)
+    }
+
+    /// A read that goes its way for the variables that it depends on; the others copy.
+    fn pushed_once(
+        &mut self,
+        t: TermId,
+        r: RegionId,
+        depth: usize,
+        way: &mut Way,
+    ) -> Result<TermId> {
+        let Some((f, seen)) = self.without_ignored(r)? else {
+            return self.pushed(t, r, depth, way);
+        };
+        let sizes = self.b.index_sizes(r).to_vec();
+        let rest = self.dims(t).split_off(self.b.region(r).results().len());
+        let read = self.pushed(t, f, depth, way)?;
+        let kept = seen.iter().flatten().count();
+        let seen: AxisMap =
+            seen.into_iter().chain((0..rest.len()).map(|n| Some(kept + n))).collect();
+        self.view_of(read, &seen, &[sizes, rest].concat())
+    }
+
+    /// An index function without the variables that it ignores, and which of its variables each one
+    /// of the other is; none if it needs all.
+    pub(crate) fn without_ignored(&mut self, r: RegionId) -> Result<Option<(RegionId, AxisMap)>> {
+        let region = self.b.region(r).clone();
+        let sizes = self.b.index_sizes(r).to_vec();
+        let mut used = vec![false; sizes.len()];
+        for &e in region.results() {
+            if !self.is_light(r, e) {
+                return Ok(None);
+            }
+            for t in self.light_order(region.level(), &[e]) {
+                if let Node::Var { position, .. } = self.b.node(t) {
+                    used[*position as usize] = true;
+                }
+            }
+        }
+        let kept: Vec<usize> = (0..sizes.len()).filter(|&k| used[k]).collect();
+        if kept.len() == sizes.len() || sizes.contains(&0) {
+            return Ok(None);
+        }
+        let small: Vec<usize> = kept.iter().map(|&k| sizes[k]).collect();
+        let f = self.index_function(&small, |opt, vars| {
+            // Of a variable that is ignored any value does.
+            let zero = opt.b.scalar(0i64)?;
+            let mut images = vec![zero; sizes.len()];
+            for (&k, &var) in kept.iter().zip(vars) {
+                images[k] = var;
+            }
+            opt.substituted(region.level(), region.params(), &images, region.results())
+        })?;
+        let seen = (0..sizes.len()).map(|k| kept.iter().position(|&n| n == k)).collect();
+        Ok(Some((f, seen)))
     }
 
     /// The sum of what is read of summands.

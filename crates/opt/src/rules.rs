@@ -174,8 +174,8 @@ pub const RULES: &[Rule] = &[
     rule(Views, "gather/uniform", "gather(sh, replicate(.., c), is => ix)  ~>  replicate(.., c)", "ix in range", Bits),
     rule(Views, "gather/of-view", "gather(sh, view of t, is => ix)  ~>  gather(sh, t, is => ix')", "copied axes read within range", Bits),
     rule(Views, "gather/view", "gather(sh, t, is => ix)  ~>  a view of t", "ix are different variables of whole axes", Bits),
-    rule(Views, "gather/sum", "gather(sh, sum_outer(u), is => ix)  ~>  sum over k of gather(sh, u, is => k ::: ix)", "at most half as many elements, nothing else uses the sums", ZeroSign),
-    rule(Views, "gather/op", "gather(sh, op(x, ..), f)  ~>  op(gather(sh, x, f), ..)", "as before, and x, .. made of sums; op(0, ..) is 0, or f in range", ZeroSign),
+    rule(Views, "gather/sum", "gather(sh, sum_outer(u), is => ix)  ~>  sum over k of gather(sh, u, is => k ::: ix)", "at most half as many elements, nothing else uses the sums; what is out of range is masked", ZeroSign),
+    rule(Views, "gather/op", "gather(sh, op(x, ..), f)  ~>  op(gather(sh, x, f), ..)", "as before, and x, .. made of sums; what is out of range is masked", ZeroSign),
 
     rule(Scatters, "scatter/zero", "scatter(sh, t, is => ix)  ~>  0", "t is 0 or empty, or ix never in range", ZeroSign),
     rule(Scatters, "scatter/nil", "scatter(sh, t, [] => ix)  ~>  one_hot(sh, t, ix)", "no variables, or all of size 1", Bits),
