@@ -30,6 +30,16 @@ fuzz target="parse" seconds="60":
 miri:
     cargo +nightly miri test -p cotan-exec --test small
 
+# The executor's tests with every access to memory checked; needs nightly Rust
+asan *args:
+    RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target-dir target/asan \
+        --target "$(rustc --print host-tuple)" -p cotan-exec --lib --tests {{args}}
+
+# The threads of the executor with every race reported; needs nightly Rust with rust-src
+tsan *args:
+    RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target-dir target/tsan \
+        --target "$(rustc --print host-tuple)" -p cotan-exec --lib --test threads {{args}}
+
 # Accept what snapshots show now, and write generated documents again
 bless: rules
     COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features

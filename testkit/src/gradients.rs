@@ -5,7 +5,7 @@ use cotan_ir::scalar::{Fp, Scalar};
 use cotan_ir::{Program, Type};
 use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 
-use crate::{Equality, InputKind, Rng, first_difference, run_program, value_of};
+use crate::{Equality, InputKind, Rng, fail, first_difference, run_program, value_of};
 
 /// How far a float derivative may be from the extrapolated difference, relative to its size.
 const DIFFERENCE_TOLERANCE: f64 = 1e-5;
@@ -109,12 +109,18 @@ pub fn check_gradients(
     Ok(())
 }
 
-fn field_dot(a: &[Value], b: &[Value]) -> Fp {
-    let pairs = a.iter().zip(b).flat_map(|(a, b)| a.elements().iter().zip(b.elements()));
-    pairs.fold(Fp::from_i64(0), |sum, (&x, &y)| match (x, y) {
-        (Scalar::Fp(x), Scalar::Fp(y)) => sum + x * y,
-        _ => sum,
-    })
+/// The sum of products of two lists of arrays, over the field.
+pub fn field_dot(xs: &[Value], ys: &[Value]) -> Fp {
+    let field = |x: &Scalar| match x.into_field() {
+        Scalar::Fp(x) => x,
+        other => fail(&format!("{other:?} is no element of the field")),
+    };
+    let elements = |vs: &[Value]| -> Vec<Fp> {
+        vs.iter().flat_map(|v| v.elements().iter().map(field)).collect()
+    };
+    let (xs, ys) = (elements(xs), elements(ys));
+    assert_eq!(xs.len(), ys.len(), "lists of different sizes");
+    xs.iter().zip(&ys).fold(Fp::ZERO, |sum, (&x, &y)| sum + x * y)
 }
 
 fn as_f64(x: Scalar) -> f64 {

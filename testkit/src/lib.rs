@@ -29,7 +29,7 @@ mod shrink;
 
 pub use cases::{fail, for_each_case, scaled};
 pub use generate::{Config, Data, Former, TypedOp, generate};
-pub use gradients::check_gradients;
+pub use gradients::{check_gradients, field_dot};
 pub use inputs::{InputKind, inputs_for, value_of};
 pub use mutate::mutate;
 pub use oracle::{

@@ -1,17 +1,12 @@
-//! The rule checker: true rules of the report pass, wrong ones are caught with small
-//! counterexamples.
+//! The rule checker: true rules pass, wrong ones are caught with small counterexamples. The rules of
+//! the report are all checked beside the transform.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Result, TermId};
 use cotan_testkit::fail;
-use cotan_testkit::rules::{Counterexample, Effort, Rule, Table, check_rule};
-
-/// `k ::: sh`
-fn cons(k: usize, dims: &[usize]) -> Vec<usize> {
-    [&[k], dims].concat()
-}
+use cotan_testkit::rules::{Counterexample, Effort, Rule, Table, check_rule, cons};
 
 fn holds<T>(rule: Rule<T>) {
     let report = check_rule(&rule, Effort::small()).unwrap_or_else(|e| fail(&e.to_string()));
@@ -36,105 +31,6 @@ fn build_rows(b: &mut Builder, k: usize, rows: TermId) -> Result<TermId> {
 }
 
 // ---- rules of Fig. bot-rules-build ------------------------------------------------------------
-
-#[test]
-fn build_of_op() {
-    holds(Rule::new(
-        "build/op2",
-        |s| {
-            let (k, sh, op) = (s.size(), s.shape(), s.binary_op());
-            Ok((k, op, s.array(&cons(k, &sh))?, s.array(&cons(k, &sh))?))
-        },
-        |b, &(k, op, t, u)| {
-            b.build(k, |b, i| {
-                let (t, u) = (b.index(t, &[i])?, b.index(u, &[i])?);
-                b.op(op, &[t, u])
-            })
-        },
-        |b, &(k, op, t, u)| {
-            let (t, u) = (build_rows(b, k, t)?, build_rows(b, k, u)?);
-            b.op(op, &[t, u])
-        },
-    ));
-}
-
-#[test]
-fn build_of_sum_outer() {
-    holds(Rule::new(
-        "build/sum_outer",
-        |s| {
-            let (k, sh) = (s.size(), s.shape_of_rank(1, 3));
-            Ok((k, s.array(&cons(k, &sh))?))
-        },
-        |b, &(k, t)| {
-            b.build(k, |b, i| {
-                let row = b.index(t, &[i])?;
-                b.sum_outer(row)
-            })
-        },
-        |b, &(k, t)| {
-            let rows = build_rows(b, k, t)?;
-            let turned = b.transpose(&[1, 0], rows)?;
-            b.sum_outer(turned)
-        },
-    ));
-}
-
-#[test]
-fn build_of_gather() {
-    holds(Rule::new(
-        "build/gather",
-        |s| {
-            let (k, outer) = (s.size(), s.shape_of_rank(0, 1));
-            let (target, inner) = (s.shape_of_rank(0, 2), s.shape_of_rank(0, 1));
-            let t = s.array(&[&[k], &target[..], &inner[..]].concat())?;
-            let table = s.table(&cons(k, &outer), &target)?;
-            Ok((k, outer, t, table))
-        },
-        |b, (k, outer, t, table)| {
-            b.build(*k, |b, i| {
-                let row = b.index(*t, &[i])?;
-                let region = b.index_function(outer, |b, is| table.at(b, &[&[i], is].concat()))?;
-                b.gather(row, region)
-            })
-        },
-        |b, (k, outer, t, table)| {
-            let rows = build_rows(b, *k, *t)?;
-            let region = b.index_function(&cons(*k, outer), |b, is| {
-                Ok([&[is[0]], &table.at(b, is)?[..]].concat())
-            })?;
-            b.gather(rows, region)
-        },
-    ));
-}
-
-#[test]
-fn build_of_scatter() {
-    holds(Rule::new(
-        "build/scatter",
-        |s| {
-            let (k, source) = (s.size(), s.shape_of_rank(0, 1));
-            let (target, inner) = (s.shape_of_rank(0, 1), s.shape_of_rank(0, 1));
-            let t = s.array(&[&[k], &source[..], &inner[..]].concat())?;
-            let table = s.table(&cons(k, &source), &target)?;
-            Ok((k, source, target, t, table))
-        },
-        |b, (k, source, target, t, table)| {
-            b.build(*k, |b, i| {
-                let row = b.index(*t, &[i])?;
-                let region = b.index_function(source, |b, is| table.at(b, &[&[i], is].concat()))?;
-                b.scatter(target, row, region)
-            })
-        },
-        |b, (k, source, target, t, table)| {
-            let rows = build_rows(b, *k, *t)?;
-            let region = b.index_function(&cons(*k, source), |b, is| {
-                Ok([&[is[0]], &table.at(b, is)?[..]].concat())
-            })?;
-            b.scatter(&cons(*k, target), rows, region)
-        },
-    ));
-}
 
 /// `build1 k (\i -> tr perm t)`; the right side permutes by `lifted`.
 fn build_of_transpose(name: &str, lifted: fn(&[usize]) -> Vec<usize>) -> Rule<Transposed> {
@@ -186,27 +82,6 @@ fn a_wrong_permutation_is_caught() {
 }
 
 // ---- rules of Fig. bot-rules-index ------------------------------------------------------------
-
-#[test]
-fn index_of_index() {
-    holds(Rule::new(
-        "index/index",
-        |s| {
-            let (outer, inner) = (s.shape_of_rank(0, 2), s.shape_of_rank(0, 2));
-            let t = s.array(&[&outer[..], &inner[..]].concat())?;
-            Ok((t, s.index(&outer)?, s.index(&inner)?))
-        },
-        |b, (t, first, second)| {
-            let (first, second) = (first.at(b, &[])?, second.at(b, &[])?);
-            let row = b.index(*t, &first)?;
-            b.index(row, &second)
-        },
-        |b, (t, first, second)| {
-            let (first, second) = (first.at(b, &[])?, second.at(b, &[])?);
-            b.index(*t, &[first, second].concat())
-        },
-    ));
-}
 
 /// `index (op t) ix ~> op (index t ix)`, as printed.
 fn index_of_op(ops: &'static [Op]) -> Rule<(Op, TermId, Table)> {
@@ -277,30 +152,6 @@ fn index_of_replicate_without_range_check_is_caught() {
     let found = fails(index_of_replicate());
     assert_eq!(found.elements, 1, "{found}");
     assert!(found.program.unwrap().to_string().contains("replicate(0, a0)"));
-}
-
-// ---- rules of Fig. bot-rules-desperate --------------------------------------------------------
-
-#[test]
-fn build_of_index_is_gather() {
-    holds(Rule::new(
-        "build/index",
-        |s| {
-            let (k, target, inner) = (s.size(), s.shape_of_rank(0, 2), s.shape_of_rank(0, 1));
-            let x = s.array(&[&target[..], &inner[..]].concat())?;
-            Ok((k, x, s.table(&[k], &target)?))
-        },
-        |b, (k, x, table)| {
-            b.build(*k, |b, i| {
-                let ix = table.at(b, &[i])?;
-                b.index(*x, &ix)
-            })
-        },
-        |b, (k, x, table)| {
-            let region = b.index_function(&[*k], |b, is| table.at(b, is))?;
-            b.gather(*x, region)
-        },
-    ));
 }
 
 // ---- the checker itself -----------------------------------------------------------------------

@@ -56,6 +56,10 @@ pub trait Algebra {
     fn ty(&self, t: &Self::T) -> Type;
     /// `c`
     fn constant(&mut self, c: &Array) -> Result<Self::T>;
+    /// A number that equal arrays share, as far as it is known that they are equal.
+    fn identity(&self, _t: &Self::T) -> Option<usize> {
+        None
+    }
     /// `cond b u v`
     fn cond(&mut self, b: &Self::T, u: &Self::T, v: &Self::T) -> Result<Self::T>;
     /// `op t ..`

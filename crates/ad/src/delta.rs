@@ -124,11 +124,12 @@ pub struct DeltaLoop<A: Algebra + ?Sized> {
 pub struct Deltas<A: Algebra + ?Sized> {
     terms: Vec<Delta<A>>,
     types: Vec<Type>,
+    loops: bool,
 }
 
 impl<A: Algebra + ?Sized> Default for Deltas<A> {
     fn default() -> Deltas<A> {
-        Deltas { terms: Vec::new(), types: Vec::new() }
+        Deltas { terms: Vec::new(), types: Vec::new(), loops: false }
     }
 }
 
@@ -139,6 +140,16 @@ impl<A: Algebra + ?Sized> Deltas<A> {
         self.terms.push(delta);
         self.types.push(ty);
         id
+    }
+
+    /// Notes that there is a loop in what the terms are the derivative of.
+    pub(crate) fn meet_loop(&mut self) {
+        self.loops = true;
+    }
+
+    /// Whether there are loops in what the terms are the derivative of.
+    pub fn has_loops(&self) -> bool {
+        self.loops
     }
 
     /// The number of terms.

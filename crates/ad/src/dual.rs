@@ -309,11 +309,13 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
 
     // D[mapAccum]: see `map_accum.rs`.
     fn map_accum(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
+        self.deltas.meet_loop();
         self.dual_loop(m)
     }
 
     // D[while]: see `while_loop.rs`.
     fn while_accum(&mut self, w: &WhileLoop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
+        self.deltas.meet_loop();
         self.dual_while(w)
     }
 

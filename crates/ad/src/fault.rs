@@ -2,27 +2,14 @@
 //!
 //! Without the feature `faults` nothing here has any effect and nothing is left of it in the code.
 
-use cotan_ir::Result;
 use cotan_ir::scalar::Op;
+use cotan_ir::{Result, listed};
 
 use crate::algebra::Algebra;
 
-macro_rules! listed {
-    ($(#[$meta:meta])* $name:ident { $($variant:ident $doc:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $(#[doc = $doc] $variant),* }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: &'static [$name] = &[$($name::$variant),*];
-        }
-    };
-}
-
 listed! {
     /// What happens to a derivative that meets a fault.
-    Change {
+    pub enum Change {
         Negated "It changes its sign.",
         Lost "It is taken for zero.",
     }
@@ -30,7 +17,7 @@ listed! {
 
 listed! {
     /// Where derivatives are made.
-    Stage {
+    pub enum Stage {
         Dual "The rules of `D`.",
         Transpose "The reverse pass.",
         Forward "The Delta run forwards.",
@@ -40,7 +27,7 @@ listed! {
 
 listed! {
     /// The constructors of Delta, and the formers they are named after.
-    Kind {
+    pub enum Kind {
         Input "`Input`",
         Add "`Add`",
         Scale "`Scale`",
@@ -62,7 +49,7 @@ listed! {
 
 listed! {
     /// Faults of another kind.
-    Point {
+    pub enum Point {
         CondSwapped "The transpose of a conditional sends cotangents to the other branch.",
         SelectSwapped "The transpose of a selection sends cotangents to the other branch.",
         ForwardBranchesSwapped "A Delta run forwards takes the tangent of the other branch.",

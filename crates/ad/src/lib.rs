@@ -45,6 +45,7 @@ mod dual;
 mod eager;
 pub mod fault;
 mod forward;
+mod guard;
 mod map_accum;
 mod partials;
 mod restage;

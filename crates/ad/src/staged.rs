@@ -46,7 +46,20 @@ impl Algebra for Staged {
     }
 
     fn cond(&mut self, p: &TermId, u: &TermId, v: &TermId) -> Result<TermId> {
-        self.b.cond(*p, *u, *v)
+        // A branch that asks the same again is known there.
+        let u = match self.b.node(*u) {
+            Node::Cond(q, inner, _) if q == p => *inner,
+            _ => *u,
+        };
+        let v = match self.b.node(*v) {
+            Node::Cond(q, _, inner) if q == p => *inner,
+            _ => *v,
+        };
+        self.b.cond(*p, u, v)
+    }
+
+    fn identity(&self, t: &TermId) -> Option<usize> {
+        Some(t.index())
     }
 
     fn op(&mut self, op: Op, args: &[TermId]) -> Result<TermId> {

@@ -14,17 +14,21 @@ use cotan_ir::{Error, Result};
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
+use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
 use crate::while_loop::transpose_while;
 
 /// Cotangents as they come together.
 struct Cotangents<T> {
     /// One for each term, none while zero.
-    accum: Vec<Option<T>>,
+    accum: Vec<Option<Guarded<T>>>,
     /// For each result of a loop.
-    results: Vec<Vec<Option<T>>>,
+    results: Vec<Vec<Option<Guarded<T>>>>,
     /// The reads of each term whose cotangents are not in `accum` yet: index and cotangent.
-    reads: Vec<Vec<(Vec<T>, T)>>,
+    reads: Vec<Vec<(Vec<T>, Guarded<T>)>>,
+    guards: Guards<T>,
+    /// The guard of what is being transposed.
+    guard: Guard,
 }
 
 /// From how many reads of an array on they are transposed to one scatter.
@@ -34,7 +38,8 @@ impl<T: Clone> Cotangents<T> {
     fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
         let before = self.accum[d.index()].take();
         let before = before.filter(|_| !faulty(Point::CotangentOverwritten));
-        self.accum[d.index()] = a.plus(before, Some(c))?;
+        let more = Guarded { c, guard: self.guard };
+        self.accum[d.index()] = self.guards.plus(a, before, more)?;
         Ok(())
     }
 
@@ -44,7 +49,7 @@ impl<T: Clone> Cotangents<T> {
         a: &mut A,
         d: DeltaId,
         dims: &[usize],
-    ) -> Result<Option<T>> {
+    ) -> Result<Option<Guarded<T>>> {
         let mut reads = std::mem::take(&mut self.reads[d.index()]);
         if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
             reads.pop();
@@ -54,16 +59,40 @@ impl<T: Clone> Cotangents<T> {
         for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
             let rank = reads.first().map_or(0, |(ix, _)| ix.len());
             if rank > 0 && reads.len() >= MANY_READS {
-                let c = scatter_reads(a, &dims[..rank], reads)?;
+                self.guard = self.common(reads.iter().map(|(_, read)| read));
+                let mut plain = Vec::with_capacity(reads.len());
+                for (ix, read) in reads {
+                    plain.push((ix.clone(), self.guards.under(a, read.clone(), self.guard)?));
+                }
+                let c = scatter_reads(a, &dims[..rank], &plain)?;
                 self.add(a, d, c)?;
             } else {
-                for (ix, c) in reads {
-                    let c = a.one_hot(&dims[..rank], c, ix)?;
+                for (ix, read) in reads {
+                    let c = a.one_hot(&dims[..rank], &read.c, ix)?;
+                    self.guard = read.guard;
                     self.add(a, d, c)?;
                 }
             }
         }
         Ok(self.accum[d.index()].take())
+    }
+
+    /// The conditions that all have in common.
+    fn common<'t>(&self, all: impl Iterator<Item = &'t Guarded<T>>) -> Guard
+    where
+        T: 't,
+    {
+        let guards = all.map(|guarded| guarded.guard);
+        guards.reduce(|x, y| self.guards.common(x, y)).unwrap_or(Guard::NONE)
+    }
+
+    /// The cotangents of a loop's results, complete; what it sends on has their guard.
+    fn take_results<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId) -> Result<Vec<Option<T>>> {
+        let results = std::mem::take(&mut self.results[d.index()]);
+        self.guard = self.common(results.iter().flatten());
+        let under =
+            |c: Option<Guarded<T>>| c.map(|c| self.guards.under(a, c, self.guard)).transpose();
+        results.into_iter().map(under).collect()
     }
 }
 
@@ -97,6 +126,8 @@ pub fn reverse_pass<A: Algebra>(
         accum: vec![None; deltas.len()],
         results: vec![Vec::new(); deltas.len()],
         reads: vec![Vec::new(); deltas.len()],
+        guards: Guards::new(deltas.has_loops()),
+        guard: Guard::NONE,
     };
     for (d, c) in seeds {
         state.add(a, *d, c.clone())?;
@@ -109,7 +140,7 @@ pub fn reverse_pass<A: Algebra>(
             _ => None,
         };
         if let Some(operands) = operands {
-            let results = std::mem::take(&mut state.results[d.index()]);
+            let results = state.take_results(a, d)?;
             if results.iter().any(|c| c.is_some()) {
                 let contributions = match deltas.get(d) {
                     Delta::Custom(c) => c.transpose(a, &results)?,
@@ -125,7 +156,9 @@ pub fn reverse_pass<A: Algebra>(
             }
             continue;
         }
-        let Some(c) = state.take(a, d, deltas.ty(d).shape.dims())? else { continue };
+        let taken = state.take(a, d, deltas.ty(d).shape.dims())?;
+        let Some(Guarded { c, guard }) = taken else { continue };
+        state.guard = guard;
         let change = change_at(Stage::Transpose, deltas.get(d).kind());
         let Some(c) = disturb(a, change, c)? else { continue };
         eval(deltas, d, c, &mut gradient, &mut state, a)?;
@@ -148,6 +181,8 @@ fn eval<A: Algebra>(
         Delta::Input(k) => match gradient.get_mut(*k) {
             Some(slot) => {
                 let before = slot.take();
+                let c = Guarded { c, guard: state.guard };
+                let c = state.guards.under(a, c, Guard::NONE)?;
                 *slot = a.plus(before, Some(c))?;
                 Ok(())
             }
@@ -165,7 +200,7 @@ fn eval<A: Algebra>(
         }
         // eval c (Index d ix)       = eval (oneHot (shapeDelta d) ix c) d
         Delta::Index(d, ix) => {
-            state.reads[d.index()].push((ix.clone(), c));
+            state.reads[d.index()].push((ix.clone(), Guarded { c, guard: state.guard }));
             Ok(())
         }
         // eval c (SumOuter d)       = eval (replicate (head (shapeDelta d)) c) d
@@ -246,12 +281,15 @@ fn eval<A: Algebra>(
         Delta::Cond(b, d1, d2) => {
             let zero = a.number(0.0, deltas.ty(d))?;
             let (d1, d2) = if faulty(Point::CondSwapped) { (d2, d1) } else { (d1, d2) };
+            let outer = state.guard;
             if let Some(d1) = d1 {
                 let part = a.cond(b, &c, &zero)?;
+                state.guard = state.guards.with(a, outer, b, true);
                 state.add(a, *d1, part)?;
             }
             if let Some(d2) = d2 {
                 let part = a.cond(b, &zero, &c)?;
+                state.guard = state.guards.with(a, outer, b, false);
                 state.add(a, *d2, part)?;
             }
             Ok(())
@@ -268,7 +306,8 @@ fn eval<A: Algebra>(
                 slots.resize(*n + 1, None);
             }
             let before = slots[*n].take();
-            slots[*n] = a.plus(before, Some(c))?;
+            let more = Guarded { c, guard: state.guard };
+            slots[*n] = state.guards.plus(a, before, more)?;
             Ok(())
         }
         Delta::MapAccum(_) | Delta::While(_) | Delta::Custom(_) => {

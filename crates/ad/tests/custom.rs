@@ -5,22 +5,9 @@ use cotan_ad::{jvp, vjp};
 use cotan_bot::{Options, bulk};
 use cotan_interp::{Interp, Mode, Value};
 use cotan_ir::Program;
-use cotan_ir::scalar::{Fp, Scalar};
-use cotan_testkit::{Config, InputKind, Rng, for_each_case, generate, inputs_for, shrink};
-
-/// The sum of products of two lists of arrays.
-fn pairing(xs: &[Value], ys: &[Value]) -> Fp {
-    let field = |x: &Scalar| match x.into_field() {
-        Scalar::Fp(x) => x,
-        other => panic!("{other:?}"),
-    };
-    let elements = |vs: &[Value]| -> Vec<Fp> {
-        vs.iter().flat_map(|v| v.elements().iter().map(field)).collect()
-    };
-    let (xs, ys) = (elements(xs), elements(ys));
-    assert_eq!(xs.len(), ys.len());
-    xs.iter().zip(&ys).fold(Fp::ZERO, |sum, (&x, &y)| sum + x * y)
-}
+use cotan_testkit::{
+    Config, InputKind, Rng, field_dot, for_each_case, generate, inputs_for, shrink,
+};
 
 fn adjoint(program: &Program, rng: &mut Rng) -> Result<(), String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
@@ -43,7 +30,7 @@ fn adjoint(program: &Program, rng: &mut Rng) -> Result<(), String> {
     inputs.extend(cotangents.clone());
     let results = run(&reverse, &inputs)?;
     let gradients = &results[program.outputs().len()..];
-    let (left, right) = (pairing(&cotangents, d_results), pairing(gradients, &tangents));
+    let (left, right) = (field_dot(&cotangents, d_results), field_dot(gradients, &tangents));
     if left == right {
         return Ok(());
     }

@@ -50,7 +50,6 @@ mod affine;
 mod build;
 mod build_index;
 mod custom;
-mod fire;
 mod guard;
 mod index;
 mod index_function;
@@ -62,7 +61,7 @@ mod rules;
 mod transform;
 mod while_loop;
 
-pub use fire::{Firing, Report};
+pub use cotan_ir::rewrite::{Firing, Report};
 pub use normal_form::{Violation, normal_form};
 pub use options::{Fault, Options};
 pub use rules::{Figure, RULES, Rule, Status};

@@ -57,33 +57,6 @@ pub struct Rule {
     pub status: Status,
 }
 
-/// The rule called `name`. Evaluated at compile time by `rule!`: a name that is not in the table does
-/// not compile.
-pub(crate) const fn find(name: &str) -> usize {
-    let mut k = 0;
-    while k < RULES.len() {
-        if same(RULES[k].name.as_bytes(), name.as_bytes()) {
-            return k;
-        }
-        k += 1;
-    }
-    RULES.len()
-}
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut k = 0;
-    while k < a.len() {
-        if a[k] != b[k] {
-            return false;
-        }
-        k += 1;
-    }
-    true
-}
-
 const fn rule(
     figure: Figure,
     name: &'static str,

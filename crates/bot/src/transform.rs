@@ -1,6 +1,7 @@
 //! The walk over the source: scope by scope, an image for every node.
 
 use cotan_array::{Array, Dtype};
+use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
     Args, Builder, Error, Node, Output, Param, Program, RegionId, Result, Scopes, TermId, TermSet,
@@ -8,9 +9,9 @@ use cotan_ir::{
 };
 
 use crate::affine::AffineForms;
-use crate::fire::Report;
 use crate::options::{Fault, Options};
 use crate::order::Captures;
+use crate::rules::RULES;
 
 /// How often the transform is repeated at most: a second round pushes indices into computations
 /// that lost their other users in the first.
@@ -18,7 +19,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// The program without `build1`, with every `index` in normal form, and which rules fired.
 pub fn bulk(program: &Program, options: &Options) -> Result<(Program, Report)> {
-    let mut report = Report::new(options.trace);
+    let mut report = Report::new(RULES.iter().map(|rule| rule.name), options.trace);
     let mut current = round(program, options, &mut report)?;
     for _ in 1..MAX_ROUNDS {
         if !options.push_index || crate::normal_form(&current).is_ok() {
@@ -44,7 +45,9 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         report,
     };
     bot.b.reserve(program.len());
-    bot.inputs()?;
+    for (t, input) in bot.b.inputs_of(program)? {
+        bot.images[t.index()] = Some(input);
+    }
     bot.scope(scopes.top().order())?;
     let mut outputs = Vec::with_capacity(program.outputs().len());
     for output in program.outputs() {
@@ -82,22 +85,9 @@ pub(crate) enum Range {
 /// Fires a rule of the table: `rule!(bot, "name", before, type, after)`.
 macro_rules! rule {
     ($bot:expr, $name:literal, $before:expr, $expected:expr, $after:expr) => {{
-        const RULE: usize = {
-            let found = crate::rules::find($name);
-            assert!(found < crate::rules::RULES.len(), "a rule that is not in the table");
-            found
-        };
-        let after = $after;
-        let (before, expected) = ($before, $expected);
-        let arena = &*$bot.b;
-        $bot.report.fire(
-            RULE,
-            arena,
-            || arena.show(before).to_string(),
-            arena.span(before),
-            &expected,
-            after,
-        )
+        let rule = cotan_ir::rule_number!(crate::rules::RULES, $name);
+        let (after, before, expected) = ($after, $before, $expected);
+        $bot.report.fire(rule, &$bot.b, before, &expected, after)
     }};
 }
 pub(crate) use rule;
@@ -106,19 +96,6 @@ impl Bot<'_> {
     /// Whether a deliberate fault is on.
     pub(crate) fn faulty(&self, fault: Fault) -> bool {
         cfg!(feature = "faults") && self.options.fault == Some(fault)
-    }
-
-    fn inputs(&mut self) -> Result<()> {
-        let mut declared = Vec::new();
-        for input in self.source.inputs() {
-            declared.push(self.b.input(input.name.clone(), input.ty.clone())?);
-        }
-        for t in self.source.terms() {
-            if let Node::Input(k) = self.source.node(t) {
-                self.images[t.index()] = declared.get(*k as usize).copied();
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn image(&self, t: TermId) -> Result<TermId> {

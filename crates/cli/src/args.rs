@@ -216,6 +216,35 @@ pub struct InputArgs {
 }
 
 /// How much a run may take.
+/// A function of a program, and its arguments.
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub function: FunctionArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BackendArgs {
+    /// What runs the program [default: jit, or what COTAN_BACKEND says]
+    #[arg(long, value_name = "BACKEND")]
+    pub backend: Option<Backend>,
+}
+
+/// What runs programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// Optimised, by machine code where there can be some
+    Jit,
+    /// Optimised, over tiles of elements: the same results to the last bit
+    Vm,
+    /// As it stands, by the reference interpreter: what the program means
+    Interp,
+}
+
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
@@ -237,28 +266,27 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// Write the results to a .npz file, or a single result to a .npy file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Report indices out of range, and which results depend on what was read there
+    /// Report indices out of range, and which results depend on what was read there; the program is
+    /// interpreted
     #[arg(long)]
     pub poison: bool,
 
-    /// Run what the bulk-operation transform makes of the program
+    /// Interpret what the bulk-operation transform makes of the program
     #[arg(long)]
     pub bulk: bool,
 
-    /// Report the work that was done
+    /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
 
+    #[command(flatten)]
+    pub backend: BackendArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -266,11 +294,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct GradArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// The parameters to differentiate by, or parts of them: w,p.b [default: all floats]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -284,10 +308,12 @@ pub struct GradArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Report the work that was done
+    /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
 
+    #[command(flatten)]
+    pub backend: BackendArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -295,11 +321,7 @@ pub struct GradArgs {
 #[derive(Debug, Args)]
 pub struct TestArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// Where the made-up values begin
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -323,11 +345,7 @@ pub struct FmtArgs {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub function: FunctionArgs,
-    #[command(flatten)]
-    pub inputs: InputArgs,
+    pub call: CallArgs,
 
     /// Only this stage, as a program
     #[arg(long)]

@@ -1,13 +1,12 @@
 //! `cotan explain`
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-use cotan_bot::{Options, Report};
+use cotan_bot::{Firing, Options, Report};
 use cotan_exec::Executable;
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap, Span};
+use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap};
 use cotan_pipeline::{Cost, Derivative, derive};
 use cotan_syntax::{Code, Diagnostic, format};
 
@@ -16,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::Inputs;
 use crate::progress::watched;
-use crate::run::{execute, place};
+use crate::run::{interpret, place};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
@@ -28,7 +27,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
         )
         .hint("--stage bot --trace"));
     }
-    let source = Text::of(&args.source)?;
+    let source = Text::of(&args.call.source)?;
     let as_written = formatted(&source, terminal)?;
     if args.stage == Some(Stage::Source) {
         return terminal.write(&as_written);
@@ -42,8 +41,8 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
         text = format!("# {}\n{as_written}", source.name);
     }
     let modules = source.load(terminal)?;
-    let function = Function::of(&modules, &args.function, terminal)?;
-    let inputs = Inputs::read(&args.inputs, &function, terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
+    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
     let begin = Instant::now();
     let core = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program;
     if wants(args, Stage::Core) {
@@ -53,10 +52,9 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if wants(args, Stage::Bot) {
         let (bulk, report) = bulk(&core, args.trace, &args.limits, begin, terminal)?;
         text += &head("\n# In bulk operations: ", &bulk);
-        text += &firings(report.total(), report.counts());
+        text += &firings(&report);
         if args.trace {
-            let firings = report.trace().iter().map(|f| (f.span, f.rule, &f.before, &f.after));
-            text += &trace(firings, core.sources());
+            text += &trace(report.trace(), core.sources());
         }
     }
     let stages = [Stage::Dual, Stage::Delta, Stage::Gradient, Stage::Optimised];
@@ -164,8 +162,8 @@ fn derivatives(
             gradient.inputs().iter().map(|input| inputs.value(&input.name)).collect();
         if let Some(values) = values {
             let primal = values.get(..bulk.inputs().len()).unwrap_or_default();
-            let before = execute(&bulk, primal, &args.limits, begin, terminal)?.counts;
-            let after = execute(&gradient, &values, &args.limits, begin, terminal)?.counts;
+            let before = interpret(&bulk, primal, &args.limits, begin, terminal)?.counts;
+            let after = interpret(&gradient, &values, &args.limits, begin, terminal)?.counts;
             text += &ratio("scalar operations run", before.scalar_ops, after.scalar_ops);
             text += &ratio("elements read", before.reads, after.reads);
             text += &ratio("elements written", before.writes, after.writes);
@@ -187,10 +185,9 @@ fn optimised(program: &Program, args: &ExplainArgs) -> Outcome<String> {
     text += "\n# Before, after, and the ratio:\n";
     text += &ratio("scalar operations", before.operations, after.operations);
     text += &ratio("bytes of arrays", before.bytes, after.bytes);
-    text += &firings(report.total(), report.counts());
+    text += &firings(&report);
     if args.trace {
-        let firings = report.trace().iter().map(|f| (f.span, f.rule, &f.before, &f.after));
-        text += &trace(firings, program.sources());
+        text += &trace(report.trace(), program.sources());
     }
     Ok(text)
 }
@@ -264,27 +261,24 @@ fn size(program: &Program) -> String {
 }
 
 /// How often each rule fired, as comments.
-fn firings(total: u64, counts: BTreeMap<&'static str, u64>) -> String {
-    let mut text = match total {
+fn firings(report: &Report) -> String {
+    let mut text = match report.total() {
         0 => "\n# No rule fired.\n".to_owned(),
         1 => "\n# 1 firing of a rule:\n".to_owned(),
         n => format!("\n# {n} firings of rules:\n"),
     };
-    for (rule, count) in counts {
+    for (rule, count) in report.counts() {
         let _ = writeln!(text, "#   {rule:24} {count}");
     }
     text
 }
 
 /// Every firing, as comments.
-fn trace<'a>(
-    firings: impl Iterator<Item = (Span, &'static str, &'a String, &'a String)>,
-    sources: &SourceMap,
-) -> String {
+fn trace(firings: &[Firing], sources: &SourceMap) -> String {
     let mut text = String::new();
-    for (span, rule, before, after) in firings {
-        let _ = writeln!(text, "\n# {}{rule}", place(span, sources));
-        for (arrow, term) in [("  ", before), ("~>", after)] {
+    for firing in firings {
+        let _ = writeln!(text, "\n# {}{}", place(firing.span, sources), firing.rule);
+        for (arrow, term) in [("  ", &firing.before), ("~>", &firing.after)] {
             let _ = writeln!(text, "#   {arrow} {}", term.replace('\n', "\n#      "));
         }
     }

@@ -2,29 +2,31 @@
 
 use std::time::Instant;
 
+use cotan_interp::Value;
 use cotan_ir::{ErrorKind, Program};
 use cotan_pipeline::{Derivative, derive};
 
-use crate::args::{GradArgs, InputArgs};
+use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::Inputs;
+use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination};
-use crate::run::{counts, execute};
+use crate::run::{counts, interpret, interpreter_only};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
 /// Runs a derivative of a function and shows or writes what it gives.
 pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.source)?.load(terminal)?;
-    let function = Function::of(&modules, &args.function, terminal)?;
+    let modules = Text::of(&args.call.source)?.load(terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
     // Cotangents and tangents are arguments of the derivative, not of the function.
     let (directions, own): (Vec<_>, Vec<_>) =
-        args.inputs.args.iter().cloned().partition(|(path, _)| {
+        args.call.inputs.args.iter().cloned().partition(|(path, _)| {
             function.leaf(path).is_none() && (path.starts_with("d.") || path.starts_with("ct."))
         });
-    let own = InputArgs { args: own, npz: args.inputs.npz.clone() };
+    let own = InputArgs { args: own, npz: args.call.inputs.npz.clone() };
     let mut inputs = Inputs::read(&own, &function, terminal)?;
     inputs.require_all(&function)?;
     let begin = Instant::now();
@@ -52,16 +54,18 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
         Some(path) => Some(Destination::new(path, names.len())?),
         None => None,
     };
-    let values = inputs.for_program(&derived)?;
-    let run = execute(&derived, &values, &args.limits, begin, terminal)?;
-    let results = results::named(names, &run)?;
-    match destination {
-        Some(destination) => destination.write(&results)?,
-        None => terminal.write(&results::show(&results))?,
+    let arrays = inputs.for_program(&derived)?;
+    if !args.counts {
+        let backend = Backend::chosen(args.backend.backend)?;
+        let outputs = compute(&derived, &arrays, backend, &args.limits, begin, terminal)?;
+        return results::deliver(&results::named(names, outputs), destination, terminal);
     }
-    if args.counts {
-        terminal.complain(&counts(&run.counts));
-    }
+    interpreter_only("--counts", &args.backend)?;
+    let values: Vec<Value> = arrays.iter().map(Value::from).collect();
+    let run = interpret(&derived, &values, &args.limits, begin, terminal)?;
+    let results = results::named(names, results::arrays(&run)?);
+    results::deliver(&results, destination, terminal)?;
+    terminal.complain(&counts(&run.counts));
     Ok(())
 }
 

@@ -121,9 +121,9 @@ impl Inputs {
     }
 
     /// The values of a program's inputs, in order.
-    pub fn for_program(&self, program: &Program) -> Outcome<Vec<Value>> {
+    pub fn for_program(&self, program: &Program) -> Outcome<Vec<Array>> {
         let value = |name: &str| {
-            let array = self.values.get(name).map(Value::from);
+            let array = self.values.get(name).cloned();
             array.ok_or_else(|| Failure::internal(format_args!("the input `{name}` has no value")))
         };
         program.inputs().iter().map(|input| value(&input.name)).collect()

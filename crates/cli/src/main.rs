@@ -11,6 +11,7 @@ mod function;
 mod grad;
 mod gradbench;
 mod inputs;
+mod machine;
 mod progress;
 mod reference;
 mod results;

@@ -9,6 +9,7 @@ use cotan_ir::Type;
 use cotan_syntax::TypeTree;
 
 use crate::failure::{Failure, Outcome};
+use crate::terminal::Terminal;
 
 /// Above this many elements a result is shown by its statistics and its edges.
 const LARGE: usize = 1000;
@@ -21,14 +22,30 @@ pub fn names(result: &TypeTree) -> Vec<String> {
     result.leaves("").into_iter().map(|(name, _)| name).collect()
 }
 
-/// The outputs of a run under their names.
-pub fn named(names: Vec<String>, run: &Run) -> Outcome<Vec<Named>> {
-    let arrays = run.outputs.iter().map(|value| value.to_array().map_err(Failure::internal));
-    names.into_iter().zip(arrays).map(|(name, array)| Ok((name, array?))).collect()
+/// What the interpreter gave, as arrays.
+pub fn arrays(run: &Run) -> Outcome<Vec<Array>> {
+    run.outputs.iter().map(|value| value.to_array().map_err(Failure::internal)).collect()
+}
+
+/// Results under their names.
+pub fn named(names: Vec<String>, outputs: Vec<Array>) -> Vec<Named> {
+    names.into_iter().zip(outputs).collect()
+}
+
+/// Writes results where they should go, or shows them.
+pub fn deliver(
+    results: &[Named],
+    destination: Option<Destination<'_>>,
+    terminal: &Terminal,
+) -> Outcome {
+    match destination {
+        Some(destination) => destination.write(results),
+        None => Ok(terminal.write(&show(results))?),
+    }
 }
 
 /// The results as text: a single one by itself, several with their names and types.
-pub fn show(results: &[Named]) -> String {
+fn show(results: &[Named]) -> String {
     let mut text = String::new();
     for (name, array) in results {
         let mut shown = array.to_string();

@@ -6,11 +6,12 @@ use cotan_interp::{Counts, Failure as RunFailure, Interp, InterpError, Options, 
 use cotan_ir::{Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
-use crate::args::{LimitArgs, RunArgs};
+use crate::args::{Backend, BackendArgs, LimitArgs, RunArgs};
 use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::Inputs;
+use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination, Named};
 use crate::source::Text;
@@ -19,9 +20,9 @@ use crate::units::show_bytes;
 
 /// Runs a function and shows or writes its results.
 pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.source)?.load(terminal)?;
-    let function = Function::of(&modules, &args.function, terminal)?;
-    let inputs = Inputs::read(&args.inputs, &function, terminal)?;
+    let modules = Text::of(&args.call.source)?.load(terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
+    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
     inputs.require_all(&function)?;
     let begin = Instant::now();
     let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
@@ -31,16 +32,21 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
         None => None,
     };
     let mut program = instance.program;
+    let arrays = inputs.for_program(&program)?;
+    let reports = [("--poison", args.poison), ("--bulk", args.bulk), ("--counts", args.counts)];
+    let Some((option, _)) = reports.into_iter().find(|(_, wanted)| *wanted) else {
+        let backend = Backend::chosen(args.backend.backend)?;
+        let outputs = compute(&program, &arrays, backend, &args.limits, begin, terminal)?;
+        return results::deliver(&results::named(names, outputs), destination, terminal);
+    };
+    interpreter_only(option, &args.backend)?;
     if args.bulk {
         program = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
     }
-    let values = inputs.for_program(&program)?;
-    let run = execute(&program, &values, &args.limits, begin, terminal)?;
-    let results = results::named(names, &run)?;
-    match destination {
-        Some(destination) => destination.write(&results)?,
-        None => terminal.write(&results::show(&results))?,
-    }
+    let values: Vec<Value> = arrays.iter().map(Value::from).collect();
+    let run = interpret(&program, &values, &args.limits, begin, terminal)?;
+    let results = results::named(names, results::arrays(&run)?);
+    results::deliver(&results, destination, terminal)?;
     if args.poison {
         terminal.complain(&poison(&run, &results, program.sources()));
     }
@@ -50,8 +56,19 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     Ok(())
 }
 
-/// Runs a program within limits that began to count at `begin`.
-pub fn execute(
+/// Refuses another backend for what only the interpreter can tell.
+pub fn interpreter_only(option: &str, args: &BackendArgs) -> Outcome {
+    match args.backend {
+        None | Some(Backend::Interp) => Ok(()),
+        Some(Backend::Jit | Backend::Vm) => {
+            let message = format!("{option} is for the interpreter");
+            Err(Failure::usage(message).hint("leave out --backend, or use --backend interp"))
+        }
+    }
+}
+
+/// Interprets a program within limits that began to count at `begin`.
+pub fn interpret(
     program: &Program,
     values: &[Value],
     limits: &LimitArgs,
@@ -93,13 +110,18 @@ fn explain_failure(
             "use smaller arrays, or a machine with more memory",
         ),
         RunFailure::Deadline | RunFailure::Cancelled | RunFailure::Work { .. } => {
-            let time = limits.timeout.map(|time| format!(" of {time:?}")).unwrap_or_default();
-            Failure::limit(format!(
-                "error: the run did not end within the time{time}\n  hint: raise it with --timeout"
-            ))
+            out_of_time(limits)
         }
         _ => Failure::internal(error),
     }
+}
+
+/// The failure of a run that took too long.
+pub fn out_of_time(limits: &LimitArgs) -> Failure {
+    let time = limits.timeout.map(|time| format!(" of {time:?}")).unwrap_or_default();
+    Failure::limit(format!(
+        "error: the run did not end within the time{time}\n  hint: raise it with --timeout"
+    ))
 }
 
 /// What a run says about indices out of range.

@@ -20,17 +20,17 @@ const RANGES: [(f64, f64); 2] = [(-1.5, 1.5), (0.5, 1.5)];
 
 /// Checks the derivatives of one function or of all.
 pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.source)?.load(terminal)?;
+    let modules = Text::of(&args.call.source)?.load(terminal)?;
     let begin = Instant::now();
-    let chosen = args.function.function.is_some()
-        || !args.function.sizes.is_empty()
-        || !args.inputs.args.is_empty()
-        || args.inputs.npz.is_some();
+    let chosen = args.call.function.function.is_some()
+        || !args.call.function.sizes.is_empty()
+        || !args.call.inputs.args.is_empty()
+        || args.call.inputs.npz.is_some();
     let mut failed = Vec::new();
     if chosen {
-        let function = Function::of(&modules, &args.function, terminal)?;
-        let inputs = Inputs::read(&args.inputs, &function, terminal)?;
-        let asked = !args.function.sizes.is_empty()
+        let function = Function::of(&modules, &args.call.function, terminal)?;
+        let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
+        let asked = !args.call.function.sizes.is_empty()
             || function.leaves().any(|l| inputs.ty(&l.path).is_some());
         let made = if asked { None } else { sample(&modules, function.name, &Limits::default()) };
         let program = match made {

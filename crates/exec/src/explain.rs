@@ -1,13 +1,15 @@
 //! A plan as text: every kernel as a loop nest, and the memory over time.
 
+use std::cmp::Reverse;
 use std::fmt::{self, Write as _};
 
 use cotan_array::Dtype;
-use cotan_ir::Program;
+use cotan_ir::{Program, TermId, Type};
 
-use crate::group::Group;
+use crate::contract::Contraction;
+use crate::group::{Group, Member};
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
-use crate::plan::{Compute, Loop, Plan, Role, Step};
+use crate::plan::{Buffer, Compute, Loop, Plan, Role, Step};
 use crate::run::Executable;
 
 impl Executable {
@@ -54,6 +56,44 @@ impl Executable {
     }
 }
 
+impl Executable {
+    /// The largest array that a run makes, and the term of the program that it is computed for, where
+    /// that is known.
+    pub fn largest(&self) -> Option<(Type, Option<TermId>)> {
+        let plan = self.plan();
+        let made = |b: &Buffer| matches!(b.role, Role::Temporary(_) | Role::Output);
+        let numbered = plan.buffers.iter().enumerate().filter(|(_, b)| made(b));
+        let (n, buffer) = numbered.max_by_key(|(n, b)| (b.bytes(), Reverse(*n)))?;
+        let ty = Type::new(buffer.dtype, buffer.shape.clone());
+        Some((ty, source(&plan.steps, BufferId(n as u32))))
+    }
+}
+
+/// The term that a buffer is computed for.
+fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
+    let collected = |l: &Loop<Group>| {
+        let part = l.outputs.iter().find(|(_, whole)| *whole == b).map_or(b, |(part, _)| *part);
+        source(&l.steps, part)
+    };
+    steps.iter().find_map(|step| match step {
+        Step::Compute(group) => {
+            let parts = group.partials.iter().find(|p| p.target == b).map(|p| p.parts);
+            group.members.iter().find_map(|member| match member {
+                Member::Kernel(kernel) => {
+                    let nest = &kernel.nest;
+                    let fills = nest.target == b || Some(nest.target) == parts;
+                    nest.source.filter(|_| fills)
+                }
+                Member::Contraction(_) => None,
+            })
+        }
+        Step::Loop(l) => collected(l),
+        Step::While(w) => source(&w.before, b).or_else(|| collected(&w.body)),
+        Step::If(branches) => source(&branches.then, b).or_else(|| source(&branches.otherwise, b)),
+        Step::Contract(_) | Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => None,
+    })
+}
+
 /// A number of bytes for people.
 fn bytes(n: usize) -> String {
     match n {
@@ -97,12 +137,7 @@ impl Text<'_> {
         for step in steps {
             match step {
                 Step::Compute(group) => self.group(group),
-                Step::Contract(contraction) => {
-                    self.numbers += 1;
-                    let text = contraction.describe(&|b| self.name(b));
-                    let number = self.numbers;
-                    self.line(format_args!("kernel {number}: {text}"));
-                }
+                Step::Contract(contraction) => self.contraction(contraction, 1),
                 Step::Zero(b) => {
                     let b = self.name(*b);
                     self.line(format_args!("{b} = 0"));
@@ -123,14 +158,25 @@ impl Text<'_> {
                 Step::While(w) => {
                     let condition = self.name(w.condition);
                     self.line(format_args!("while {condition}, which is:"));
-                    self.depth += 1;
-                    self.steps(&w.before);
-                    self.depth -= 1;
+                    self.indented(&w.before);
                     self.line(format_args!("do:"));
                     self.repeated(&w.body);
                 }
+                Step::If(branches) => {
+                    let condition = self.name(branches.condition);
+                    self.line(format_args!("if {condition}:"));
+                    self.indented(&branches.then);
+                    self.line(format_args!("else:"));
+                    self.indented(&branches.otherwise);
+                }
             }
         }
+    }
+
+    fn indented(&mut self, steps: &[Step<Group>]) {
+        self.depth += 1;
+        self.steps(steps);
+        self.depth -= 1;
     }
 
     fn repeated(&mut self, l: &Loop<Group>) {
@@ -156,14 +202,17 @@ impl Text<'_> {
     }
 
     fn group(&mut self, group: &Group) {
-        let several = group.kernels.len() > 1;
+        let several = group.members.len() > 1;
         if several {
             let (blocks, block) = (group.blocks(), group.block);
             self.line(format_args!("{blocks} blocks of {block} of {} rows:", group.extent));
             self.depth += 1;
         }
-        for kernel in &group.kernels {
-            self.nest(&kernel.nest);
+        for member in &group.members {
+            match member {
+                Member::Kernel(kernel) => self.nest(&kernel.nest),
+                Member::Contraction(contraction) => self.contraction(contraction, group.blocks()),
+            }
         }
         if several {
             self.depth -= 1;
@@ -171,6 +220,19 @@ impl Text<'_> {
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));
             self.line(format_args!("{target} = sum of the blocks of {parts}"));
+        }
+    }
+
+    fn contraction(&mut self, contraction: &Contraction, blocks: usize) {
+        self.numbers += 1;
+        let number = self.numbers;
+        let text = contraction.describe(&|b| self.name(b));
+        let each = if blocks > 1 { " for each block" } else { "" };
+        for (n, line) in text.lines().enumerate() {
+            match n {
+                0 => self.line(format_args!("kernel {number}: {line}{each}")),
+                _ => self.line(format_args!("  {line}")),
+            }
         }
     }
 

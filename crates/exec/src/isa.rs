@@ -30,6 +30,51 @@ impl Isa {
     }
 }
 
+/// Compiles functions for each set of instructions; each call runs the best that the machine has.
+/// Functions that the bodies call are to be `inline(always)`.
+macro_rules! for_each_isa {
+    ($(
+        $(#[$meta:meta])*
+        $visible:vis unsafe fn $name:ident($($arg:ident: $t:ty),* $(,)?) $body:block
+    )*) => { $(
+        $(#[$meta])*
+        $visible unsafe fn $name($($arg: $t),*) {
+            /// # Safety
+            /// As the function around it, and so are the others.
+            #[inline(always)]
+            unsafe fn plain($($arg: $t),*) $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+            unsafe fn avx2($($arg: $t),*) {
+                // SAFETY: by the contract.
+                unsafe { plain($($arg),*) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(
+                enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi1,bmi2"
+            )]
+            unsafe fn avx512($($arg: $t),*) {
+                // SAFETY: by the contract.
+                unsafe { plain($($arg),*) }
+            }
+
+            // SAFETY: by the contract; the instructions are there.
+            unsafe {
+                match $crate::isa::best() {
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::isa::Isa::Avx512 => avx512($($arg),*),
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::isa::Isa::Avx2 => avx2($($arg),*),
+                    _ => plain($($arg),*),
+                }
+            }
+        }
+    )* };
+}
+pub(crate) use for_each_isa;
+
 /// The best that the machine has, or less if the environment variable `COTAN_ISA` says `plain` or
 /// `avx2`.
 pub(crate) fn best() -> Isa {
@@ -38,6 +83,10 @@ pub(crate) fn best() -> Isa {
 
 #[cfg(target_arch = "x86_64")]
 fn detected() -> Isa {
+    // An interpreter of Rust runs no machine code, and few vector instructions.
+    if cfg!(miri) {
+        return Isa::Plain;
+    }
     let avx2 = [
         is_x86_feature_detected!("avx2"),
         is_x86_feature_detected!("fma"),

@@ -19,6 +19,8 @@ mod memory;
 mod nest;
 mod plan;
 mod run;
+#[cfg(test)]
+mod samples;
 mod search;
 mod threads;
 mod vm;

@@ -17,13 +17,20 @@ use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
 mod arrange;
+mod branch;
 mod contract;
 mod decide;
 mod expand;
 mod join;
+mod order;
+mod part;
 mod places;
+mod product;
 mod split;
+mod sums;
 mod update;
+
+use branch::Side;
 
 /// Stacks of up to so many parts are read part by part.
 pub(crate) const SMALL_STACK: usize = 8;
@@ -54,10 +61,16 @@ pub(crate) struct Lowering<'a> {
     pub(crate) in_order: bool,
     /// Nests with fewer positions are not cut into boxes.
     pub(crate) cut: usize,
+    /// Sums of fewer products are not taken apart.
+    pub(crate) apart: usize,
+    /// Branches of fewer element operations are computed whether they are taken or not.
+    pub(crate) branch: u64,
     /// The level of the scope that is being lowered.
     level: u8,
     /// Steps that must come before the nest in the making.
     pending: Vec<Step<Nest>>,
+    /// Nodes that have got a place on the way to a nest, and the place that they had.
+    made: Vec<(TermId, Option<Place>)>,
 }
 
 /// The plan of a program.
@@ -71,8 +84,11 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         constants: FxHashMap::default(),
         in_order,
         cut: tuning.cut,
+        apart: tuning.apart,
+        branch: tuning.branch,
         level: 0,
         pending: Vec::new(),
+        made: Vec::new(),
     };
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
@@ -146,11 +162,12 @@ impl Lowering<'_> {
 
     /// The steps of a scope. Its `results` and what its loops need end up in memory.
     fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
-        self.expect_end(scope, results)?;
-        let decisions = self.decide(scope, results);
+        let decisions = self.decide(scope, results)?;
         for &t in scope.order() {
-            let place = self.node(t, &decisions, steps)?;
-            self.places.insert(t, place);
+            if decisions.sides.of(t) == Side::ALWAYS {
+                let place = self.node(t, &decisions, steps)?;
+                self.places.insert(t, place);
+            }
         }
         Ok(())
     }
@@ -158,16 +175,23 @@ impl Lowering<'_> {
     /// The steps of a region whose results end up in memory.
     fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
         let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
+        let before = self.made.len();
         self.scope(self.scopes.region(r), results, steps)?;
+        self.unmake(before, |_| false);
         self.level = outer;
         Ok(())
     }
 
-    fn expect_end(&self, scope: &Scope, results: &[TermId]) -> R<()> {
-        if self.endless_branch(scope, results) {
-            return Err(Unsupported("a loop without a bound in a branch"));
+    /// Forgets the places that nodes have got on the way since the log had a length, as what is
+    /// there may not have run, but for those that only what has run needs.
+    fn unmake(&mut self, before: usize, keep: impl Fn(TermId) -> bool) {
+        for (t, place) in self.made.split_off(before.min(self.made.len())) {
+            match place {
+                _ if keep(t) => self.made.push((t, place)),
+                Some(place) => drop(self.places.insert(t, place)),
+                None => drop(self.places.remove(&t)),
+            }
         }
-        Ok(())
     }
 
     fn node(
@@ -178,6 +202,9 @@ impl Lowering<'_> {
     ) -> R<Place> {
         let program = self.program;
         let ty = program.ty(t);
+        if let Some(sides) = decisions.sides.of_condition(t) {
+            return self.condition(t, sides, decisions, steps);
+        }
         Ok(match program.node(t) {
             Node::Input(k) => {
                 Place::Buffer(self.buffer(ty.dtype, ty.shape.clone(), Role::Input(*k as usize)))
@@ -367,7 +394,7 @@ impl Lowering<'_> {
             let nest = self.store_nest(part, to, n)?;
             self.pending.push(Step::Compute(Box::new(nest)));
         }
-        self.places.insert(t, Place::Buffer(to));
+        self.put(t, to);
         Ok(to)
     }
 
@@ -383,8 +410,14 @@ impl Lowering<'_> {
         for nest in self.array_nests(t, to, None)? {
             self.pending.push(Step::Compute(Box::new(nest)));
         }
-        self.places.insert(t, Place::Buffer(to));
+        self.put(t, to);
         Ok(())
+    }
+
+    /// Notes the place of what was made on the way to a nest.
+    fn put(&mut self, t: TermId, to: BufferId) {
+        let before = self.places.insert(t, Place::Buffer(to));
+        self.made.push((t, before));
     }
 
     /// The states of a loop: where each begins, and where it is during a step.
@@ -445,7 +478,6 @@ impl Lowering<'_> {
         steps: &mut Vec<Step<Nest>>,
     ) -> R<()> {
         let scope = self.scopes.region(r);
-        self.expect_end(scope, results)?;
         let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
         for &t in scope.order().iter().rev() {
             if needed.contains(&t) {
@@ -455,15 +487,21 @@ impl Lowering<'_> {
             }
         }
         let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
-        let decisions = self.decide(scope, results);
+        let (decisions, before) = (self.decide(scope, results)?, self.made.len());
         for &t in scope.order() {
-            if needed.contains(&t) && !done.contains(&t) {
+            let here = needed.contains(&t) && decisions.sides.of(t) == Side::ALWAYS;
+            if here && !done.contains(&t) {
                 let place = self.node(t, &decisions, steps)?;
                 if matches!(place, Place::Buffer(_) | Place::Several(_)) {
                     done.insert(t);
                 }
                 self.places.insert(t, place);
             }
+        }
+        // What other results need of a side, they have to compute again.
+        self.unmake(before, |_| false);
+        for t in decisions.sides.inside() {
+            self.places.remove(&t);
         }
         self.level = outer;
         Ok(())

@@ -182,6 +182,21 @@ mod tests {
     }
 
     #[test]
+    fn holes_that_touch_are_one() {
+        // The second of three places is left first, or the first, or the last: then one buffer has
+        // all three.
+        for order in [[1, 0, 2], [1, 2, 0], [0, 1, 2], [2, 1, 0], [0, 2, 1], [2, 0, 1]] {
+            let mut buffers: Vec<Buffer> = (0..3).map(|_| temporary(8)).collect();
+            buffers.push(temporary(24));
+            let made = (0..3).map(|n| Step::Zero(BufferId(n)));
+            let left = order.map(|n| Step::Zero(BufferId(n)));
+            let steps: Vec<Step<Nest>> =
+                made.chain(left).chain([Step::Zero(BufferId(3))]).collect();
+            assert_eq!(place_temporaries(&mut buffers, &steps), 3 * 64, "{order:?}");
+        }
+    }
+
+    #[test]
     fn more_bytes_than_addresses() {
         let mut buffers: Vec<Buffer> = (0..6).map(|_| temporary(1 << 59)).collect();
         let all: Vec<Step<Nest>> =

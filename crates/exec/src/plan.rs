@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
 
-use crate::contract::Contraction;
+use crate::contract::Draft;
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
 
@@ -41,13 +41,22 @@ impl Buffer {
 
 /// What computes elements: a nest, or a group of them.
 pub(crate) trait Compute {
+    /// A contraction of its own step.
+    type Contract: Contract;
+
     /// The buffers that it touches, those that it writes first.
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId));
+}
+
+/// A contraction: a draft, or one that is ready to run.
+pub(crate) trait Contract: std::fmt::Debug {
+    /// The buffers that it touches, the one that it fills first.
     fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId));
 }
 
 /// A loop with states.
 #[derive(Debug)]
-pub(crate) struct Loop<C> {
+pub(crate) struct Loop<C: Compute> {
     pub length: usize,
     pub reverse: bool,
     /// Where each state begins, where it is during a step, and where the step puts the next: never
@@ -65,7 +74,7 @@ pub(crate) struct Loop<C> {
 
 /// A loop as long as a condition holds.
 #[derive(Debug)]
-pub(crate) struct WhileStep<C> {
+pub(crate) struct WhileStep<C: Compute> {
     pub bound: Option<usize>,
     /// What the condition needs.
     pub before: Vec<Step<C>>,
@@ -74,13 +83,22 @@ pub(crate) struct WhileStep<C> {
     pub body: Loop<C>,
 }
 
+/// Steps of which one list or the other is run.
+#[derive(Debug)]
+pub(crate) struct Branches<C: Compute> {
+    /// One truth value.
+    pub condition: BufferId,
+    pub then: Vec<Step<C>>,
+    pub otherwise: Vec<Step<C>>,
+}
+
 /// One step of a plan.
 #[derive(Debug)]
-pub(crate) enum Step<C> {
+pub(crate) enum Step<C: Compute> {
     /// Loop nests.
     Compute(Box<C>),
     /// A sum of products.
-    Contract(Box<Contraction>),
+    Contract(Box<C::Contract>),
     /// Zeros.
     Zero(BufferId),
     /// A copy of a whole buffer.
@@ -91,6 +109,8 @@ pub(crate) enum Step<C> {
     Loop(Box<Loop<C>>),
     /// A loop as long as a condition holds.
     While(Box<WhileStep<C>>),
+    /// A choice.
+    If(Box<Branches<C>>),
 }
 
 impl<C: Compute> Step<C> {
@@ -110,6 +130,11 @@ impl<C: Compute> Step<C> {
                 w.before.iter().for_each(|step| step.for_each_buffer(f));
                 w.body.for_each_buffer(f);
             }
+            Step::If(branches) => {
+                f(branches.condition);
+                let steps = branches.then.iter().chain(&branches.otherwise);
+                steps.for_each(|step| step.for_each_buffer(f));
+            }
         }
     }
 }
@@ -128,6 +153,8 @@ impl<C: Compute> Loop<C> {
 }
 
 impl Compute for Nest {
+    type Contract = Draft;
+
     fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         f(self.target);
         for instr in &self.instrs {

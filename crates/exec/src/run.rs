@@ -8,13 +8,14 @@ use cotan_array::{Array, Shape};
 use cotan_ir::{CancelToken, Program};
 use smallvec::SmallVec;
 
-use crate::group::{Group, Tuning};
+use crate::contract::Contraction;
+use crate::group::{Group, Member, Partial, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::BufferId;
-use crate::plan::{Loop, Plan, Role, Step, WhileStep};
+use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 use crate::search::arg_sort;
 use crate::threads;
-use crate::vm::{Frame, add_up};
+use crate::vm::{Frame, add_to, add_up};
 use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
 
 /// How a run goes, and when it has to end before it is done.
@@ -28,6 +29,9 @@ pub struct RunLimits {
     /// `COTAN_THREADS` says, or as the machine has. Results do not depend on it.
     pub threads: Option<usize>,
 }
+
+/// So many multiplications of a contraction take as long as an operation on elements.
+const PER_OPERATION: usize = 4;
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     let said = std::env::var("COTAN_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
@@ -231,6 +235,12 @@ fn copy(frame: &Frame, from: BufferId, to: BufferId) {
     unsafe { std::ptr::copy(frame.pointers[a], frame.pointers[b], n) };
 }
 
+/// Whether a condition holds that steps before have computed.
+fn holds(frame: &Frame, condition: BufferId) -> bool {
+    // SAFETY: a buffer of one truth value.
+    unsafe { frame.pointers[condition.index()].read() != 0 }
+}
+
 fn split(shape: &Shape) -> (usize, usize) {
     let outer = shape.dims().first().copied().unwrap_or(0);
     (outer, shape.dims().iter().skip(1).product())
@@ -285,9 +295,7 @@ impl Run<'_> {
         let frame = &mut space.frames[0];
         match step {
             Step::Compute(group) => return self.group(group, space),
-            Step::Contract(contraction) => {
-                return if contraction.run(frame, self.limits) { Ok(()) } else { Err(Stop::Limit) };
-            }
+            Step::Contract(contraction) => return self.contract(contraction, space),
             Step::Zero(b) => {
                 let k = b.index();
                 // SAFETY: all bytes of the buffer.
@@ -304,21 +312,43 @@ impl Run<'_> {
             }
             Step::Loop(l) => return self.accumulate(l, space),
             Step::While(w) => return self.repeat(w, space),
+            Step::If(branches) => {
+                let taken = match holds(frame, branches.condition) {
+                    true => &branches.then,
+                    false => &branches.otherwise,
+                };
+                return self.steps(taken, space);
+            }
         }
         Ok(())
     }
 
+    /// Runs a contraction, on several threads if that pays.
+    fn contract(&self, contraction: &Contraction, space: &mut Workspace) -> Result<(), Stop> {
+        let pieces = contraction.pieces(self.threads);
+        let alone = pieces == 1
+            || self.threads == 1
+            || contraction.work() / PER_OPERATION < self.plan.shared;
+        let done = if alone {
+            contraction.run(&mut space.frames[0], self.limits)
+        } else {
+            let threads = space.grow(self.threads.min(pieces), self.plan);
+            contraction.run_shared(&mut space.frames[..threads], self.limits)
+        };
+        if done { Ok(()) } else { Err(Stop::Limit) }
+    }
+
     /// Runs the nests of a group for all blocks.
     fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
-        let blocks = group.blocks();
+        let chunks = group.chunks();
         let cost = group.cost.saturating_mul(group.extent);
-        let alone = group.serial || blocks == 1 || self.threads == 1 || cost < self.plan.shared;
+        let alone = group.serial || chunks == 1 || self.threads == 1 || cost < self.plan.shared;
         if alone {
-            for block in 0..blocks {
-                self.block(group, block, space.arena.start(), &mut space.frames[0])?;
+            for chunk in 0..chunks {
+                self.chunk(group, chunk, space.arena.start(), &mut space.frames[0])?;
             }
         } else {
-            let threads = space.grow(self.threads.min(blocks), self.plan);
+            let threads = space.grow(self.threads.min(chunks), self.plan);
             let (first, others) = space.frames.split_at_mut(1);
             for frame in others {
                 for b in &group.buffers {
@@ -328,13 +358,13 @@ impl Run<'_> {
             let arena = Arena(space.arena.start());
             let frames = Frames(space.frames.as_mut_ptr());
             let stopped = AtomicBool::new(false);
-            let done = threads::share(threads, blocks, &|thread, block| {
+            let done = threads::share(threads, chunks, &|thread, chunk| {
                 // SAFETY: threads have different numbers below that of the frames.
                 let frame = unsafe { frames.get(thread) };
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                if self.block(group, block, arena.start(), frame).is_err() {
+                if self.chunk(group, chunk, arena.start(), frame).is_err() {
                     stopped.store(true, Ordering::Relaxed);
                 }
             });
@@ -353,20 +383,52 @@ impl Run<'_> {
             unsafe {
                 let parts = space.arena.start().add(offset);
                 let to = space.frames[0].pointers[partial.target.index()];
-                add_up(target.dtype, to, parts, target.shape.numel(), blocks);
+                add_up(target.dtype, to, parts, target.shape.numel(), chunks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the nests of a group for the blocks of a chunk. What the first of them sums is a part
+    /// of the whole sum, and what others do is added to it.
+    fn chunk(
+        &self,
+        group: &Group,
+        chunk: usize,
+        arena: *mut u8,
+        frame: &mut Frame,
+    ) -> Result<(), Stop> {
+        let first = chunk * group.per_chunk;
+        let parts: SmallVec<[(&Partial, &Buffer, *mut u8); 4]> = group
+            .partials
+            .iter()
+            .filter_map(|partial| {
+                let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {
+                    return None;
+                };
+                let target = &self.plan.buffers[partial.target.index()];
+                Some((partial, target, arena.wrapping_add(offset + chunk * target.bytes())))
+            })
+            .collect();
+        for block in first..group.blocks().min(first + group.per_chunk) {
+            for &(partial, _, part) in &parts {
+                frame.pointers[partial.parts.index()] =
+                    if block == first { part } else { frame.local().wrapping_add(partial.local) };
+            }
+            self.block(group, block, frame)?;
+            if block > first {
+                for &(partial, target, part) in &parts {
+                    let sum = frame.local().wrapping_add(partial.local);
+                    // SAFETY: both have the elements of the target.
+                    unsafe { add_to(target.dtype, part, sum, target.shape.numel()) };
+                }
             }
         }
         Ok(())
     }
 
     /// Runs the nests of a group for one block.
-    fn block(
-        &self,
-        group: &Group,
-        block: usize,
-        arena: *mut u8,
-        frame: &mut Frame,
-    ) -> Result<(), Stop> {
+    fn block(&self, group: &Group, block: usize, frame: &mut Frame) -> Result<(), Stop> {
         let range = block * group.block..group.extent.min((block + 1) * group.block);
         for local in &group.locals {
             let Role::Local(offset) = self.plan.buffers[local.buffer.index()].role else {
@@ -377,18 +439,17 @@ impl Run<'_> {
             frame.pointers[local.buffer.index()] =
                 start.wrapping_sub(range.start.wrapping_mul(local.stride));
         }
-        for partial in &group.partials {
-            let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {
-                continue;
-            };
-            let bytes = self.plan.buffers[partial.target.index()].bytes();
-            frame.pointers[partial.parts.index()] = arena.wrapping_add(offset + block * bytes);
-        }
         if block > 0 || group.serial {
             self.poll()?;
         }
-        for kernel in &group.kernels {
-            if !kernel.run(frame, range.clone(), self.limits) {
+        for member in &group.members {
+            let done = match member {
+                Member::Kernel(kernel) => kernel.run(frame, range.clone(), self.limits),
+                Member::Contraction(contraction) => {
+                    contraction.run_range(frame, range.clone(), self.limits)
+                }
+            };
+            if !done {
                 return Err(Stop::Limit);
             }
         }
@@ -445,10 +506,7 @@ impl Run<'_> {
         let mut taken = 0;
         while w.bound.is_none_or(|bound| taken < bound) {
             self.steps(&w.before, space)?;
-            let condition = space.frames[0].pointers[w.condition.index()];
-            // SAFETY: a buffer of one truth value, which the steps before have filled.
-            let holds = unsafe { condition.read() } != 0;
-            if !holds {
+            if !holds(&space.frames[0], w.condition) {
                 break;
             }
             self.turn(&w.body, taken, space)?;

@@ -1,46 +1,16 @@
-//! Sorting permutations along the outermost axis.
-
-use std::cmp::Ordering;
+//! The order of elements, and the permutations that sort along the outermost axis.
 
 use cotan_array::Dtype;
 
-/// Elements in the order of the language, which may have NaNs.
-trait Ordered: Copy {
-    fn order(self, other: Self) -> Option<Ordering>;
-    fn nan(self) -> bool;
+/// Whether an element is NaN, and so differs from itself.
+#[inline(always)]
+#[allow(clippy::eq_op, reason = "that is how to tell")]
+pub(crate) fn is_nan<T: PartialEq + Copy>(x: T) -> bool {
+    x != x
 }
 
-macro_rules! floats {
-    ($($t:ty),*) => { $(
-        impl Ordered for $t {
-            fn order(self, other: Self) -> Option<Ordering> {
-                self.partial_cmp(&other)
-            }
-            fn nan(self) -> bool {
-                self.is_nan()
-            }
-        }
-    )* };
-}
-
-floats!(f64, f32);
-
-macro_rules! integers {
-    ($($t:ty),*) => { $(
-        impl Ordered for $t {
-            fn order(self, other: Self) -> Option<Ordering> {
-                Some(self.cmp(&other))
-            }
-            fn nan(self) -> bool {
-                false
-            }
-        }
-    )* };
-}
-
-integers!(i64, u8);
-
-macro_rules! with_ordered {
+/// Runs `$body` with `$t` standing for the type of the elements; truth values are bytes.
+macro_rules! with_elements {
     ($dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
             Dtype::F64 => {
@@ -63,6 +33,8 @@ macro_rules! with_ordered {
     };
 }
 
+pub(crate) use with_elements;
+
 /// The stable permutation that sorts each of `inner` columns ascending, NaNs last.
 ///
 /// # Safety
@@ -78,7 +50,7 @@ pub(crate) unsafe fn arg_sort(
         // No elements, however many rows there are.
         return;
     }
-    with_ordered!(dtype, T => {
+    with_elements!(dtype, T => {
         let mut rows: Vec<usize> = Vec::with_capacity(outer);
         for column in 0..inner {
             // SAFETY: an element of the array.
@@ -87,7 +59,7 @@ pub(crate) unsafe fn arg_sort(
             rows.extend(0..outer);
             rows.sort_by(|&a, &b| {
                 let (x, y) = (at(a), at(b));
-                x.order(y).unwrap_or_else(|| x.nan().cmp(&y.nan()))
+                x.partial_cmp(&y).unwrap_or_else(|| is_nan(x).cmp(&is_nan(y)))
             });
             for (n, &row) in rows.iter().enumerate() {
                 // SAFETY: an element of the result.

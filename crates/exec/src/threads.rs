@@ -4,6 +4,7 @@
 //! waits only for blocks that somebody has taken. A thread that the machine has given to others
 //! holds nobody up.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -110,8 +111,7 @@ impl Pool {
                 let thread = job.present.fetch_add(1, Ordering::Relaxed);
                 if thread < job.threads {
                     // The thread goes on; whoever waits for the job learns of it.
-                    let help = std::panic::AssertUnwindSafe(|| job.help(thread));
-                    let _ = std::panic::catch_unwind(help);
+                    let _ = catch_unwind(AssertUnwindSafe(|| job.help(thread)));
                 }
             }
         }
@@ -119,7 +119,8 @@ impl Pool {
 }
 
 /// Does `work` for each of `blocks` blocks on up to so many threads, numbered from 0; says whether
-/// it was done for all of them, that is, whether no other thread has panicked.
+/// it was done for all of them, that is, whether no other thread has panicked. A panic of the caller
+/// goes on when no other thread is at work any more.
 #[must_use]
 pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) -> bool {
     POOL.grow(threads.saturating_sub(1));
@@ -141,12 +142,19 @@ pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) -> bool {
         POOL.count.store(latest.1, Ordering::Release);
     }
     POOL.changed.notify_all();
-    job.help(0);
+    let mut panic = None;
+    // All blocks must be taken before this returns, also those after one that panics.
+    while let Err(payload) = catch_unwind(AssertUnwindSafe(|| job.help(0))) {
+        panic.get_or_insert(payload);
+    }
     let mut spins = 0u32;
     while job.done.load(Ordering::Acquire) < blocks {
         // The thread that has the last block may need this processor.
         spins = spins.saturating_add(1);
         if spins < 1 << 12 { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+    if let Some(payload) = panic {
+        resume_unwind(payload);
     }
     !job.failed.load(Ordering::Relaxed)
 }
@@ -205,5 +213,27 @@ mod tests {
         assert_eq!(done, !panicked.into_inner());
         // The pool still works.
         assert!(share(2, 8, &|_, _| {}));
+    }
+
+    #[test]
+    fn a_panic_of_the_caller_waits_for_other_threads() {
+        let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        let begin = Instant::now();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            share(2, 2, &|thread, _| {
+                if thread > 0 {
+                    begun.store(true, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(50));
+                    ended.store(true, Ordering::Relaxed);
+                    return;
+                }
+                while !begun.load(Ordering::Relaxed) && begin.elapsed() < Duration::from_secs(5) {
+                    std::thread::yield_now();
+                }
+                panic!("on purpose");
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(begun.into_inner(), ended.into_inner(), "another thread is still at work");
     }
 }

@@ -222,18 +222,54 @@ fn endless(b: &mut Builder, x: TermId, depth: usize) -> TermId {
     b.result(w, 0).unwrap()
 }
 
-/// Both branches are computed: what may never end must not be one of them.
+/// A branch that may never end is run only if it is taken.
 #[test]
-fn endless_loops_in_branches_have_no_plan() {
+fn endless_loops_in_branches() {
     for depth in 0..3 {
         let mut b = Builder::new();
         let x = b.input("x", vector(3)).unwrap();
         let p = b.input("p", Type::scalar(Dtype::Bool)).unwrap();
+        let q = b.input("q", Type::scalar(Dtype::Bool)).unwrap();
         let y = endless(&mut b, x, depth);
         let z = b.op(Op::Neg, &[y]).unwrap();
-        let chosen = b.cond(p, z, x).unwrap();
-        assert!(Executable::new(&finish(b.clone(), vec![chosen])).is_err());
+        let (chosen, both) = (b.cond(p, z, x).unwrap(), b.cond(p, z, y).unwrap());
+        let (twice, inner) = (b.cond(p, y, x).unwrap(), b.cond(q, y, x).unwrap());
+        let nested = b.cond(p, inner, x).unwrap();
+        let no = Array::scalar(false);
+        for results in [vec![chosen], vec![chosen, twice], vec![nested], vec![nested, chosen]] {
+            let program = finish(b.clone(), results.clone());
+            let found = run(&program, &[ones(3), no.clone(), no.clone()]);
+            assert_eq!(found, vec![1.0; results.len()]);
+        }
+        // If neither condition holds, nothing needs it: no step knows.
+        assert!(Executable::new(&finish(b.clone(), vec![chosen, inner])).is_err());
         // It has to end in any case here.
-        assert!(Executable::new(&finish(b, vec![chosen, y])).is_ok());
+        for results in [vec![chosen, y], vec![both]] {
+            assert!(Executable::new(&finish(b.clone(), results)).is_ok());
+        }
+    }
+}
+
+/// Conditions in conditions in conditions, each with a loop that the others do not need.
+#[test]
+fn deeply_nested_branches() {
+    let mut b = Builder::new();
+    let x = b.input("x", vector(3)).unwrap();
+    let p = b.input("p", Type::scalar(Dtype::Bool)).unwrap();
+    let mut y = x;
+    for k in 0..2_000 {
+        let k = b.scalar(f64::from(k)).unwrap();
+        let first = b.scalar(0i64).unwrap();
+        let first = b.index(y, &[first]).unwrap();
+        let less = b.op(Op::Lt, &[first, k]).unwrap();
+        let sorted = b.arg_sort(y).unwrap();
+        let sorted = b.op(Op::ToF64, &[sorted]).unwrap();
+        let sum = b.op(Op::Add, &[sorted, y]).unwrap();
+        let here = b.op(Op::And, &[less, p]).unwrap();
+        y = b.cond(here, sum, x).unwrap();
+    }
+    let program = finish(b, vec![y]);
+    for p in [true, false] {
+        assert_eq!(run(&program, &[ones(3), Array::scalar(p)]), [1.0]);
     }
 }

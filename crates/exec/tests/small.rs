@@ -70,6 +70,28 @@ fn long_sums_inside_of_short_ones() {
 }
 
 #[test]
+fn lanes_that_are_not_there_count_for_nothing() {
+    // Beyond the last element a vector holds zeros, whose inverses are larger than any number, and
+    // no number times zero.
+    let powers = array(&[5], &[2.0, -0.5, 4.0, 1.0, -0.25]);
+    let narrow = powers.cast(Dtype::F32).unwrap();
+    same(&[numbers(&[5]), powers, numbers(&[5]).cast(Dtype::F32).unwrap(), narrow], |b, xs| {
+        let mut results = Vec::new();
+        for pair in xs.chunks(2) {
+            let inverse = b.op(Op::Recip, &[pair[1]])?;
+            let product = b.op(Op::Mul, &[pair[0], inverse])?;
+            let reversed = b.op(Op::Mul, &[inverse, pair[0]])?;
+            for x in [inverse, product, reversed] {
+                results.push(b.sum_outer(x)?);
+                results.push(b.arg_extreme(Extreme::Max, x)?);
+            }
+            results.push(b.arg_extreme(Extreme::Min, inverse)?);
+        }
+        Ok(results)
+    });
+}
+
+#[test]
 fn rows_that_must_wait_for_others() {
     // The next row, the rows of another axis, and a sum over all rows are not there before the last
     // block of what makes them.
@@ -281,4 +303,109 @@ fn places_of_a_scatter_may_wrap() {
             Ok(vec![b.scatter(&[4], xs[0], region)?, b.gather(xs[0], region)?])
         });
     }
+}
+
+/// `sum over 3 steps of x`, and the last `x * step`: two results of one loop.
+fn a_loop(b: &mut Builder, x: TermId) -> Result<[TermId; 2]> {
+    let zero = b.op(Op::Sub, &[x, x])?;
+    let steps = b.iota(3)?;
+    let params = [value(Dtype::F64, &[4]), value(Dtype::F64, &[4]), value(Dtype::I64, &[])];
+    let step = b.lambda(&params, |b, vars| {
+        let k = b.op(Op::ToF64, &[vars[2]])?;
+        let k = b.replicate(4, k)?;
+        let product = b.op(Op::Mul, &[x, k])?;
+        Ok(vec![b.op(Op::Add, &[vars[0], x])?, product])
+    })?;
+    let m = MapAccum {
+        length: 3,
+        reverse: false,
+        init: Box::new([zero, zero]),
+        inputs: Box::new([steps]),
+        step,
+    };
+    let m = b.map_accum(m)?;
+    Ok([b.result(m, 0)?, b.result(m, 1)?])
+}
+
+#[test]
+fn branches_with_loops() {
+    for taken in [true, false] {
+        let inputs = [numbers(&[4]), Array::scalar(taken), Array::scalar(!taken)];
+        // Two results of one loop, of which one side has both and the other has one.
+        same(&inputs, |b, xs| {
+            let [sum, product] = a_loop(b, xs[0])?;
+            let other = b.op(Op::Neg, &[xs[0]])?;
+            let (u, v) = (b.cond(xs[1], sum, other)?, b.cond(xs[1], product, sum)?);
+            Ok(vec![u, v])
+        });
+        // A loop in a branch in a branch; what the outer condition shares; a condition that is
+        // the branch of another one, and needed besides.
+        same(&inputs, |b, xs| {
+            let [sum, product] = a_loop(b, xs[0])?;
+            let square = b.op(Op::Mul, &[product, product])?;
+            let inner = b.cond(xs[2], sum, square)?;
+            let outer = b.cond(xs[1], inner, xs[0])?;
+            let last = b.cond(xs[1], xs[0], inner)?;
+            Ok(vec![outer, last, b.op(Op::Add, &[inner, outer])?])
+        });
+        // The first of two conditions on the same truth value is needed by a branch of the second,
+        // through something that both sides need.
+        same(&inputs, |b, xs| {
+            let [sum, product] = a_loop(b, xs[0])?;
+            let first = b.cond(xs[1], sum, xs[0])?;
+            let between = b.op(Op::Sin, &[first])?;
+            let [again, _] = a_loop(b, between)?;
+            let more = b.op(Op::Add, &[again, product])?;
+            let second = b.cond(xs[1], more, between)?;
+            Ok(vec![second, between])
+        });
+    }
+}
+
+#[test]
+fn branches_in_loops() {
+    let inputs = [numbers(&[4]), Array::scalar(3i64)];
+    // In each step one side or the other, in condition and step of the loop.
+    same(&inputs, |b, xs| {
+        let zero = b.scalar(0i64)?;
+        let params = [value(Dtype::F64, &[4]), value(Dtype::I64, &[])];
+        let step = b.lambda(&params, |b, vars| {
+            let two = b.scalar(2i64)?;
+            let rem = b.op(Op::Rem, &[vars[1], two])?;
+            let even = b.op(Op::Eq, &[rem, zero])?;
+            let [sum, product] = a_loop(b, vars[0])?;
+            let chosen = b.cond(even, sum, product)?;
+            let total = b.sum_outer(chosen)?;
+            let bound = b.scalar(1e6)?;
+            let small = b.op(Op::Lt, &[total, bound])?;
+            let early = b.op(Op::Lt, &[vars[1], xs[1]])?;
+            let more = b.op(Op::And, &[small, early])?;
+            let one = b.scalar(1i64)?;
+            let next = b.cond(even, chosen, vars[0])?;
+            Ok(vec![more, next, b.op(Op::Add, &[vars[1], one])?])
+        })?;
+        let w = While { bound: None, init: Box::new([xs[0], zero]), step };
+        let w = b.while_accum(w)?;
+        Ok(vec![b.result(w, 0)?, b.result(w, 1)?])
+    });
+}
+
+#[test]
+fn plans_show_branches() {
+    let inputs = [numbers(&[4]), Array::scalar(true)];
+    let with_loop = program(&inputs, |b, xs| {
+        let [sum, _] = a_loop(b, xs[0])?;
+        Ok(vec![b.cond(xs[1], sum, xs[0])?])
+    });
+    let text = Executable::new(&with_loop).unwrap().kernels(&with_loop);
+    let (before, after) = text.split_once("if x1:").unwrap();
+    assert!(!before.contains("loop") && after.contains("loop of 3 steps"), "{text}");
+    assert!(text.contains("else:\n  result0 = x0"), "{text}");
+    // Little work is a selection.
+    let small = program(&inputs, |b, xs| {
+        let double = b.op(Op::Add, &[xs[0], xs[0]])?;
+        Ok(vec![b.cond(xs[1], double, xs[0])?])
+    });
+    let text = Executable::new(&small).unwrap().kernels(&small);
+    assert!(!text.contains("else:") && text.contains("where"), "{text}");
 }

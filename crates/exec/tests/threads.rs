@@ -79,6 +79,69 @@ fn large_groups() {
     }
 }
 
+/// The products of `batch` pairs of matrices, by `op`; if so wished also multiplied by a vector, so
+/// that another nest goes with them.
+fn products(op: Op, dtype: Dtype, batch: usize, [m, k, n]: [usize; 3], more: bool) -> Program {
+    let mut b = Builder::new();
+    let ty = |dims: &[usize]| Type::new(dtype, Shape::new("test", dims).unwrap());
+    let x = b.input("x", ty(&[batch, m, k])).unwrap();
+    let y = b.input("y", ty(&[batch, k, n])).unwrap();
+    let v = b.input("v", ty(&[n])).unwrap();
+    // Over the depth, the batch, the rows and the columns.
+    let left = b.replicate(n, x).unwrap();
+    let left = b.transpose(&[3, 1, 2, 0], left).unwrap();
+    let right = b.replicate(m, y).unwrap();
+    let right = b.transpose(&[2, 1, 0, 3], right).unwrap();
+    let product = b.op(op, &[left, right]).unwrap();
+    let sums = b.sum_outer(product).unwrap();
+    let copies = b.replicate(m, v).unwrap();
+    let copies = b.replicate(batch, copies).unwrap();
+    let scaled = b.op(Op::Mul, &[sums, copies]).unwrap();
+    let output = |name: &str, term| Output { name: name.into(), term };
+    let mut outputs = vec![output("sums", sums)];
+    outputs.extend(more.then(|| output("scaled", scaled)));
+    b.finish(outputs).unwrap()
+}
+
+/// Contractions of several blocks of rows and of columns, of a batch, and such as read operands
+/// where they lie; a factor that is not finite where it must be.
+#[test]
+fn contractions() {
+    let sizes = [(1, [300, 70, 50]), (1, [20, 40, 2100]), (3, [90, 30, 40]), (1, [500, 300, 8])];
+    for (batch, [m, k, n]) in sizes {
+        let kinds = [
+            (Op::Mul, Dtype::F64, true),
+            (Op::Scale, Dtype::F64, false),
+            (Op::Mul, Dtype::F32, false),
+        ];
+        for (op, dtype, more) in kinds {
+            let program = products(op, dtype, batch, [m, k, n], more);
+            let executable = Executable::in_tiny_blocks(&program, false, Engine::Native).unwrap();
+            let text = executable.kernels(&program);
+            assert!(text.contains("multiplications"), "no contraction in\n{text}");
+            let array = |dims: &[usize], infinite: bool| {
+                let shape = Shape::new("test", dims).unwrap();
+                let number = move |ix: &[usize]| {
+                    let n = ix.iter().fold(3, |n, i| (n * 31 + i * 7) % 1009);
+                    if infinite && n == 5 { f64::INFINITY } else { n as f64 * 0.37 - 170.0 }
+                };
+                match dtype {
+                    Dtype::F32 => Array::from_fn(shape, |ix| number(ix) as f32).unwrap(),
+                    _ => Array::from_fn(shape, number).unwrap(),
+                }
+            };
+            for infinite in [false, true] {
+                let inputs = [
+                    array(&[batch, m, k], false),
+                    array(&[batch, k, n], infinite),
+                    array(&[n], false),
+                ];
+                same_for_all(&executable, &inputs).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn many_callers_of_one_executable() {
     let executable = Executable::new(&rows(64, 64)).unwrap();

@@ -9,6 +9,22 @@ use crate::term::{
 use crate::term_map::TermMap;
 use crate::walk::{Scope, Scopes};
 
+impl Builder {
+    /// Declares the inputs of a program, in order. The node of each there, if it has one, and the one
+    /// here that stands for it.
+    pub fn inputs_of(&mut self, source: &Arena) -> Result<Vec<(TermId, TermId)>> {
+        let mut declared = Vec::with_capacity(source.inputs().len());
+        for input in source.inputs() {
+            declared.push(self.input(input.name.clone(), input.ty.clone())?);
+        }
+        let node = |t| match source.node(t) {
+            Node::Input(k) => declared.get(*k as usize).map(|&input| (t, input)),
+            _ => None,
+        };
+        Ok(source.terms().filter_map(node).collect())
+    }
+}
+
 /// Copies terms of a source program into a builder, renaming variables to their new nesting.
 ///
 /// A pass that changes some nodes and keeps the rest overrides [`Copier::set`] for the former and
@@ -27,16 +43,8 @@ impl<'a> Copier<'a> {
 
     /// Declares the inputs of the source in the builder, in order.
     pub fn inputs(&mut self, b: &mut Builder) -> Result<()> {
-        let mut declared = Vec::with_capacity(self.source.inputs().len());
-        for input in self.source.inputs() {
-            declared.push(b.input(input.name.clone(), input.ty.clone())?);
-        }
-        for t in self.source.terms() {
-            if let Node::Input(k) = self.source.node(t)
-                && let Some(&input) = declared.get(*k as usize)
-            {
-                self.set(t, input);
-            }
+        for (t, input) in b.inputs_of(self.source)? {
+            self.set(t, input);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@
 //! * [`scalar`]: the table of scalar operations, one row each;
 //! * [`Node`]: the term formers of the report's core grammar, and a few more;
 //! * [`Scopes`]: which nodes a lambda holds, in which order;
+//! * [`rewrite`]: what passes made of named rules share;
 //! * [`Interval`]: what is known about the range of an index;
 //! * [`Limits`], [`CancelToken`]: how large and how long.
 //!
@@ -30,6 +31,7 @@ mod extract;
 mod limits;
 mod literal;
 mod print;
+pub mod rewrite;
 pub mod scalar;
 mod show;
 pub mod span;

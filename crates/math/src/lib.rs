@@ -9,6 +9,7 @@
 
 mod arith;
 pub mod double;
+mod formulas;
 mod function;
 mod machine;
 pub mod single;

@@ -1,7 +1,8 @@
 //! The functions in single precision, for machines of [`Precision::Single`](crate::Precision):
 //! those worth a formula of their own, which is that of double precision with shorter polynomials.
 
-use crate::arith::{Pair, difference, poly, product, sum};
+use crate::arith::{Pair, poly, sum};
+use crate::formulas::{self, clamp, log_series, reduce_by_half_pi, with_edges};
 use crate::machine::{Machine, Rounded};
 
 /// $(e^r - 1 - r) / r^2$ for $|r| \le \log 2 / 2$, to 2^-28 of $e^r$.
@@ -40,7 +41,6 @@ const LOG2E: f64 = 1.4426950216293335;
 const LOG2E_LOW: f64 = 1.925963033500011e-08;
 const LN2: f64 = 0.6931471824645996;
 const LN2_LOW: f64 = -1.9046542121259336e-09;
-const TWO_OVER_PI: f64 = std::f64::consts::FRAC_2_PI;
 const HALF_PI: [f64; 3] = [1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15];
 
 const ONE: u64 = 0x3f80_0000;
@@ -51,11 +51,6 @@ const INTEGERS: f64 = 8_388_608.0;
 const INTEGERS_BITS: u64 = 0x4b00_0000;
 /// 1.5 * 2^23: adding it rounds to an integer, which is then in the lowest bits.
 const SHIFT: f64 = 12_582_912.0;
-
-#[inline(always)]
-fn clamp<M: Machine>(m: &M, x: M::Real, low: f64, high: f64) -> M::Real {
-    m.min(m.real(high), m.max(m.real(low), x))
-}
 
 /// $r$ and $n$ with $x = n \log 2 + r$.
 #[inline(always)]
@@ -88,42 +83,32 @@ pub fn exp<M: Machine>(m: &M, x: M::Real) -> M::Real {
 /// $2^x$
 #[inline(always)]
 pub fn exp2<M: Machine>(m: &M, x: M::Real) -> M::Real {
-    let x = clamp(m, x, -152.0, 129.0);
-    let one = m.real(1.0);
-    let n = m.round_product(x, one);
-    let r = m.sub(x, n.value);
-    m.scale(m.mul_add(r, poly(m, r, &EXP2), one), n)
+    formulas::exp2(m, clamp(m, x, -152.0, 129.0), &EXP2)
 }
 
 /// $e^x - 1$
 #[inline(always)]
 pub fn expm1<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, clamp(m, x, -20.0, 89.0));
-    // Half of 2^n (1 + p) - 1, because 2^n alone may be too large.
-    let half_power = m.power(n, -1);
-    let half = m.mul_add(rest_near_zero(m, r), half_power, m.sub(half_power, m.real(0.5)));
-    let tiny = m.lt(m.abs(x), m.real(1.0 / (1u64 << 25) as f64));
-    m.select(tiny, x, m.add(half, half))
+    formulas::expm1(m, x, rest_near_zero(m, r), n, TINY)
 }
 
-/// $\tanh x = E / (E + 2)$ with $E = e^{2|x|} - 1$
+/// Below 2^-25 the first term of a series that begins with $x$ is all there is.
+const TINY: f64 = 1.0 / (1u64 << 25) as f64;
+
+/// $\tanh x$
 #[inline(always)]
 pub fn tanh<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let a = m.abs(x);
     // From 10 on the result is 1.
     let (r, n) = reduce(m, m.min(m.real(20.0), m.add(a, a)));
-    let power = m.power(n, 0);
-    let e = m.mul_add(rest_near_zero(m, r), power, m.sub(power, m.real(1.0)));
-    m.with_sign(m.div(e, m.add(e, m.real(2.0))), x)
+    formulas::tanh(m, x, rest_near_zero(m, r), n)
 }
 
 /// $1 / (1 + e^{-x})$
 #[inline(always)]
 pub fn logistic<M: Machine>(m: &M, x: M::Real) -> M::Real {
-    let one = m.real(1.0);
-    let t = exp(m, m.neg(m.abs(x)));
-    let negative = m.lt(x, m.real(0.0));
-    m.div(m.select(negative, t, one), m.add(one, t))
+    formulas::logistic(m, x, exp)
 }
 
 /// A positive number as `2^exponent * fraction`, the fraction between the root of 1/2 and that of 2.
@@ -154,31 +139,12 @@ fn split<M: Machine>(m: &M, x: M::Real) -> Split<M> {
     split_normal(m, x, m.select(subnormal, bias(25.0), bias(0.0)))
 }
 
-/// $s (h + s^2 R)$ and $h$, as in double precision.
-#[inline(always)]
-fn log_series<M: Machine>(m: &M, f: M::Real) -> (M::Real, M::Real) {
-    let s = m.div(f, m.add(m.real(2.0), f));
-    let z = m.mul(s, s);
-    let h = m.mul(m.mul(m.real(0.5), f), f);
-    (m.mul(s, m.mul_add(z, poly(m, z, &LOG), h)), h)
-}
-
-/// `y` where `x` is above `edge` and finite; -inf at the edge, NaN below, else `x`.
-#[inline(always)]
-fn with_edges<M: Machine>(m: &M, x: M::Real, edge: f64, y: M::Real) -> M::Real {
-    let (edge, infinity) = (m.real(edge), m.real(f64::INFINITY));
-    let inside = m.both(m.lt(edge, x), m.lt(x, infinity));
-    let outside = m.select(m.lt(x, edge), m.real(f64::NAN), x);
-    let outside = m.select(m.eq(x, edge), m.real(f64::NEG_INFINITY), outside);
-    m.select(inside, y, outside)
-}
-
 /// $\log x$
 #[inline(always)]
 pub fn log<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let Split { exponent: k, fraction, .. } = split(m, x);
     let f = m.sub(fraction, m.real(1.0));
-    let (t, h) = log_series(m, f);
+    let (t, h) = log_series(m, f, &LOG);
     let t = m.mul_add(k, m.real(LN2_LOW), t);
     let y = m.mul_add(k, m.real(LN2), m.sub(f, m.sub(h, t)));
     with_edges(m, x, 0.0, y)
@@ -189,7 +155,7 @@ pub fn log<M: Machine>(m: &M, x: M::Real) -> M::Real {
 pub fn log2<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let Split { exponent: k, fraction, .. } = split(m, x);
     let f = m.sub(fraction, m.real(1.0));
-    let (t, h) = log_series(m, f);
+    let (t, h) = log_series(m, f, &LOG);
     // log(1 + f) as a sum, times log2 e as a sum, plus k.
     let a = m.sub(f, h);
     let low = m.add(t, m.sub(m.sub(f, a), h));
@@ -206,7 +172,7 @@ pub fn log1p<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let Pair { high, low } = sum(m, m.real(1.0), x);
     let Split { exponent: k, fraction, biased } = split_normal(m, high, m.real(INTEGERS + 127.0));
     let f = m.sub(fraction, m.real(1.0));
-    let (t, h) = log_series(m, f);
+    let (t, h) = log_series(m, f, &LOG);
     // The low part, scaled by half as the fraction is, over the fraction: 1 / (1 + f) only roughly.
     let twice = m.with_bits(m.shl(m.int_sub(m.bits(255), biased), 23));
     let inverse = m.mul_add(f, m.mul_sub(m.real(0.5), f, m.real(0.5)), m.real(0.5));
@@ -219,19 +185,12 @@ pub fn log1p<M: Machine>(m: &M, x: M::Real) -> M::Real {
 /// $\sin r$, $\cos r$ and a number whose lowest bits are $n$, with $x = n \pi/2 + r$.
 #[inline(always)]
 fn circle<M: Machine>(m: &M, x: M::Real) -> (M::Real, M::Real, M::Bits) {
-    let shift = m.real(SHIFT);
-    let shifted = m.mul_add(x, m.real(TWO_OVER_PI), shift);
-    let n = m.sub(shifted, shift);
-    let [first, second, third] = HALF_PI.map(|part| m.real(part));
-    let a = m.neg_mul_add(n, first, x);
-    let p = product(m, n, second);
-    let Pair { high: r, low } = difference(m, a, p.high);
-    let low = m.neg_mul_add(n, third, m.sub(low, p.low));
+    let (Pair { high: r, low }, n) = reduce_by_half_pi(m, x, HALF_PI, SHIFT);
     let z = m.mul(r, r);
     let sin = m.mul_add(m.mul(r, z), poly(m, z, &SIN), low);
     let cos = m.mul_add(z, poly(m, z, &COS), m.real(-0.5));
     let cos = m.mul_sub(z, cos, m.mul(r, low));
-    (m.add(r, sin), m.add(m.real(1.0), cos), m.bits_of(shifted))
+    (m.add(r, sin), m.add(m.real(1.0), cos), n)
 }
 
 /// $\sin x$ for $|x| \le 2^{16}$

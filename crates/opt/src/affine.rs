@@ -90,6 +90,13 @@ pub(crate) fn forms(arena: &Arena, r: RegionId, positions: usize) -> Vec<Option<
     region.results().iter().map(|&t| form(arena, region.level(), vars, positions, t)).collect()
 }
 
+/// The affine forms of terms over the variables of an index function.
+pub(crate) fn forms_of(arena: &Arena, r: RegionId, ts: &[TermId]) -> Vec<Option<Form>> {
+    let region = arena.region(r);
+    let vars = region.params().len();
+    ts.iter().map(|&t| form(arena, region.level(), vars, 0, t)).collect()
+}
+
 fn form(arena: &Arena, level: u8, vars: usize, positions: usize, root: TermId) -> Option<Form> {
     let mut form = Form::zero(vars, positions);
     let mut stack: SmallVec<[(TermId, i64); 8]> = SmallVec::from_slice(&[(root, 1)]);

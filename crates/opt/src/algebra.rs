@@ -6,7 +6,9 @@ use cotan_ir::{Literal, Node, Result, TermId};
 
 use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
-use crate::view::{AxisMap, View, all_the_same, is_all, scalar_array, shape_of, uniform, view};
+use crate::view::{
+    AxisMap, View, all_the_same, is_all, scalar_array, shape_of, uniform, uniform_integer, view,
+};
 
 /// Constants of up to so many elements are computed with when the program is made.
 const MAX_FOLDED: usize = 1024;
@@ -195,10 +197,26 @@ impl Opt<'_> {
             (Op::Rem, &[x, y]) => {
                 let (a, b) = (self.b.bounds(x), self.b.bounds(y));
                 let small = self.b.dtype(x) == Dtype::I64 && !a.is_empty() && a.lo >= 0;
-                Ok((small && a.hi < b.lo).then_some((rule!("rem/small"), x)))
+                if small && a.hi < b.lo {
+                    return Ok(Some((rule!("rem/small"), x)));
+                }
+                let Some((quotient, more)) = self.two_quotients(x, y)? else { return Ok(None) };
+                let ty = self.b.ty(raw).clone();
+                let size = uniform_integer(&self.b, y).unwrap_or(1);
+                let [less, rest] = [quotient, quotient + 1].map(|q| q.wrapping_mul(size));
+                let (less, rest) = (self.fill_number(&ty, less)?, self.fill_number(&ty, rest)?);
+                let (less, rest) = (self.op(Op::Sub, &[x, less])?, self.op(Op::Sub, &[x, rest])?);
+                Ok(Some((rule!("rem/two"), self.op(Op::Select, &[more, rest, less])?)))
             }
             (Op::FloorDiv, &[x, y]) if is_all(&self.b, y, 1) => {
                 Ok((self.b.dtype(x) == Dtype::I64).then_some((rule!("div/one"), x)))
+            }
+            (Op::FloorDiv, &[x, y]) => {
+                let Some((quotient, more)) = self.two_quotients(x, y)? else { return Ok(None) };
+                let ty = self.b.ty(raw).clone();
+                let values =
+                    [self.fill_number(&ty, quotient + 1)?, self.fill_number(&ty, quotient)?];
+                Ok(Some((rule!("div/two"), self.op(Op::Select, &[more, values[0], values[1]])?)))
             }
             (Op::Powi, &[x, n]) => self.power_rules(raw, x, n),
             (Op::ToF64 | Op::ToF32 | Op::ToI64 | Op::ToBool, &[x])
@@ -415,6 +433,21 @@ impl Opt<'_> {
             _ => return Ok(None),
         };
         Ok(Some((rule!("powi/small"), result)))
+    }
+
+    /// Of integers that intervals show to have at most two quotients by a positive constant, the
+    /// smaller one, and where the quotient is the larger.
+    fn two_quotients(&mut self, x: TermId, y: TermId) -> Result<Option<(i64, TermId)>> {
+        let (bounds, size) = (self.b.bounds(x), uniform_integer(&self.b, y));
+        let Some(size) = size.filter(|&k| k > 0 && !bounds.is_empty()) else { return Ok(None) };
+        let quotient = bounds.lo.div_euclid(size);
+        if bounds.hi.div_euclid(size) > quotient.saturating_add(1) {
+            return Ok(None);
+        }
+        let Some(limit) = (quotient + 1).checked_mul(size) else { return Ok(None) };
+        let ty = self.b.ty(x).clone();
+        let limit = self.fill_number(&ty, limit)?;
+        Ok(Some((quotient, self.op(Op::Ge, &[x, limit])?)))
     }
 
     /// Whether all elements are known to be finite: integers, finite constants, and what is made of

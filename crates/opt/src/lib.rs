@@ -8,8 +8,10 @@
 //! * `algebra.rs`: identities, known choices, constants;
 //! * `view.rs`, `read.rs`: views in normal form, reads of views;
 //! * `scatter.rs`: scatters that are views, masked reads or sums of reads;
+//! * `apart.rs`: places that are looked up again and again;
 //! * `sum.rs`: factors out of sums, sums in the order that allows it;
-//! * `loops.rs`: what a loop need not compute.
+//! * `loops.rs`: what a loop need not compute;
+//! * `accumulate.rs`: sums that are better taken after a loop.
 //!
 //! What the executor does anyway is left to it: it expands views, affine reads and elementwise
 //! operations where they are used. What matters here is to be rid of scatters, which are arrays in
@@ -24,22 +26,23 @@
 //!
 //! A walk over the program, repeated until no rule fires, at most 8 times. Every rule looks at a
 //! bounded neighbourhood. Nothing recurses over the depth of a program, only over the nesting of
-//! lambdas. No rule makes more work than there was, up to a factor of 2 for windows.
+//! lambdas. No rule makes more work than there was, up to a factor of 3 for windows.
 
+mod accumulate;
 mod affine;
 mod algebra;
+mod apart;
 mod loops;
 mod options;
 mod pass;
 mod push;
 mod read;
-mod report;
 mod rules;
 mod scatter;
 mod sum;
 mod view;
 
+pub use cotan_ir::rewrite::{Firing, Report};
 pub use options::{Fault, Options};
 pub use pass::optimise;
-pub use report::{Firing, Report};
 pub use rules::{Exactness, Group, RULES, Rule};

@@ -6,9 +6,10 @@
 //! a gradient.
 
 use cotan_ir::{
-    Custom, Error, MapAccum, Node, Param, Region, RegionId, Result, TermId, TermSet, While,
+    Custom, Error, MapAccum, Node, Param, Region, RegionId, Result, TermId, TermMap, TermSet, While,
 };
 
+use crate::accumulate::Outside;
 use crate::options::Fault;
 use crate::pass::{Opt, rule};
 use crate::view::{AxisMap, view};
@@ -21,6 +22,8 @@ struct Shrunk {
     invariant: Vec<bool>,
     /// For each input whether it is needed.
     inputs: Vec<bool>,
+    /// States that are sums, taken after the loop.
+    outside: Outside,
 }
 
 impl Opt<'_> {
@@ -78,11 +81,14 @@ impl Opt<'_> {
                 .collect(),
             inputs: needed.split_off(states),
             states: needed,
+            outside: Outside::default(),
         };
         for (needed, used) in shrunk.states.iter_mut().zip(&used) {
             *needed |= used;
         }
-        if !self.options.loops {
+        if self.options.loops {
+            shrunk.outside = self.sums_outside(m, &region, &used);
+        } else {
             shrunk.states.fill(true);
             shrunk.inputs.fill(true);
         }
@@ -109,11 +115,17 @@ impl Opt<'_> {
         shrunk: &Shrunk,
     ) -> Result<()> {
         let states = m.init.len();
-        let mut images: Vec<Option<TermId>> = vec![None; used.len()];
+        let outside = &shrunk.outside;
+        let mut inside = shrunk.states.clone();
+        for sum in &outside.sums {
+            inside[sum.state] = false;
+        }
+        // Images of the results, then of the factors of sums.
+        let mut images: Vec<Option<TermId>> = vec![None; used.len() + outside.factors.len()];
         let (mut init, mut inputs, mut params) = (Vec::new(), Vec::new(), Vec::new());
         // Parameters that stay, and terms for those that do not.
         let (mut kept, mut fixed) = (Vec::new(), Vec::new());
-        for k in (0..states).filter(|&k| shrunk.states[k]) {
+        for k in (0..states).filter(|&k| inside[k]) {
             let start = self.image(m.init[k])?;
             let p = region.params()[k];
             if shrunk.invariant[k] {
@@ -145,10 +157,13 @@ impl Opt<'_> {
         }
         // Results of the step that are read: next states, then outputs, each once.
         let mut wanted: Vec<usize> =
-            (0..states).filter(|&k| shrunk.states[k] && !shrunk.invariant[k]).collect();
+            (0..states).filter(|&k| inside[k] && !shrunk.invariant[k]).collect();
         let moving = wanted.len();
         wanted.extend((states..used.len()).filter(|&n| used[n]));
-        let made = self.step(m.step, region, &params, &kept, &fixed, &wanted)?;
+        wanted.extend(used.len()..images.len());
+        let all = [region.results(), &outside.factors].concat();
+        let roots: Vec<TermId> = wanted.iter().map(|&n| all[n]).collect();
+        let made = self.step(m.step, region, &params, &kept, &fixed, &roots)?;
         let (next, outputs) = made.split_at(moving);
         let level = self.b.depth() as u8 + 1;
         let mut stored: Vec<TermId> = Vec::new();
@@ -197,11 +212,20 @@ impl Opt<'_> {
                 images[n] = Some(self.b.result(remade, place)?);
             }
         }
+        let mut stored: TermMap<TermId> = TermMap::new();
+        for (&t, image) in outside.factors.iter().zip(images.split_off(used.len())) {
+            if let Some(image) = image {
+                stored.insert(t, image);
+            }
+        }
+        for sum in &outside.sums {
+            images[sum.state] = Some(self.sum_outside(m, region, sum, &stored)?);
+        }
         self.results.insert(t, images);
         Ok(())
     }
 
-    /// Images of some results of a step, its parameters being those that stay. The region is open
+    /// Images of some terms of a step, its parameters being those that stay. The region is open
     /// while they are made and closed afterwards; open it again with the same parameters to use them.
     fn step(
         &mut self,
@@ -210,7 +234,7 @@ impl Opt<'_> {
         params: &[Param],
         kept: &[TermId],
         fixed: &[(TermId, TermId)],
-        wanted: &[usize],
+        roots: &[TermId],
     ) -> Result<Vec<TermId>> {
         let vars = self.b.open(params)?;
         for (&p, &var) in kept.iter().zip(&vars) {
@@ -219,8 +243,7 @@ impl Opt<'_> {
         for &(p, image) in fixed {
             self.set_image(p, image);
         }
-        let roots: Vec<TermId> = wanted.iter().map(|&n| region.results()[n]).collect();
-        let made = self.needed_of_scope(r, region, &roots);
+        let made = self.needed_of_scope(r, region, roots);
         self.forget(self.scopes.region(r).order());
         self.forget(region.params());
         self.b.abandon();
@@ -331,7 +354,8 @@ impl Opt<'_> {
         if needed.iter().chain(&used[states..]).any(|needed| !needed) {
             self.report.count(rule!("loop/dead"));
         }
-        let made = self.step(w.step, &region, &params, &kept, &fixed, &wanted)?;
+        let roots: Vec<TermId> = wanted.iter().map(|&n| region.results()[n]).collect();
+        let made = self.step(w.step, &region, &params, &kept, &fixed, &roots)?;
         self.b.open(&params)?;
         let step = self.b.close(&made)?;
         let remade = self.b.while_accum(While { bound: w.bound, init: init.into(), step })?;

@@ -1,5 +1,7 @@
 //! Switches of the optimiser.
 
+use std::time::Instant;
+
 use cotan_ir::CancelToken;
 
 /// Which groups of rules to use. The defaults are what users want; the switches exist so that tests
@@ -21,6 +23,8 @@ pub struct Options {
     pub loops: bool,
     /// Record every firing.
     pub trace: bool,
+    /// When to give up.
+    pub deadline: Option<Instant>,
     /// Stops the work.
     pub cancel: CancelToken,
     /// A deliberate fault, to test the tests. Has no effect unless the crate is built with the
@@ -38,6 +42,7 @@ impl Default for Options {
             sums: true,
             loops: true,
             trace: false,
+            deadline: None,
             cancel: CancelToken::new(),
             fault: None,
         }
@@ -59,33 +64,25 @@ impl Options {
     }
 }
 
-macro_rules! faults {
-    ($($fault:ident $doc:literal,)*) => {
-        /// A deliberate fault in one rule.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Fault { $(#[doc = $doc] $fault),* }
-
-        impl Fault {
-            /// Every fault.
-            pub const ALL: &'static [Fault] = &[$(Fault::$fault),*];
-        }
-    };
-}
-
-faults! {
-    ScatterNoMask "scatter/mask forgets its mask.",
-    ScatterWrongSign "a solved index has the wrong sign.",
-    ScatterDropsConstant "a solved index loses its constant.",
-    ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
-    SumReplicateOnce "sum/replicate counts one copy.",
-    SumFactorKept "sum/factor sums the invariant factor too.",
-    SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
-    SumMaskDropped "sum/mask drops the mask.",
-    GatherViewSwapped "gather/view exchanges two axes of one size.",
-    SelectSwapped "where/known takes the other branch.",
-    SubReversed "sub/neg subtracts.",
-    BroadcastTransposed "op/replicate replicates along the wrong axis.",
-    LoopDropsState "loop/dead drops the first state.",
-    LoopFreezesState "loop/invariant takes the first state as one that does not change.",
-    LoopReversed "loops run in the other direction.",
+cotan_ir::listed! {
+    /// A deliberate fault in one rule.
+    pub enum Fault {
+        ScatterNoMask "scatter/mask forgets its mask.",
+        ScatterWrongSign "a solved index has the wrong sign.",
+        ScatterDropsConstant "a solved index loses its constant.",
+        ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
+        ApartFirstPlace "gather/apart looks up the first place only.",
+        SumReplicateOnce "sum/replicate counts one copy.",
+        SumFactorKept "sum/factor sums the invariant factor too.",
+        SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
+        SumMaskDropped "sum/mask drops the mask.",
+        GatherViewSwapped "gather/view exchanges two axes of one size.",
+        SelectSwapped "where/known takes the other branch.",
+        SubReversed "sub/neg subtracts.",
+        BroadcastTransposed "op/replicate replicates along the wrong axis.",
+        LoopDropsState "loop/dead drops the first state.",
+        LoopFreezesState "loop/invariant takes the first state as one that does not change.",
+        LoopReversed "loops run in the other direction.",
+        LoopSumFromZero "loop/sum forgets the start.",
+    }
 }

@@ -4,6 +4,7 @@
 //! better one. Operands are simplified already, so one walk reaches most of the fixed point; what it
 //! misses, as it depends on how often something is used, later rounds find.
 
+use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
     Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermId,
@@ -12,7 +13,7 @@ use cotan_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::options::{Fault, Options};
-use crate::report::Report;
+use crate::rules::RULES;
 
 /// How often the walk is repeated at most.
 const MAX_ROUNDS: usize = 8;
@@ -29,7 +30,7 @@ const MAX_DEPTH: usize = 48;
 /// The only change of values is that of rounding, where the table of rules says so; programs that
 /// compute without rounding give the same results.
 pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report)> {
-    let mut report = Report::new(options.trace);
+    let mut report = Report::new(RULES.iter().map(|rule| rule.name), options.trace);
     let mut current = round(program, options, &mut report)?;
     for _ in 1..MAX_ROUNDS {
         let before = report.total();
@@ -45,7 +46,9 @@ pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report
 fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
     let scopes = Scopes::new(program);
     // What is made is never larger than what was there, up to a constant; limits were checked there.
-    let limits = Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
+    let deadline = options.deadline;
+    let limits =
+        Limits { max_elements: u64::MAX, max_bytes: u64::MAX, deadline, ..Limits::default() };
     let mut opt = Opt {
         b: Builder::with_limits(limits, options.cancel.clone()),
         source: program,
@@ -63,7 +66,9 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         report,
     };
     opt.b.reserve(program.len());
-    opt.inputs()?;
+    for (t, input) in opt.b.inputs_of(program)? {
+        opt.images[t.index()] = Some(input);
+    }
     opt.scope(scopes.top().order())?;
     let mut outputs = Vec::with_capacity(program.outputs().len());
     for output in program.outputs() {
@@ -131,14 +136,9 @@ pub(crate) type Fired = Option<(usize, TermId)>;
 
 /// The number of a rule of the table; a name that is not there does not compile.
 macro_rules! rule {
-    ($name:literal) => {{
-        const RULE: usize = {
-            let found = crate::rules::find($name);
-            assert!(found < crate::rules::RULES.len(), "a rule that is not in the table");
-            found
-        };
-        RULE
-    }};
+    ($name:literal) => {
+        cotan_ir::rule_number!(crate::rules::RULES, $name)
+    };
 }
 pub(crate) use rule;
 
@@ -146,19 +146,6 @@ impl Opt<'_> {
     /// Whether a deliberate fault is on.
     pub fn faulty(&self, fault: Fault) -> bool {
         cfg!(feature = "faults") && self.options.fault == Some(fault)
-    }
-
-    fn inputs(&mut self) -> Result<()> {
-        let mut declared = Vec::new();
-        for input in self.source.inputs() {
-            declared.push(self.b.input(input.name.clone(), input.ty.clone())?);
-        }
-        for t in self.source.terms() {
-            if let Node::Input(k) = self.source.node(t) {
-                self.images[t.index()] = declared.get(*k as usize).copied();
-            }
-        }
-        Ok(())
     }
 
     /// What stands for a node of the source.
@@ -315,7 +302,7 @@ impl Opt<'_> {
         self.depth -= 1;
         let after = match fired? {
             Some((_, after)) if after == raw => raw,
-            Some((rule, after)) => self.report.fire(rule, &self.b, raw, after)?,
+            Some((rule, after)) => self.report.fire(rule, &self.b, raw, self.b.ty(raw), after)?,
             None => raw,
         };
         self.done.insert(raw, after);

@@ -2,7 +2,7 @@
 
 use cotan_ir::{Node, RegionId, Result, TermId};
 
-use crate::affine::{forms, integer};
+use crate::affine::{Form, forms, integer};
 use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, View, is_all, uniform, view};
@@ -175,26 +175,14 @@ impl Opt<'_> {
         if let fired @ Some(_) = self.push_rules(raw, t, r)? {
             return Ok(fired);
         }
-        // Components that are variables over whole axes, each at most once: a view.
-        let mut map: AxisMap = AxisMap::from_elem(None, sizes.len());
-        for (axis, form) in forms(&self.b, r, 0).iter().enumerate() {
-            let Some(form) = form else { return Ok(None) };
-            // Of an axis of size 1 the only element may be meant.
-            let var = match form.only_var() {
-                Some(k) => k,
-                None if dims[axis] == 1 && form.is_zero() => {
-                    match (0..sizes.len()).find(|&k| sizes[k] == 1 && map[k].is_none()) {
-                        Some(k) => k,
-                        None => return Ok(None),
-                    }
-                }
-                None => return Ok(None),
-            };
-            if sizes[var] != dims[axis] || map[var].is_some() {
-                return Ok(None);
-            }
-            map[var] = Some(axis);
+        let forms = forms(&self.b, r, 0);
+        if forms.contains(&None) {
+            return self.gather_apart(t, r);
         }
+        let forms: Vec<Form> = forms.into_iter().flatten().collect();
+        let Some(mut map) = whole_axes(&forms, &sizes, &dims) else {
+            return self.gather_turned(t, r, &forms);
+        };
         if self.faulty(Fault::GatherViewSwapped)
             && let [.., m, n] = map.as_mut_slice()
             && m.zip(*n).is_some_and(|(m, n)| dims[m] == dims[n])
@@ -204,4 +192,53 @@ impl Opt<'_> {
         map.extend((ix.len()..dims.len()).map(Some));
         Ok(Some((rule!("gather/view"), self.view_of(t, &map, ty.shape.dims())?)))
     }
+
+    /// A sum of which a gather reads elements more often than once is made with its axes in the order
+    /// of the variables that they are read with, the later ones innermost: what the gather reads one
+    /// after the other are then neighbours.
+    fn gather_turned(&mut self, t: TermId, r: RegionId, forms: &[Form]) -> Result<Fired> {
+        let Node::SumOuter(u) = *self.b.node(t) else { return Ok(None) };
+        let (sizes, dims) = (self.b.index_sizes(r).to_vec(), self.dims(t));
+        let product = |ks: &[usize]| ks.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+        let often = product(&sizes) > product(&dims) && forms.len() == dims.len();
+        let here = self.b.region(r).level() as usize == self.b.depth() + 1;
+        if !often || !here || !self.used_once(t) {
+            return Ok(None);
+        }
+        let mut order: Vec<usize> = (0..dims.len()).collect();
+        order.sort_by_key(|&axis| forms[axis].vars.iter().rposition(|&c| c != 0));
+        if order.is_sorted() {
+            return Ok(None);
+        }
+        let map: AxisMap =
+            std::iter::once(0).chain(order.iter().map(|n| n + 1)).map(Some).collect();
+        let whole = self.dims(u);
+        let turned: Vec<usize> = map.iter().flatten().map(|&n| whole[n]).collect();
+        let turned = self.view_of(u, &map, &turned)?;
+        let sum = self.sum(turned)?;
+        let ix = self.b.region(r).results().to_vec();
+        let f = self.index_function(&sizes, |_, _| Ok(order.iter().map(|&n| ix[n]).collect()))?;
+        Ok(Some((rule!("gather/turned"), self.gather(sum, f)?)))
+    }
+}
+
+/// The axis map of the view that an index function gives, if its components are variables over whole
+/// axes, each at most once.
+fn whole_axes(forms: &[Form], sizes: &[usize], dims: &[usize]) -> Option<AxisMap> {
+    let mut map: AxisMap = AxisMap::from_elem(None, sizes.len());
+    for (axis, form) in forms.iter().enumerate() {
+        // Of an axis of size 1 the only element may be meant.
+        let var = match form.only_var() {
+            Some(k) => k,
+            None if dims[axis] == 1 && form.is_zero() => {
+                (0..sizes.len()).find(|&k| sizes[k] == 1 && map[k].is_none())?
+            }
+            None => return None,
+        };
+        if sizes[var] != dims[axis] || map[var].is_some() {
+            return None;
+        }
+        map[var] = Some(axis);
+    }
+    Some(map)
 }

@@ -71,33 +71,6 @@ pub struct Rule {
     pub exactness: Exactness,
 }
 
-/// The rule called `name`. Evaluated at compile time by `rule!`: a name that is not in the table does
-/// not compile.
-pub(crate) const fn find(name: &str) -> usize {
-    let mut k = 0;
-    while k < RULES.len() {
-        if same(RULES[k].name.as_bytes(), name.as_bytes()) {
-            return k;
-        }
-        k += 1;
-    }
-    RULES.len()
-}
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut k = 0;
-    while k < a.len() {
-        if a[k] != b[k] {
-            return false;
-        }
-        k += 1;
-    }
-    true
-}
-
 const fn rule(
     group: Group,
     name: &'static str,
@@ -149,6 +122,8 @@ pub const RULES: &[Rule] = &[
     rule(Algebra, "extreme/equal", "max(x, x), min(x, x)  ~>  x", "", Bits),
     rule(Algebra, "extreme/known", "max(x, y)  ~>  x", "intervals show x >= y; and so on", Bits),
     rule(Algebra, "rem/small", "x % y  ~>  x", "intervals show 0 <= x < y", Bits),
+    rule(Algebra, "rem/two", "x % c  ~>  where(x >= (q + 1) c, x - (q + 1) c, x - q c)", "c > 0 constant, intervals show that x // c is q or q + 1", Bits),
+    rule(Algebra, "div/two", "x // c  ~>  where(x >= (q + 1) c, q + 1, q)", "c > 0 constant, intervals show that x // c is q or q + 1", Bits),
     rule(Algebra, "powi/small", "powi(x, 0)  ~>  1, powi(x, 1)  ~>  x, powi(x, 2)  ~>  x * x, powi(x, 3)  ~>  x * (x * x)", "", Bits),
     rule(Algebra, "cast/same", "to_f64(x)  ~>  x, and so on", "x of that type", Bits),
 
@@ -174,6 +149,8 @@ pub const RULES: &[Rule] = &[
     rule(Views, "gather/uniform", "gather(sh, replicate(.., c), is => ix)  ~>  replicate(.., c)", "ix in range", Bits),
     rule(Views, "gather/of-view", "gather(sh, view of t, is => ix)  ~>  gather(sh, t, is => ix')", "copied axes read within range", Bits),
     rule(Views, "gather/view", "gather(sh, t, is => ix)  ~>  a view of t", "ix are different variables of whole axes", Bits),
+    rule(Views, "gather/turned", "gather(sh, sum_outer(t), is => ix)  ~>  gather(sh, sum_outer(transpose(t)), is => ix')", "the sum read more often than it has elements, here only; its axes then in the order of is", Bits),
+    rule(Views, "gather/apart", "gather(sh, t, is => e(v[g(is)]))  ~>  gather(sh, gather(sh', t, js => e(v[js])), is => g(is))", "g affine and in range, half as many js as is", Bits),
     rule(Views, "gather/sum", "gather(sh, sum_outer(u), is => ix)  ~>  sum over k of gather(sh, u, is => k ::: ix)", "at most half as many elements, nothing else uses the sums; what is out of range is masked", ZeroSign),
     rule(Views, "gather/op", "gather(sh, op(x, ..), f)  ~>  op(gather(sh, x, f), ..)", "as before, and x, .. made of sums; what is out of range is masked", ZeroSign),
 
@@ -183,8 +160,9 @@ pub const RULES: &[Rule] = &[
     rule(Scatters, "scatter/mask", "scatter(sh, t, is => ix)  ~>  where(mask(ps), gather(sh, t, ps => is(ps)), 0)", "some components solved for is; the others are the mask", ZeroSign),
     rule(Scatters, "scatter/strided", "scatter([n], t, i => [a i + c])  ~>  reshape([n], scatter([n / a, a], t, i => [i + c // a, c % a]))", "one variable for each component; a slice where a does not divide n", ZeroSign),
     rule(Scatters, "scatter/sum", "scatter(sh, t, (is, js) => ix(is))  ~>  sum over js of reads", "ix = ps solved for is", Reassociates),
-    rule(Scatters, "scatter/window", "scatter(sh, t, (i, j) => i + j)  ~>  sum over j of t[p - j, j]", "at most twice the work of the scatter", Reassociates),
+    rule(Scatters, "scatter/window", "scatter(sh, t, (i, j) => i + j)  ~>  sum over j of t[p - j, j]", "at most three times the work of the scatter", Reassociates),
     rule(Scatters, "scatter/ignored", "scatter(sh, t, (is, js) => ix(is))  ~>  scatter(sh, sum of t over js, is => ix(is))", "", Reassociates),
+    rule(Scatters, "scatter/apart", "scatter(sh, t, is => e(v[g(is)]))  ~>  scatter(sh, scatter(sh', t, is => g(is)), js => e(v[js]))", "g affine and in range, half as many js as is", Reassociates),
     rule(Scatters, "scatter/merge", "scatter(sh, t, f) + scatter(sh, u, f)  ~>  scatter(sh, t + u, f)", "both used once", Reassociates),
 
     rule(Sums, "sum/zero", "sum_outer(t)  ~>  0", "t is 0 or empty", ZeroSign),
@@ -210,5 +188,6 @@ pub const RULES: &[Rule] = &[
     rule(Loops, "loop/invariant-output", "an output that no step changes  ~>  replicate(n, y)", "", Bits),
     rule(Loops, "loop/copied-output", "an output that is an input  ~>  the input", "", Bits),
     rule(Loops, "loop/short", "a loop of no step or one  ~>  its start, or the step", "", Bits),
+    rule(Loops, "loop/sum", "a state s with next state s + f  ~>  s0 + sum over steps of f", "f made of inputs, of what no step changes, and of arrays half its size, which are stored", Reassociates),
     rule(Loops, "custom/inline", "with_vjp(ts, f), with_jvp(ts, f)  ~>  f(ts)", "always: the program is to be run", Bits),
 ];

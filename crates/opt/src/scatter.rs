@@ -18,8 +18,9 @@ use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, is_all};
 
-/// Reads may be so many times the work of the scatter.
-const MAX_GROWTH: usize = 2;
+/// Reads may be so many times the work of the scatter, which is dearer: it finds its places one by
+/// one, and zeros them before.
+const MAX_GROWTH: usize = 3;
 
 /// Components of an index of up to so many nodes are computed again for a mask.
 const MAX_COMPONENT: usize = 24;
@@ -166,7 +167,10 @@ impl Opt<'_> {
         if light && work <= MAX_GROWTH.saturating_mul(places.saturating_add(elements)) {
             return self.reads(r, outer.dims(), t, &solution, &ty);
         }
-        self.ignored_variables(r, outer.dims(), t, &forms)
+        match self.ignored_variables(r, outer.dims(), t, &forms)? {
+            None => self.scatter_apart(outer.dims(), t, r),
+            fired => Ok(fired),
+        }
     }
 
     /// Places `a i + c` are pairs of a multiple of `a` and a rest, of which only one occurs.

@@ -81,6 +81,14 @@ pub(crate) fn uniform(arena: &Arena, t: TermId) -> Option<Scalar> {
     constant_scalar(arena, view(arena, t).base)
 }
 
+/// The only value of all elements, if the array is copies of an integer.
+pub(crate) fn uniform_integer(arena: &Arena, t: TermId) -> Option<i64> {
+    match uniform(arena, t)? {
+        Scalar::I64(x) => Some(x),
+        Scalar::F64(_) | Scalar::F32(_) | Scalar::Bool(_) | Scalar::Fp(_) => None,
+    }
+}
+
 /// Whether every element is this small number.
 pub(crate) fn is_all(arena: &Arena, t: TermId, x: i32) -> bool {
     match uniform(arena, t) {

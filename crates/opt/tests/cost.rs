@@ -102,11 +102,14 @@ fn chains(n: usize) -> [(&'static str, Program); 4] {
 
 #[test]
 fn time_is_linear() {
-    for (name, program) in chains(100_000) {
+    let families = FAMILIES
+        .iter()
+        .map(|family| (family.name, common::bulk(&family.program(100_000).unwrap()).unwrap()));
+    for (name, program) in chains(100_000).into_iter().chain(families) {
         let begin = Instant::now();
         let (result, _) = optimise(&program, &Options::default()).unwrap();
         let time = begin.elapsed();
-        println!("{name:20} {} nodes become {} in {time:?}", program.len(), result.len());
+        println!("{name:40} {} nodes become {} in {time:?}", program.len(), result.len());
         // Far more than it takes, as tests run beside each other.
         assert!(time.as_secs() < 30, "{name}: {time:?}");
     }

@@ -12,11 +12,13 @@
 mod check;
 mod choices;
 mod scene;
+mod table;
 
 use cotan_ir::{Builder, Program, Result, TermId};
 
 pub use check::{Counterexample, Effort, RuleReport, check_rule};
 pub use scene::{Scene, Table};
+pub use table::{Check, Fires, Pass, assert_all_checked, check, cons};
 
 /// What the sides of a rule are made from.
 type Setup<T> = Box<dyn Fn(&mut Scene) -> Result<T>>;

@@ -6,7 +6,8 @@ use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_ir::scalar::{Fp, Scalar};
 use cotan_testkit::{
-    Config, Data, Equality, Former, InputKind, Rng, first_difference, for_each_case, generate,
+    Config, Data, Equality, Former, InputKind, Rng, field_dot, first_difference, for_each_case,
+    generate,
 };
 
 use crate::support::*;
@@ -30,23 +31,9 @@ pub fn check(source: &Program, rng: &mut Rng) -> Checked {
     agree(&reverse)?;
     let forward = forward_ways(source, &point, Mode::Field)?;
     agree(&forward)?;
-    let left = pairing(&point.cotangents, &forward[0].1);
-    let right = pairing(&reverse[0].1, &point.tangents);
+    let left = field_dot(&point.cotangents, &forward[0].1);
+    let right = field_dot(&reverse[0].1, &point.tangents);
     if left == right { Ok(()) } else { Err(format!("{left:?} forward, {right:?} reverse")) }
-}
-
-/// The sum of products of two lists of arrays.
-fn pairing(xs: &[Value], ys: &[Value]) -> Fp {
-    let field = |x: &Scalar| match x.into_field() {
-        Scalar::Fp(x) => x,
-        other => panic!("{other:?}"),
-    };
-    let elements = |vs: &[Value]| -> Vec<Fp> {
-        vs.iter().flat_map(|v| v.elements().iter().map(field)).collect()
-    };
-    let (xs, ys) = (elements(xs), elements(ys));
-    assert_eq!(xs.len(), ys.len());
-    xs.iter().zip(&ys).fold(Fp::ZERO, |sum, (&x, &y)| sum + x * y)
 }
 
 /// Programs of all operations. Over the field functions such as `exp` are arbitrary but fixed, and so

@@ -9,10 +9,9 @@ mod index;
 mod printed;
 mod support;
 
-use std::collections::BTreeSet;
-
 use cotan_bot::RULES;
-use support::Check;
+use cotan_testkit::rules::{Check, assert_all_checked};
+use support::transform;
 
 fn all() -> Vec<Check> {
     [build::checks(), index::checks(), build_index::checks(), guard::checks()]
@@ -23,28 +22,25 @@ fn all() -> Vec<Check> {
 
 #[test]
 fn every_rule_of_the_table_has_a_check() {
-    let names: BTreeSet<&str> = all().iter().map(|check| check.name).collect();
-    let table: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
-    assert_eq!(names, table);
-    assert_eq!(table.len(), RULES.len(), "two rules of one name");
+    assert_all_checked(&all(), RULES.iter().map(|rule| rule.name));
 }
 
 #[test]
 fn rules_of_the_build_figure_hold() {
-    build::checks().iter().for_each(Check::run);
+    transform().check(&build::checks());
 }
 
 #[test]
 fn rules_of_the_index_figure_hold() {
-    index::checks().iter().for_each(Check::run);
+    transform().check(&index::checks());
 }
 
 #[test]
 fn rules_of_the_build_of_index_figure_hold() {
-    build_index::checks().iter().for_each(Check::run);
+    transform().check(&build_index::checks());
 }
 
 #[test]
 fn guard_rules_hold() {
-    guard::checks().iter().for_each(Check::run);
+    transform().check(&guard::checks());
 }

@@ -1,71 +1,22 @@
-//! Checking one rule: on its own, and as the transform applies it.
+//! The transform as a pass whose rules are checked, and terms that the checks are made of.
 
-use std::cell::Cell;
-use std::rc::Rc;
-
-use cotan_bot::{Options, bulk, normal_form};
+use cotan_bot::{Options, Report, bulk, normal_form};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Program, Result, TermId, Type};
-use cotan_testkit::rules::{Effort, Rule, Scene, Table, check_rule};
+pub use cotan_testkit::rules::{Check, check, cons};
+use cotan_testkit::rules::{Effort, Fires, Pass, Scene, Table};
 use cotan_testkit::scaled;
 
-/// A check of the rule called `name`.
-pub struct Check {
-    pub name: &'static str,
-    run: Box<dyn Fn()>,
+/// The transform, which must fire a rule on every instance within the side condition.
+pub fn transform() -> Pass {
+    let effort = Effort { exhaustive: scaled(600), random: scaled(200) };
+    Pass { run: transformed, effort, fires: Fires::Always }
 }
 
-impl Check {
-    pub fn run(&self) {
-        (self.run)();
-    }
-}
-
-/// What the transform did with the instances of a rule.
-#[derive(Default)]
-struct Seen {
-    instances: Cell<usize>,
-    fired: Cell<usize>,
-}
-
-/// A rule of the table: its left and right side, built directly. The transform must fire it on
-/// every instance within the side condition.
-pub fn check<T: 'static>(
-    name: &'static str,
-    setup: impl Fn(&mut Scene) -> Result<T> + Clone + 'static,
-    left: impl Fn(&mut Builder, &T) -> Result<TermId> + Clone + 'static,
-    right: impl Fn(&mut Builder, &T) -> Result<TermId> + Clone + 'static,
-) -> Check {
-    let run = move || {
-        let seen = Rc::new(Seen::default());
-        let counted = seen.clone();
-        let rule = Rule::new(name, setup.clone(), left.clone(), right.clone())
-            .rewritten_by(move |program| transformed(name, program, &counted));
-        let effort = Effort { exhaustive: scaled(600), random: scaled(200) };
-        let report = check_rule(&rule, effort).unwrap_or_else(|e| panic!("{e}"));
-        assert!(report.exhaustive >= 3 && report.floats > 0, "{report}");
-        assert_eq!(seen.fired, seen.instances, "{name} does not always fire");
-        println!("{report}; fired in {}", seen.fired.get());
-    };
-    Check { name, run: Box::new(run) }
-}
-
-fn transformed(name: &str, program: &Program, seen: &Seen) -> std::result::Result<Program, String> {
+fn transformed(program: &Program) -> std::result::Result<(Program, Report), String> {
     let (result, report) = bulk(program, &Options::default()).map_err(|e| e.to_string())?;
-    result.check().map_err(|e| e.to_string())?;
     normal_form(&result).map_err(|e| e.to_string())?;
-    seen.instances.set(seen.instances.get() + 1);
-    if report.counts().contains_key(name) {
-        seen.fired.set(seen.fired.get() + 1);
-    } else if std::env::var_os("COTAN_VERBOSE").is_some() {
-        println!("{name} did not fire on\n{program}");
-    }
-    Ok(result)
-}
-
-/// `k ::: sh`
-pub fn cons(k: usize, dims: &[usize]) -> Vec<usize> {
-    [&[k], dims].concat()
+    Ok((result, report))
 }
 
 /// `build1 k (\i -> t)` for a term that depends on `i` in whatever way.

@@ -1,5 +1,6 @@
 //! The programs that come with the command: formatted, right, and the same in bulk operations.
 
+use super::promised::{alike, promised};
 use super::session::{Session, examples};
 
 /// The examples: name, text, and the result that the lines `#>` promise.
@@ -11,9 +12,7 @@ fn all() -> Vec<(String, String, String)> {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let promised = text.lines().filter_map(|line| line.strip_prefix("#>"));
-        let promised = promised.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)));
-        let promised: String = promised.collect();
+        let promised = promised(&text);
         all.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text, promised));
     }
     assert!(all.len() >= 8);
@@ -24,7 +23,9 @@ fn all() -> Vec<(String, String, String)> {
 fn results_are_the_promised_ones() {
     let session = Session::new();
     for (name, _, promised) in all() {
-        session.cotan(&format!("run --example {name}")).gives(&promised);
+        session.cotan(&format!("run --backend interp --example {name}")).gives(&promised);
+        let ran = session.cotan(&format!("run --example {name}")).succeeds();
+        assert!(alike(&ran.out, &promised), "{name}: {}", ran.out);
     }
 }
 
@@ -53,7 +54,8 @@ fn stages_are_programs_with_the_same_result() {
         for stage in ["source", "core", "bot"] {
             let program = session.cotan(&format!("explain --example {name} --stage {stage}"));
             let program = program.succeeds().out;
-            session.cotan_with(&["run", "-"], &program, &[]).gives(&promised);
+            let ran = session.cotan_with(&["run", "-"], &program, &[]).succeeds();
+            assert!(alike(&ran.out, &promised), "{name}, {stage}: {}", ran.out);
         }
     }
 }

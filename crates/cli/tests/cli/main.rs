@@ -9,6 +9,8 @@ mod fmt;
 mod grad;
 mod inputs;
 mod mistakes;
+#[path = "../common/promised.rs"]
+mod promised;
 mod readme;
 mod reference;
 mod run;

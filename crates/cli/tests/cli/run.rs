@@ -80,20 +80,77 @@ fn memory_is_limited() {
     session.cotan("run a.ct --size n=100").succeeds();
     let parts = ["error[E0217]", "a.ct:1:", "--limit-bytes"];
     session.cotan("run a.ct --size n=1000 --limit-bytes 1M").fails(4, &parts);
-    session.cotan("run a.ct --size n=300 --limit-bytes 1M").fails(4, &["memory in use", "1.0 MiB"]);
+    session
+        .cotan("run a.ct --size n=300 --limit-bytes 1M --backend interp")
+        .fails(4, &["memory in use", "1.0 MiB"]);
+    // The machine adds up elements that it does not keep.
+    session.cotan("run a.ct --size n=300 --limit-bytes 1M").succeeds();
     session.cotan("run a.ct --fn f --size n=99999999999999").fails(4, &parts[..1]);
     session.cotan("run a.ct --limit-bytes many").fails(2, &["--limit-bytes"]);
 }
 
 #[test]
+fn memory_of_the_machine_is_limited() {
+    let text = "# Sorts.\ndef main[n]() = sum(sort(build n (i => sin(f64(i)))))";
+    let session = Session::new().with("a.ct", text);
+    let parts = ["error[E0217]", "a.ct:2:", "needs memory for", "[100000]", "limit is 1.0 MiB"];
+    for backend in ["jit", "vm"] {
+        let run = |limit: &str| {
+            let args =
+                format!("run a.ct --size n=100000 --backend {backend} --limit-bytes {limit}");
+            session.cotan(&args)
+        };
+        run("1M").fails(4, &parts);
+        run("8M").succeeds();
+    }
+}
+
+#[test]
+fn backends_agree() {
+    let session = Session::new().with(
+        "a.ct",
+        "def main(x: [n]f64) = (build n (i => x[n - i] * 2.0), cumsum(x), sum(x), sort(x))
+         def halve(x: f64) = while_loop(x => x > 1.0, x => x / 2.0, x)
+         def reduced(x: [n]f64) = gather([n], x, i => [sum(build 3 (j => i * j))])",
+    );
+    for (function, x) in [("main", "x=[1, 8, 2, 4]"), ("halve", "x=20"), ("reduced", "x=[1, 2]")] {
+        let run = |more: &[&str], env: &[(&str, &str)]| {
+            let args = ["run", "a.ct", "--fn", function, "--arg", x];
+            session.cotan_with(&[&args[..], more].concat(), "", env).succeeds().out
+        };
+        let meant = run(&["--backend", "interp"], &[]);
+        for backend in ["jit", "vm", "interp"] {
+            assert_eq!(run(&["--backend", backend], &[]), meant, "{function} by {backend}");
+            assert_eq!(run(&[], &[("COTAN_BACKEND", backend)]), meant, "{function} by {backend}");
+        }
+        assert_eq!(run(&[], &[]), meant, "{function}");
+    }
+}
+
+#[test]
+fn a_backend_is_one_of_three() {
+    let session = Session::new().with("a.ct", "def main() = 1");
+    session.cotan("run a.ct --backend gpu").fails(2, &["'gpu'", "jit", "vm", "interp"]);
+    let env = [("COTAN_BACKEND", "gpu")];
+    session.cotan_with(&["run", "a.ct"], "", &env).fails(2, &["COTAN_BACKEND", "gpu", "vm"]);
+    session.cotan_with(&["run", "a.ct", "--backend", "vm"], "", &env).gives("1\n");
+    session.cotan("run a.ct --counts --backend jit").fails(2, &["--counts", "interpreter"]);
+    session.cotan("run a.ct --poison --backend vm").fails(2, &["--poison", "interpreter"]);
+    session.cotan("run a.ct --counts --backend interp").succeeds();
+}
+
+#[test]
 fn time_is_limited() {
-    let text = "def main[n]() = fold(0.0, iota(n), (s, i) => sin(s + f64(i)))";
+    let text = "def main[n]() = fold(0.0, iota(n), (s, i) => sin(s + f64(i)))
+                def endless() = while_loop(x => x > 0.0, x => x + 1.0, 1.0)";
     let session = Session::new().with("a.ct", text);
     let begin = std::time::Instant::now();
-    session
-        .cotan("run a.ct --size n=1000000000 --limit-bytes 64G --timeout 100ms")
-        .fails(4, &["100ms", "--timeout"]);
-    assert!(begin.elapsed().as_secs() < 20);
+    for backend in ["jit", "vm", "interp"] {
+        let args = "run a.ct --size n=1000000000 --limit-bytes 64G --timeout 100ms --backend";
+        session.cotan(&format!("{args} {backend}")).fails(4, &["100ms", "--timeout"]);
+    }
+    session.cotan("run a.ct --fn endless --timeout 100ms").fails(4, &["100ms", "--timeout"]);
+    assert!(begin.elapsed().as_secs() < 30);
     session.cotan("run a.ct --timeout soon").fails(2, &["--timeout"]);
 }
 

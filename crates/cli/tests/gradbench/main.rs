@@ -11,6 +11,8 @@ mod eval;
 mod fitting;
 mod mixture;
 mod programs;
+#[path = "../common/promised.rs"]
+mod promised;
 mod protocol;
 mod sequences;
 mod vision;

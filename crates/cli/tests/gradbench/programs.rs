@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::promised::{alike, promised};
+
 fn programs() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gradbench");
     let mut all: Vec<PathBuf> =
@@ -37,8 +39,9 @@ fn results_are_the_promised_ones() {
     for path in programs() {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("# "), "{} says what it is", path.display());
-        let promised = text.lines().filter_map(|line| line.strip_prefix("#>"));
-        let promised = promised.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)));
-        assert_eq!(cotan("run", &[], &path), promised.collect::<String>(), "{}", path.display());
+        let promised = promised(&text);
+        assert_eq!(cotan("run", &["--backend", "interp"], &path), promised, "{}", path.display());
+        let found = cotan("run", &[], &path);
+        assert!(alike(&found, &promised), "{}: {found}", path.display());
     }
 }

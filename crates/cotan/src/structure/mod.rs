@@ -5,6 +5,23 @@
 //! *concrete*, with [`Tensor`]. [`Arrays`] takes a structure apart into its leaves and puts it
 //! together again, so gradients come back in the structure of the parameters.
 
+/// Gives the tuples of one to eight parts to a macro: for each part the names of two types and its
+/// number.
+macro_rules! for_each_tuple {
+    ($macro:ident) => {
+        $macro! {
+            (A F 0)
+            (A F 0, B G 1)
+            (A F 0, B G 1, C H 2)
+            (A F 0, B G 1, C H 2, D I 3)
+            (A F 0, B G 1, C H 2, D I 3, E J 4)
+            (A F 0, B G 1, C H 2, D I 3, E J 4, K L 5)
+            (A F 0, B G 1, C H 2, D I 3, E J 4, K L 5, M N 6)
+            (A F 0, B G 1, C H 2, D I 3, E J 4, K L 5, M N 6, O P 7)
+        }
+    };
+}
+
 mod feed;
 mod impls;
 mod ops;

@@ -53,13 +53,4 @@ macro_rules! tuples {
     )* };
 }
 
-tuples! {
-    (A F 0)
-    (A F 0, B G 1)
-    (A F 0, B G 1, C H 2)
-    (A F 0, B G 1, C H 2, D I 3)
-    (A F 0, B G 1, C H 2, D I 3, E J 4)
-    (A F 0, B G 1, C H 2, D I 3, E J 4, K L 5)
-    (A F 0, B G 1, C H 2, D I 3, E J 4, K L 5, M N 6)
-    (A F 0, B G 1, C H 2, D I 3, E J 4, K L 5, M N 6, O P 7)
-}
+for_each_tuple!(tuples);

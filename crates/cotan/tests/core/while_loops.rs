@@ -179,9 +179,22 @@ fn a_branch_that_would_never_end_is_not_taken() -> Result<(), Error> {
     let f = |x: Arr<f64>| cond(x.gt(0.0), || while_loop(x, |y| y.lt(10.0), |y| y + x), || x);
     assert_eq!(jit(f).call(3.0)?, 12.0);
     assert_eq!(jit(f).call(-3.0)?, -3.0);
-    // In reverse mode the loop is run for its states whichever branch is taken: it needs a limit.
-    let f = |x: Arr<f64>| cond(x.gt(0.0), || while_at_most(50, x, |y| y.lt(10.0), |y| y + x), || x);
-    assert_eq!(grad(f).call(3.0)?, 4.0);
-    assert_eq!(grad(f).call(-3.0)?, 1.0);
+    // Nor in reverse mode, where it is run for its states, with a limit or without one.
+    let limited =
+        |x: Arr<f64>| cond(x.gt(0.0), || while_at_most(50, x, |y| y.lt(10.0), |y| y + x), || x);
+    for (x, slope) in [(3.0, 4.0), (-3.0, 1.0)] {
+        assert_eq!(grad(f).call(x)?, slope);
+        assert_eq!(grad(limited).call(x)?, slope);
+    }
+    // Values of the loop are factors of derivatives, and branches are in each other.
+    let product = |x: Arr<f64>| {
+        let loops = || while_loop(x, |y: Arr<f64>| y.lt(10.0), |y| y + x);
+        cond(x.gt(0.0), || cond(x.lt(5.0), || loops() * x, || x) * loops(), || x)
+    };
+    // 16 x^3, 2 x^2 and x.
+    for (x, slope, bend) in [(3.0, 432.0, 288.0), (6.0, 24.0, 4.0), (-3.0, 1.0, 0.0)] {
+        assert_eq!(grad(product).call(x)?, slope);
+        assert_eq!(grad(grad(product)).call(x)?, bend);
+    }
     Ok(())
 }

@@ -10,6 +10,7 @@
 //!
 //! The order of additions depends on the shapes and on the instruction set, on nothing else.
 
+mod draft;
 mod form;
 mod pack;
 mod run;
@@ -23,8 +24,9 @@ use cotan_ir::scalar::Op;
 
 use crate::isa::Isa;
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
-use crate::plan::Compute;
+use crate::plan::{Compute, Contract};
 use crate::vm::Kernel;
+pub(crate) use draft::{Cut, Draft};
 use form::{Extents, Form, Group, Groups, Operand};
 use run::Blocking;
 
@@ -49,10 +51,23 @@ pub(crate) struct Contraction {
     finite: [bool; 2],
     /// What to run instead of all this if they are not.
     fallback: Option<Box<Kernel>>,
-    /// What to run with the sums.
-    after: Option<Box<Kernel>>,
+    /// What to run with the sums, and whether that is cut into the same blocks.
+    after: Option<(Box<Kernel>, bool)>,
+    /// The ranges of a dimension that it is run for, if it is not run as a whole.
+    ranged: Option<Ranged>,
     /// Room for packed operands and offsets.
     scratch: Option<BufferId>,
+}
+
+/// Ranges of a dimension, one after the other.
+#[derive(Debug)]
+struct Ranged {
+    /// How many positions a range has.
+    positions: usize,
+    /// The elements from a position to the next: of the target and of the operands.
+    steps: [i64; 3],
+    /// The same contraction for a last range of fewer positions.
+    rest: Option<Box<Contraction>>,
 }
 
 /// A load with its checks.
@@ -179,6 +194,7 @@ impl Contraction {
             finite: [false; 2],
             fallback: None,
             after: None,
+            ranged: None,
             scratch: None,
         };
         contraction.direct = contraction.direct_pays();
@@ -189,13 +205,38 @@ impl Contraction {
         self.extents.count(group)
     }
 
-    /// Whether operands can be read where they lie: at equal distances, columns as neighbours.
-    fn direct_works(&self) -> bool {
+    /// Whether the elements of operands lie at equal distances.
+    fn is_regular(&self) -> bool {
         let single = |group| self.extents.of(group).len() <= 1;
         [Group::Rows, Group::Columns, Group::Depth].into_iter().all(single)
             && self.left.checks.is_empty()
             && self.right.checks.is_empty()
+    }
+
+    /// Whether operands can be read where they lie: at equal distances, columns as neighbours.
+    fn direct_works(&self) -> bool {
+        self.is_regular()
             && (self.right.place.step(Group::Columns) == 1 || self.count(Group::Columns) == 1)
+    }
+
+    /// The operand, as an instruction of the nest, that is better copied with neighbours along a
+    /// dimension: then both can be read where they lie, and it is small.
+    pub(crate) fn to_turn(&self, nest: &Nest) -> Option<(usize, usize)> {
+        let [rows, columns, depth] =
+            [Group::Rows, Group::Columns, Group::Depth].map(|group| self.count(group));
+        let bytes = columns * depth * self.dtype.size();
+        let turns = !self.direct && self.is_regular() && rows >= TURN_ROWS;
+        if !turns || columns < 2 || bytes > SMALL_OPERAND {
+            return None;
+        }
+        let Instr::Op(_, args) = &nest.instrs[nest.value.index()] else { return None };
+        let [left, right] = if self.swapped { [args[1], args[0]] } else { [args[0], args[1]] };
+        let (left, other) = (Load::of(nest, left)?, Load::of(nest, right)?);
+        let parallel = nest.extents.len() - nest.reduced;
+        let own = |&dim: &usize| nest.extents[dim] > 1 && other.depends(dim) && !left.depends(dim);
+        let mut dims = (0..parallel).filter(own);
+        let (column, several) = (dims.next()?, dims.next().is_some());
+        (!several).then_some((right.index(), column))
     }
 
     /// Whether reading them there is faster than packing them.
@@ -225,7 +266,21 @@ impl Contraction {
 
     /// The bytes of scratch memory that a thread needs.
     pub(crate) fn scratch_bytes(&self) -> usize {
-        if self.direct { 0 } else { self.blocking.bytes }
+        let own = if self.direct { 0 } else { self.blocking.bytes };
+        let rest = self.ranged.as_ref().and_then(|ranged| ranged.rest.as_ref());
+        own.max(rest.map_or(0, |rest| rest.scratch_bytes()))
+    }
+
+    /// Says that it is made for a block of a dimension of a nest, and what is to be run for a last
+    /// block of fewer positions.
+    fn set_blocks(&mut self, nest: &Nest, cut: Cut, rest: Option<Contraction>) {
+        let Write::Sum(at) = &nest.write else { return };
+        let Instr::Op(_, args) = &nest.instrs[nest.value.index()] else { return };
+        let step = |v: Val| Load::of(nest, v).map_or(0, |load| load.at.coeffs[cut.dim]);
+        let [a, b] = [step(args[0]), step(args[1])];
+        let [left, right] = if self.swapped { [b, a] } else { [a, b] };
+        let steps = [at.coeffs[cut.dim], left, right];
+        self.ranged = Some(Ranged { positions: cut.block, steps, rest: rest.map(Box::new) });
     }
 
     /// Says where the scratch memory is.
@@ -239,7 +294,7 @@ impl Contraction {
     }
 
     /// Says which factor of the nest has to be finite, and what to run if it is not.
-    pub(crate) fn set_finite(&mut self, [a, b]: [bool; 2], fallback: Kernel) {
+    fn set_finite(&mut self, [a, b]: [bool; 2], fallback: Kernel) {
         self.finite = if self.swapped { [b, a] } else { [a, b] };
         self.fallback = Some(Box::new(fallback));
     }
@@ -261,25 +316,31 @@ impl Contraction {
     /// The nests beside the products.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn kernels_mut(&mut self) -> impl Iterator<Item = &mut Kernel> {
-        [self.fallback.as_deref_mut(), self.after.as_deref_mut()].into_iter().flatten()
+        let after = self.after.as_mut().map(|(after, _)| &mut **after);
+        [self.fallback.as_deref_mut(), after].into_iter().flatten()
     }
 
-    /// Says what to run with the sums.
-    pub(crate) fn set_after(&mut self, after: Kernel) {
-        self.after = Some(Box::new(after));
+    /// Says what to run with the sums, and whether for the same blocks or for all each time.
+    fn set_after(&mut self, after: Kernel, blocks: bool) {
+        self.after = Some((Box::new(after), blocks));
     }
+}
 
-    /// The buffers that it touches.
-    pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
+impl Contract for Contraction {
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         [self.target, self.left.buffer, self.right.buffer].into_iter().for_each(&mut *f);
         self.scratch.into_iter().for_each(&mut *f);
-        let kernels = self.fallback.iter().chain(&self.after);
+        let after = self.after.as_ref().map(|(after, _)| after);
+        let kernels = self.fallback.iter().chain(after);
         kernels.for_each(|kernel| kernel.nest.for_each_buffer(f));
     }
 }
 
 /// A right operand of at most so many bytes is near enough where it lies, as measured.
 const SMALL_OPERAND: usize = 96 << 10;
+
+/// An operand that is multiplied by so many rows may be copied to another order first.
+const TURN_ROWS: usize = 16;
 
 /// Multiplications below which the ordinary kernel is faster, as measured: for operands that are
 /// read where they lie, for packed ones, and for a result whose columns are no neighbours.

@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cotan_array::Dtype;
 use smallvec::SmallVec;
@@ -13,6 +14,7 @@ use super::tile::{Job, MOST_COLUMNS, MOST_ROWS, Machine, Machined};
 use super::vector::Real;
 use crate::isa::Isa;
 use crate::run::RunLimits;
+use crate::threads;
 use crate::vm::Frame;
 
 /// Rows of a block: packed and as deep as a block, they stay in the second cache.
@@ -88,6 +90,28 @@ impl Blocking {
         }
     }
 }
+
+/// Where the target and the operands of a contraction begin.
+pub(crate) struct Places {
+    target: *mut u8,
+    left: *mut u8,
+    right: *mut u8,
+}
+
+// SAFETY: threads read the operands, and write different blocks of the target.
+unsafe impl Sync for Places {}
+
+/// The scratch memory of a thread.
+#[derive(Clone, Copy)]
+struct Scratch(*mut u8);
+
+// SAFETY: a thread uses its own only.
+unsafe impl Sync for Scratch {}
+
+/// How many pieces each thread gets on average, so that none waits long for another: of blocks that
+/// share nothing, and of such as pack the same operand again.
+const PIECES: usize = 8;
+const PIECES_PACKED: usize = 2;
 
 /// Looks at the limits of a run from time to time.
 struct Poll<'a> {
@@ -209,25 +233,127 @@ impl Contraction {
         (rows, if self.direct { 1 } else { columns })
     }
 
-    /// Runs all of it; gives `false` when a limit was reached. The buffers of the frame are those
-    /// that it was made for.
-    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+    /// How many multiplications it takes.
+    pub(crate) fn work(&self) -> usize {
+        [Group::Batch, Group::Rows, Group::Columns, Group::Depth]
+            .into_iter()
+            .fold(1, |work, group| work.saturating_mul(self.count(group)))
+    }
+
+    /// Into how many pieces some threads share it among each other.
+    pub(crate) fn pieces(&self, threads: usize) -> usize {
+        self.cuts(threads).1
+    }
+
+    /// The blocks of which pieces are made, and the number of pieces. If there are enough columns,
+    /// blocks that share packed ones stay together.
+    fn cuts(&self, threads: usize) -> (usize, usize) {
+        let (row_blocks, blocks) = (self.grid().0.max(1), self.blocks());
+        let most = threads.saturating_mul(if self.direct { PIECES } else { PIECES_PACKED });
+        let together = !self.direct && blocks / row_blocks >= most;
+        let unit = if together { row_blocks } else { 1 };
+        (unit, (blocks / unit).min(most).max(1))
+    }
+
+    /// Runs all of it on a thread for each frame; gives `false` when a limit was reached. The
+    /// buffers of the first frame are those that it was made for.
+    pub(crate) fn run_shared(&self, frames: &mut [Frame], limits: &RunLimits) -> bool {
+        let threads = frames.len();
+        let scratch: SmallVec<[Scratch; 16]> =
+            frames.iter().map(|frame| Scratch(frame.local())).collect();
+        let Some(frame) = frames.first_mut() else { return true };
         if let Some(fallback) = &self.fallback
-            && !self.operands_are_finite(&frame.pointers)
+            && !self.operands_are_finite(self, &frame.pointers, [0; 3])
         {
             return fallback.run_all(frame, limits);
         }
-        let scratch = self.scratch.map_or(std::ptr::null_mut(), |b| frame.pointers[b.index()]);
-        // SAFETY: the buffers are those of the plan, and the scratch memory is as large as it says.
-        let done = unsafe { self.run_blocks(0..self.blocks(), &frame.pointers, scratch, limits) };
-        done && self.after.as_ref().is_none_or(|after| after.run_all(frame, limits))
+        let places = self.places(&frame.pointers, [0; 3]);
+        let (unit, pieces) = self.cuts(threads);
+        let units = self.blocks() / unit;
+        let stopped = AtomicBool::new(false);
+        let done = threads::share(threads, pieces, &|thread, piece| {
+            let cut = |n: usize| n * units / pieces * unit;
+            let Scratch(scratch) = scratch[thread];
+            // SAFETY: the buffers are those of the plan, every thread has scratch memory of its
+            // own, which is as large as it says, and pieces are different blocks.
+            let whole =
+                || unsafe { self.run_blocks(cut(piece)..cut(piece + 1), &places, scratch, limits) };
+            if !stopped.load(Ordering::Relaxed) && !whole() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        });
+        if stopped.into_inner() {
+            return false;
+        }
+        // A kernel does not panic; if one did, its results must not pass for right.
+        assert!(done, "a contraction has panicked");
+        self.after.as_ref().is_none_or(|(after, _)| after.run_all(frame, limits))
     }
 
-    /// Whether the operands that must be finite are.
-    pub(crate) fn operands_are_finite(&self, pointers: &[*mut u8]) -> bool {
-        [&self.left, &self.right].into_iter().zip(self.finite).all(|(operand, needed)| {
+    /// Runs all of it; gives `false` when a limit was reached. The buffers of the frame are those
+    /// that it was made for.
+    pub(crate) fn run(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+        self.run_range(frame, 0..1, limits)
+    }
+
+    /// Runs it for a range of the dimension that it is cut by: a block, or the last one. One that
+    /// is not cut has a single position.
+    pub(crate) fn run_range(
+        &self,
+        frame: &mut Frame,
+        range: Range<usize>,
+        limits: &RunLimits,
+    ) -> bool {
+        let (core, steps) = match &self.ranged {
+            None => (self, [0; 3]),
+            Some(ranged) if range.len() == ranged.positions => (self, ranged.steps),
+            Some(ranged) => (ranged.rest.as_deref().unwrap_or(self), ranged.steps),
+        };
+        let start = steps.map(|step| step.wrapping_mul(range.start as i64));
+        if let Some(fallback) = &self.fallback
+            && !self.operands_are_finite(core, &frame.pointers, start)
+        {
+            return match self.ranged {
+                None => fallback.run_all(frame, limits),
+                Some(_) => fallback.run(frame, range, limits),
+            };
+        }
+        let scratch = self.scratch.map_or(frame.local(), |b| frame.pointers[b.index()]);
+        let places = core.places(&frame.pointers, start);
+        // SAFETY: the buffers are those of the plan, and the scratch memory is as large as it says.
+        let done = unsafe { core.run_blocks(0..core.blocks(), &places, scratch, limits) };
+        done && match &self.after {
+            None => true,
+            Some((after, true)) => after.run(frame, range, limits),
+            Some((after, false)) => after.run_all(frame, limits),
+        }
+    }
+
+    /// Where the target and the operands begin, so many elements further.
+    pub(crate) fn places(&self, pointers: &[*mut u8], start: [i64; 3]) -> Places {
+        let size = self.dtype.size() as i64;
+        let place = |b: crate::nest::BufferId, start: i64| {
+            pointers[b.index()].wrapping_offset(start.wrapping_mul(size) as isize)
+        };
+        Places {
+            target: place(self.target, start[0]),
+            left: place(self.left.buffer, start[1]),
+            right: place(self.right.buffer, start[2]),
+        }
+    }
+
+    /// Whether the operands that must be finite are, so many elements further, for one of the
+    /// blocks.
+    fn operands_are_finite(
+        &self,
+        core: &Contraction,
+        pointers: &[*mut u8],
+        start: [i64; 3],
+    ) -> bool {
+        let places = core.places(pointers, start);
+        let operands = [(&core.left, places.left), (&core.right, places.right)];
+        operands.into_iter().zip(self.finite).all(|((operand, from), needed)| {
             let (first, last) = operand.ends;
-            let from = pointers[operand.buffer.index()];
             // SAFETY: these elements are in the buffer.
             unsafe {
                 !needed
@@ -242,13 +368,13 @@ impl Contraction {
     /// Makes some of the blocks; gives `false` when a limit was reached.
     ///
     /// # Safety
-    /// `pointers` are those of the buffers it was made for, none of which overlaps the target;
+    /// The places are those of the buffers it was made for, none of which overlaps the target;
     /// `scratch` has [`Contraction::scratch_bytes`], aligned as elements, and is used by no one
     /// else. Operands that must be finite are.
     pub(crate) unsafe fn run_blocks(
         &self,
         blocks: Range<usize>,
-        pointers: &[*mut u8],
+        places: &Places,
         scratch: *mut u8,
         limits: &RunLimits,
     ) -> bool {
@@ -256,10 +382,10 @@ impl Contraction {
         // SAFETY: by the contract.
         unsafe {
             match (self.dtype, self.direct) {
-                (Dtype::F32, true) => self.direct::<f32>(blocks, pointers, poll),
-                (Dtype::F32, false) => self.packed::<f32>(blocks, pointers, scratch, poll),
-                (_, true) => self.direct::<f64>(blocks, pointers, poll),
-                (_, false) => self.packed::<f64>(blocks, pointers, scratch, poll),
+                (Dtype::F32, true) => self.direct::<f32>(blocks, places, poll),
+                (Dtype::F32, false) => self.packed::<f32>(blocks, places, scratch, poll),
+                (_, true) => self.direct::<f64>(blocks, places, poll),
+                (_, false) => self.packed::<f64>(blocks, places, scratch, poll),
             }
         }
     }
@@ -271,7 +397,7 @@ impl Contraction {
     unsafe fn packed<E: Machined>(
         &self,
         blocks: Range<usize>,
-        pointers: &[*mut u8],
+        places: &Places,
         scratch: *mut u8,
         poll: &mut Poll,
     ) -> bool {
@@ -292,7 +418,6 @@ impl Contraction {
         let most = (sizes.column_block, sizes.depth_block);
         let mut right = Offsets::new(&self.right, Group::Columns, most, &mut tables);
         let (to_rows, to_columns) = (tables.take(sizes.row_block), tables.take(sizes.column_block));
-        let pointer = |b: crate::nest::BufferId| pointers[b.index()].cast::<E>();
         let mut block = blocks.start;
         while block < blocks.end {
             // Blocks of the same columns share what is packed of the right operand.
@@ -304,12 +429,13 @@ impl Contraction {
             let to_columns = &mut to_columns[..columns.len()];
             self.place.fill(extents, Group::Columns, columns.start, to_columns);
             right.set_along(extents, columns);
-            let to = pointer(self.target).wrapping_offset(self.place.base(extents, batch) as isize);
+            let to = places.target.cast::<E>();
+            let to = to.wrapping_offset(self.place.base(extents, batch) as isize);
             for deep in (0..k).step_by(sizes.depth_block) {
                 let depth = deep..(deep + sizes.depth_block).min(k);
                 left.set_deep(extents, depth.clone());
                 right.set_deep(extents, depth.clone());
-                let from = pointer(self.right.buffer);
+                let from = places.right.cast::<E>();
                 // SAFETY: there is room for a block of the right operand.
                 unsafe { right.pack(extents, batch, from, machine.pack_columns, right_to) };
                 for block in block..end {
@@ -318,7 +444,7 @@ impl Contraction {
                     let to_rows = &mut to_rows[..rows.len()];
                     self.place.fill(extents, Group::Rows, rows.start, to_rows);
                     left.set_along(extents, rows);
-                    let from = pointer(self.left.buffer);
+                    let from = places.left.cast::<E>();
                     let product = Product {
                         depth: depth.len(),
                         left: left_to,
@@ -352,7 +478,7 @@ impl Contraction {
     unsafe fn direct<E: Machined>(
         &self,
         blocks: Range<usize>,
-        pointers: &[*mut u8],
+        places: &Places,
         poll: &mut Poll,
     ) -> bool {
         let (machine, sizes, extents) = (E::machine(self.isa), &self.blocking, &self.extents);
@@ -364,15 +490,14 @@ impl Contraction {
         let (to_row, to_column) = (self.place.step(Group::Rows), self.place.step(Group::Columns));
         let to_rows: [i64; MOST_ROWS] = std::array::from_fn(|r| to_row.wrapping_mul(r as i64));
         let full = machine.columns(m.min(sizes.rows));
-        let pointer = |b: crate::nest::BufferId, form: &Form, batch: usize| {
-            let base = form.base(extents, batch) as isize;
-            pointers[b.index()].cast::<E>().wrapping_offset(base)
+        let place = |begin: *mut u8, form: &Form, batch: usize| {
+            begin.cast::<E>().wrapping_offset(form.base(extents, batch) as isize)
         };
         for block in blocks {
             let batch = block / row_blocks;
-            let left = pointer(self.left.buffer, &self.left.place, batch);
-            let right = pointer(self.right.buffer, &self.right.place, batch);
-            let to = pointer(self.target, &self.place, batch);
+            let left = place(places.left, &self.left.place, batch);
+            let right = place(places.right, &self.right.place, batch);
+            let to = place(places.target, &self.place, batch);
             let first = block % row_blocks * sizes.row_block;
             let last = (first + sizes.row_block).min(m);
             for column in (0..n).step_by(full) {

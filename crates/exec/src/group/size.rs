@@ -3,6 +3,8 @@
 use cotan_array::Shape;
 
 use super::Group;
+use super::join::Item;
+use crate::contract::Draft;
 use crate::nest::{BufferId, Instr, Nest};
 use crate::plan::Buffer;
 use crate::vm::{TILE, choose_lane};
@@ -14,8 +16,19 @@ pub(crate) struct Tuning {
     pub small: usize,
     /// Nests with fewer positions are not cut where conditions on their indices change.
     pub cut: usize,
+    /// Sums of fewer products are not taken apart.
+    pub apart: usize,
     /// Sums over a shared dimension are cut into at most so many parts.
     pub parts: usize,
+    /// Contractions are run in blocks for what takes so many bytes as a whole.
+    pub worth: usize,
+    /// The elements that a contraction may read again for each block where they lie, and packed.
+    pub read_again: usize,
+    pub packed_again: usize,
+    /// A contraction is run for at least so many positions at a time.
+    pub products: usize,
+    /// A nest of fewer operations is run alone where nothing holds it up.
+    pub little: usize,
     /// A sum of so many elements is cut into parts.
     pub long_sum: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
@@ -26,6 +39,8 @@ pub(crate) struct Tuning {
     lanes: usize,
     /// Groups of fewer element operations are run by one thread.
     pub shared: usize,
+    /// Branches of fewer element operations are computed whether they are taken or not.
+    pub branch: u64,
 }
 
 impl Default for Tuning {
@@ -33,12 +48,19 @@ impl Default for Tuning {
         Tuning {
             small: 64,
             cut: 1 << 14,
+            apart: 1 << 14,
             parts: 64,
+            worth: 256 << 10,
+            read_again: 1 << 20,
+            packed_again: 1 << 12,
+            products: 48,
+            little: 1 << 16,
             long_sum: 1 << 15,
             bytes: 128 << 10,
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
+            branch: 1 << 16,
         }
     }
 }
@@ -46,9 +68,31 @@ impl Default for Tuning {
 impl Tuning {
     /// Makes blocks of anything, to test them on small programs.
     pub(crate) fn tiny() -> Tuning {
-        Tuning { small: 1, cut: 2, parts: 3, long_sum: 2, bytes: 16, cost: 1, lanes: 1, shared: 0 }
+        Tuning {
+            small: 1,
+            cut: 2,
+            apart: 2,
+            parts: 3,
+            worth: 0,
+            read_again: 1 << 18,
+            packed_again: 1 << 18,
+            products: 1,
+            little: 8,
+            long_sum: 2,
+            bytes: 16,
+            cost: 1,
+            lanes: 1,
+            shared: 0,
+            branch: 0,
+        }
     }
 }
+
+/// A share of the cost of a group that does not matter is below one of so many parts.
+const LITTLE_SHARE: usize = 8;
+
+/// For each element of a sum's part a block adds up at least so many.
+const PART_REUSE: usize = 16;
 
 /// The element operations after which a serial group looks whether it should stop.
 const SERIAL_COST: usize = 1 << 22;
@@ -61,19 +105,43 @@ pub(super) fn vector(n: usize) -> Shape {
 /// Chooses how many positions a block has: a function of shapes alone.
 pub(super) fn choose(
     group: &mut Group,
-    nests: &[(Nest, Option<usize>)],
+    items: &[Item],
+    dims: &[Option<usize>],
     buffers: &[Buffer],
     in_order: bool,
     tuning: &Tuning,
 ) {
     let extent = group.extent.max(1);
     let mut cost = 0usize;
-    let mut lanes = false;
-    for (nest, dim) in nests {
-        let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
-        let instrs = nest.instrs.iter().filter(|instr| !matches!(instr, Instr::Const(_))).count();
-        cost = cost.saturating_add((positions / extent).max(1).saturating_mul(instrs.max(1)));
-        lanes |= dim.is_some() && choose_lane(nest, in_order) == *dim;
+    // The cost of nests with positions on the lanes, or next to each other in some array.
+    let (mut lanes, mut adjacent) = (0usize, 0usize);
+    // What the parts of sums are read and written again for must be worth it.
+    let mut least = 1;
+    for (item, &dim) in items.iter().zip(dims) {
+        let each = (item.positions() / extent).max(1);
+        match item {
+            Item::Nest(nest) => {
+                let counts = |instr: &&Instr| !matches!(instr, Instr::Const(_));
+                let instrs = nest.instrs.iter().filter(counts).count();
+                let own = each.saturating_mul(instrs.max(1));
+                cost = cost.saturating_add(own);
+                if dim.is_some() && choose_lane(nest, in_order) == dim {
+                    lanes = lanes.saturating_add(own);
+                }
+                if dim.is_some_and(|dim| neighbours(nest, dim)) {
+                    adjacent = adjacent.saturating_add(own);
+                }
+            }
+            Item::Draft(draft) => {
+                cost = cost.saturating_add(each);
+                least = least.max(if is_batch(draft, dim) { 1 } else { tuning.products });
+            }
+        }
+        if dim.is_some_and(|dim| dim >= item.parallel()) {
+            let partial = group.partials.iter().find(|partial| partial.parts == item.target());
+            let numel = partial.map_or(0, |p| buffers[p.target.index()].shape.numel());
+            least = least.max(numel.saturating_mul(PART_REUSE).div_ceil(each));
+        }
     }
     group.cost = cost;
     if group.serial {
@@ -88,20 +156,31 @@ pub(super) fn choose(
     let streamed: usize = group.buffers.iter().map(touched).sum();
     let held: usize = group.locals.iter().map(|local| local.row).sum();
     let bytes = streamed.saturating_add(held).max(1);
-    let mut block = (tuning.bytes / bytes).max(tuning.cost / cost.max(1)).max(1);
-    if !group.partials.is_empty() {
-        block = block.max(extent.div_ceil(tuning.parts));
-    }
-    let adjacent = nests.iter().any(|(nest, dim)| dim.is_some_and(|dim| neighbours(nest, dim)));
-    if adjacent {
+    let mut block = (tuning.bytes / bytes).max(tuning.cost / cost.max(1)).max(least);
+    let counts = |part: usize| part >= cost.div_ceil(LITTLE_SHARE);
+    if counts(adjacent) {
         // Whole lines of the cache.
         block = block.next_multiple_of(tuning.lanes.min(64));
     }
-    if lanes {
+    if counts(lanes) {
         // Full tiles.
         block = block.next_multiple_of(tuning.lanes);
     }
     group.block = block.min(extent);
+    if !group.partials.is_empty() {
+        group.per_chunk = group.blocks().div_ceil(tuning.parts);
+    }
+}
+
+/// Whether both operands of a contraction depend on a dimension that is not reduced.
+fn is_batch(draft: &Draft, dim: Option<usize>) -> bool {
+    let core = &draft.core;
+    let depends = |instr: &Instr| match (instr, dim) {
+        (Instr::Load { at, .. }, Some(dim)) => at.coeffs[dim] != 0,
+        _ => true,
+    };
+    dim.is_some_and(|dim| dim < core.extents.len() - core.reduced)
+        && core.instrs.iter().all(depends)
 }
 
 /// Whether positions of a dimension lie next to each other in some array.

@@ -66,9 +66,13 @@ impl Emitter<'_> {
             }
             let at = match places {
                 Places::Apart(bytes) => memory(Register::RDX, Register::None, 1, bytes * k as i64),
-                Places::At(_) => {
-                    let index = frame(self.area(PLACES) + 8 * k);
-                    self.asm.op2(Mov_r64_rm64, Register::RCX, index);
+                Places::At(v) => {
+                    let (bytes, load) = match self.form(v).is_wide() {
+                        true => (8, Mov_r64_rm64),
+                        false => (4, Movsxd_r64_rm32),
+                    };
+                    let index = frame(self.area(PLACES) + bytes * k);
+                    self.asm.op2(load, Register::RCX, index);
                     memory(Register::RDX, Register::RCX, u32::from(size), 0)
                 }
             };
@@ -98,15 +102,19 @@ impl Emitter<'_> {
         self.asm.store(form.store(), frame(area), zero, None);
         self.for_each_lane(size, address, places, mask, |e, k, from| {
             let to = frame(area + k * usize::from(size));
-            let (load, store, r) = match size {
-                8 => (Mov_r64_rm64, Mov_rm64_r64, Register::R11),
-                4 => (Mov_r32_rm32, Mov_rm32_r32, Register::R11D),
-                _ => (Mov_r8_rm8, Mov_rm8_r8, Register::R11L),
-            };
-            e.asm.op2(load, r, from);
-            e.asm.store(store, to, r, None);
+            e.move_element(size, from, to);
         });
         self.collect(to, LANES);
+    }
+
+    fn move_element(&mut self, size: u8, from: MemoryOperand, to: MemoryOperand) {
+        let (load, store, r) = match size {
+            8 => (Mov_r64_rm64, Mov_rm64_r64, Register::R11),
+            4 => (Mov_r32_rm32, Mov_rm32_r32, Register::R11D),
+            _ => (Mov_r8_rm8, Mov_rm8_r8, Register::R11L),
+        };
+        self.asm.op2(load, r, from);
+        self.asm.store(store, to, r, None);
     }
 
     /// Four elements that lie apart.
@@ -137,13 +145,7 @@ impl Emitter<'_> {
         let area = self.area(LANES);
         self.for_each_lane(size, address, places, mask, |e, k, to| {
             let from = frame(area + k * usize::from(size));
-            let (load, store, r) = match size {
-                8 => (Mov_r64_rm64, Mov_rm64_r64, Register::R11),
-                4 => (Mov_r32_rm32, Mov_rm32_r32, Register::R11D),
-                _ => (Mov_r8_rm8, Mov_rm8_r8, Register::R11L),
-            };
-            e.asm.op2(load, r, from);
-            e.asm.store(store, to, r, None);
+            e.move_element(size, from, to);
         });
     }
 

@@ -26,7 +26,7 @@ mod write;
 
 use std::sync::Arc;
 
-use crate::group::Group;
+use crate::group::{Group, Member};
 use crate::plan::{Plan, Step};
 use crate::vm::{Code, Kernel, run_code};
 use isa::Isa;
@@ -176,12 +176,25 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
 fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
     for step in steps {
         match step {
-            Step::Compute(group) => group.kernels.iter_mut().for_each(&mut *f),
+            Step::Compute(group) => {
+                for member in &mut group.members {
+                    match member {
+                        Member::Kernel(kernel) => f(kernel),
+                        Member::Contraction(contraction) => {
+                            contraction.kernels_mut().for_each(&mut *f);
+                        }
+                    }
+                }
+            }
             Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
             Step::Loop(l) => for_each_kernel(&mut l.steps, f),
             Step::While(w) => {
                 for_each_kernel(&mut w.before, f);
                 for_each_kernel(&mut w.body.steps, f);
+            }
+            Step::If(branches) => {
+                for_each_kernel(&mut branches.then, f);
+                for_each_kernel(&mut branches.otherwise, f);
             }
             Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         }

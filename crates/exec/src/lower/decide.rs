@@ -5,7 +5,8 @@ use cotan_ir::{Node, RegionId, Scope, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{Lowering, op_cost};
+use super::branch::Sides;
+use super::{Lowering, R, op_cost};
 
 /// A body of a nest has at most about so many instructions, and expansion goes so deep.
 const LARGEST_BODY: u32 = 192;
@@ -36,6 +37,8 @@ pub(crate) struct Decisions {
     pub postponed: FxHashSet<TermId>,
     /// What has stacks inside that are made where they are needed.
     pub stacked: FxHashSet<TermId>,
+    /// What is computed only where a condition holds, or does not.
+    pub sides: Sides,
 }
 
 /// What an element takes where it is expanded.
@@ -89,9 +92,16 @@ const EXPANDING: usize = 16;
 const RECOMPUTED: u32 = 96;
 
 impl Lowering<'_> {
-    pub(super) fn decide(&self, scope: &Scope, results: &[TermId]) -> Decisions {
+    pub(super) fn decide(&self, scope: &Scope, results: &[TermId]) -> R<Decisions> {
         let program = self.program;
+        let sides = self.sides(scope, results)?;
         let mut forced: FxHashSet<TermId> = results.iter().copied().collect();
+        for t in sides.conditions() {
+            forced.insert(t);
+            if let Node::Cond(p, ..) = program.node(t) {
+                forced.insert(*p);
+            }
+        }
         let mut uses: FxHashMap<TermId, u32> = FxHashMap::default();
         // Read more often than it has elements.
         let mut repeated: FxHashSet<TermId> = FxHashSet::default();
@@ -149,7 +159,7 @@ impl Lowering<'_> {
                 _ => false,
             };
         }
-        let mut decisions = Decisions { forced, ..Decisions::default() };
+        let mut decisions = Decisions { forced, sides, ..Decisions::default() };
         let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
         for &t in scope.order() {
             let node = program.node(t);
@@ -216,7 +226,9 @@ impl Lowering<'_> {
             // In a loop views, and what is made of almost nothing, such as indices and numbers.
             let nothing = again && sum.reads <= 1;
             let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
-            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated.contains(&t)) || looped;
+            let repeated = repeated.contains(&t);
+            let looked_up = repeated && self.looks_up(node);
+            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated) || looked_up || looped;
             let product = self.small_factors(node, &weights);
             // It runs over what it has taken in, which has no place of its own to be read from.
             let absorbing = self.absorbs(node, &decisions.absorbed);
@@ -235,41 +247,11 @@ impl Lowering<'_> {
                 decisions.postponed.insert(factor);
             }
         }
-        decisions
-    }
-
-    /// Whether a loop that may never end is needed by branches of conditions only: both branches are
-    /// computed here, and the one that is not taken must not keep the other from its end.
-    pub(super) fn endless_branch(&self, scope: &Scope, results: &[TermId]) -> bool {
-        let program = self.program;
-        if !scope.order().iter().any(|&t| matches!(program.node(t), Node::Cond(..))) {
-            return false;
-        }
-        let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
-        let mut optional: FxHashSet<TermId> = FxHashSet::default();
-        for &t in scope.order().iter().rev() {
-            let certain = needed.contains(&t);
-            if !certain && !optional.contains(&t) {
-                continue;
-            }
-            if !certain && self.may_not_end(t) {
-                return true;
-            }
-            if let (Node::Cond(p, u, v), true) = (program.node(t), certain) {
-                needed.insert(*p);
-                optional.extend([*u, *v]);
-                continue;
-            }
-            let reached = if certain { &mut needed } else { &mut optional };
-            self.scopes.for_each_dependency(program, t, |u| {
-                reached.insert(u);
-            });
-        }
-        false
+        Ok(decisions)
     }
 
     /// Whether a node is, or has inside, a loop without a bound.
-    fn may_not_end(&self, t: TermId) -> bool {
+    pub(super) fn may_not_end(&self, t: TermId) -> bool {
         let node = self.program.node(t);
         if let Node::While(w) = node
             && w.bound.is_none()
@@ -327,6 +309,13 @@ impl Lowering<'_> {
             Node::Op(Op::Mul | Op::Scale, args) => args.iter().all(small),
             _ => false,
         }
+    }
+
+    /// Whether a node reads at places that stand in arrays.
+    fn looks_up(&self, node: &Node) -> bool {
+        let Node::Gather(_, r) = node else { return false };
+        let order = self.scopes.region(*r).order();
+        order.iter().any(|&t| matches!(self.program.node(t), Node::Index(..)))
     }
 
     /// Whether a node is a sum that another sum is part of.

@@ -130,6 +130,11 @@ impl Lowering<'_> {
         self.cut_nests(from, to, None, from == t)
     }
 
+    /// The nests that put the elements of an array into a buffer.
+    pub(super) fn copy_nests(&mut self, t: TermId, to: BufferId) -> R<Vec<Nest>> {
+        self.cut_nests(t, to, None, false)
+    }
+
     /// The nest that makes part `n` of a stack.
     pub(super) fn store_nest(&mut self, t: TermId, to: BufferId, n: usize) -> R<Nest> {
         self.part_nest(t, to, (None, n * self.program.shape(t).numel()), None, false)

@@ -83,7 +83,7 @@ impl Lowering<'_> {
         let nest = self.sum_nest(t, to, None, Some(factor), decisions)?;
         steps.append(&mut self.pending);
         let most = self.program.shape(factor).numel();
-        if self.contraction(&nest, most, steps).is_some() {
+        if self.contraction_within(most, &nest, steps).is_some() {
             return Ok(());
         }
         if !decisions.unrolled.contains(&factor) {

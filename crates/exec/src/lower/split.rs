@@ -2,7 +2,8 @@
 //!
 //! Joined arrays, borders and padding are conditions such as $i < c$ and reads that are 0 out of
 //! range. Within a box of indices where none of them changes they are decided when the nest is
-//! made, and the box that has most of the elements needs none.
+//! made, and the box that has most of the elements needs none. Where there would be many boxes,
+//! there is the largest one, and what is around it.
 
 use cotan_ir::scalar::Op;
 
@@ -45,12 +46,18 @@ pub(super) fn boxes(nest: &Nest, large: usize) -> Option<Vec<Part>> {
             Instr::LoadAt { .. } | Instr::Const(_) | Instr::Affine(_) | Instr::MulAdd { .. } => {}
         }
     }
-    let count = cuts.iter().try_fold(1usize, |n, cuts| n.checked_mul(cuts.len() - 1))?;
-    if !(2..=MOST_BOXES).contains(&count) {
-        return None;
+    let count = cuts.iter().fold(1usize, |n, cuts| n.saturating_mul(cuts.len() - 1));
+    match count {
+        0 | 1 => None,
+        2..=MOST_BOXES => Some(all_boxes(&cuts)),
+        _ => largest_box(&cuts, positions),
     }
+}
+
+/// Every box.
+fn all_boxes(cuts: &[Vec<usize>]) -> Vec<Part> {
     let mut boxes: Vec<Part> = vec![Vec::new()];
-    for cuts in &cuts {
+    for cuts in cuts {
         let mut longer = Vec::with_capacity(boxes.len() * (cuts.len() - 1));
         for part in &boxes {
             for ends in cuts.windows(2) {
@@ -61,6 +68,34 @@ pub(super) fn boxes(nest: &Nest, large: usize) -> Option<Vec<Part>> {
         }
         boxes = longer;
     }
+    boxes
+}
+
+/// The largest box, and for each dimension what is before and after it, as far as other dimensions
+/// leave it; `None` if it is not most of the space.
+fn largest_box(cuts: &[Vec<usize>], positions: usize) -> Option<Vec<Part>> {
+    let longest = |cuts: &Vec<usize>| {
+        let ends = cuts.windows(2).max_by_key(|ends| ends[1] - ends[0])?;
+        Some((ends[0], ends[1] - ends[0]))
+    };
+    let largest: Part = cuts.iter().map(longest).collect::<Option<_>>()?;
+    let inside = largest.iter().fold(1usize, |n, (_, k)| n.saturating_mul(*k));
+    if inside < positions / 4 * 3 {
+        return None;
+    }
+    let whole: Part = cuts.iter().map(|cuts| (0, cuts.last().copied().unwrap_or(0))).collect();
+    let mut boxes = Vec::new();
+    for (dim, &(first, count)) in largest.iter().enumerate() {
+        let end = first + count;
+        for piece in [(0, first), (end, whole[dim].1 - end)].into_iter().filter(|piece| piece.1 > 0)
+        {
+            let mut part = largest[..dim].to_vec();
+            part.push(piece);
+            part.extend_from_slice(&whole[dim + 1..]);
+            boxes.push(part);
+        }
+    }
+    boxes.push(largest);
     Some(boxes)
 }
 
@@ -91,5 +126,61 @@ fn compare(op: Op, difference: &Affine, extents: &[usize], cuts: &mut [Vec<usize
         {
             cuts[dim].insert(n, at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boxes must have every position once.
+    fn cover(cuts: &[Vec<usize>], boxes: &[Part]) {
+        let sizes: Vec<usize> = cuts.iter().map(|cuts| *cuts.last().unwrap()).collect();
+        let mut seen = vec![0u8; sizes.iter().product()];
+        for part in boxes {
+            let count: usize = part.iter().map(|(_, k)| k).product();
+            for n in 0..count {
+                let (mut rest, mut at, mut stride) = (n, 0, 1);
+                for (&(first, k), &size) in part.iter().zip(&sizes).rev() {
+                    at += (first + rest % k) * stride;
+                    rest /= k;
+                    stride *= size;
+                }
+                seen[at] += 1;
+            }
+        }
+        assert!(seen.iter().all(|&n| n == 1), "{seen:?}");
+    }
+
+    #[test]
+    fn boxes_have_every_position_once() {
+        let cuts = [vec![0, 1, 9, 10], vec![0, 12, 13], vec![0, 7]];
+        cover(&cuts, &all_boxes(&cuts));
+        assert_eq!(all_boxes(&cuts).len(), 6);
+        let cuts = [vec![0, 1, 2, 38, 39, 40], vec![0, 1, 29, 30], vec![0, 20]];
+        let boxes = largest_box(&cuts, 40 * 30 * 20).unwrap();
+        cover(&cuts, &boxes);
+        assert_eq!(boxes.last(), Some(&vec![(2, 36), (1, 28), (0, 20)]));
+        assert_eq!(boxes.len(), 5);
+        // Most of the space is elsewhere.
+        assert!(largest_box(&[vec![0, 1, 2, 3, 4]], 4).is_none());
+    }
+
+    #[test]
+    fn conditions_cut_where_they_change() {
+        let mut cuts = vec![vec![0, 10], vec![0, 8]];
+        let index = |dim: usize, constant: i64, c: i64| {
+            let mut affine = Affine::constant(constant, 2);
+            affine.coeffs[dim] = c;
+            affine
+        };
+        // i0 < 3, i0 <= 4, i0 == 7, 5 - i1 > 0, and one that depends on both.
+        compare(Op::Lt, &index(0, -3, 1), &[10, 8], &mut cuts);
+        compare(Op::Le, &index(0, -4, 1), &[10, 8], &mut cuts);
+        compare(Op::Eq, &index(0, -7, 1), &[10, 8], &mut cuts);
+        compare(Op::Gt, &index(1, 5, -1), &[10, 8], &mut cuts);
+        let both = index(0, 0, 1).plus(1, &index(1, 0, 1)).unwrap();
+        compare(Op::Lt, &both, &[10, 8], &mut cuts);
+        assert_eq!(cuts, [vec![0, 3, 5, 7, 8, 10], vec![0, 5, 8]]);
     }
 }

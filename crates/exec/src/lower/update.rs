@@ -12,7 +12,8 @@ use cotan_ir::{TermId, Type};
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
-use super::contract::{Dims, dims_of, project};
+use super::part::Part;
+use super::product::{Dims, dims_of};
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 use crate::plan::{Role, Step};
 
@@ -100,12 +101,12 @@ impl Lowering<'_> {
             _ => false,
         };
         let values = positions.clone().chain(read.then_some(update.value));
-        let mut add = project(nest, &dims, values)?;
+        let mut add = Part::new(nest.source);
+        let mut values = add.take(nest, &dims, values)?;
         if add.reads(states) {
             return None;
         }
         let mut part = None;
-        let mut values = std::mem::take(&mut add.values);
         if !read {
             let mut at = Affine::constant(0, dims.len());
             let mut stride = 1i64;
@@ -115,8 +116,9 @@ impl Lowering<'_> {
             }
             let shape = cotan_array::Shape::new("part", &extents).ok()?;
             let to = self.temporary(&Type::new(dtype, shape));
-            let compute = project(nest, &dims, std::iter::once(update.value))?;
-            let value = *compute.values.first()?;
+            let mut compute = Part::new(nest.source);
+            let computed = compute.take(nest, &dims, std::iter::once(update.value))?;
+            let value = *computed.first()?;
             part = Some(compute.finish(extents.clone(), value, to, Write::Store(at.clone())));
             let load = Instr::Load { buffer: to, at, checks: Vec::new() };
             values.push(add.push(load, dtype));

@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     pub pointers: Vec<*mut u8>,
     /// The bytes of each buffer.
     pub sizes: Arc<[usize]>,
-    /// Memory for a block of a group.
+    /// Memory for a block of a group, or for what a contraction packs.
     local: Memory,
     /// How many tiles were run since the limits were looked at.
     unpolled: u32,
@@ -64,7 +64,7 @@ impl Frame {
         now
     }
 
-    /// The first byte of the memory for a block.
+    /// The first byte of the memory for a block, or for a contraction.
     pub(crate) fn local(&self) -> *mut u8 {
         self.local.start()
     }

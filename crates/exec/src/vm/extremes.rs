@@ -7,7 +7,8 @@
 use cotan_array::Dtype;
 
 use super::TILE;
-use crate::isa::{self, Isa};
+use crate::isa::for_each_isa;
+use crate::search::{is_nan, with_elements};
 
 /// How many champions a search over lanes has.
 const CHAMPIONS: usize = 16;
@@ -15,46 +16,17 @@ const CHAMPIONS: usize = 16;
 /// The position of a champion that has seen nothing.
 const NOBODY: i64 = -1;
 
-/// What elements are compared by.
-trait Ordered: Copy {
-    fn nan(self) -> bool;
-    fn less(self, other: Self) -> bool;
-}
-
-macro_rules! ordered {
-    ($($t:ty: |$x:ident| $nan:expr;)*) => { $(
-        impl Ordered for $t {
-            #[inline(always)]
-            fn nan(self) -> bool {
-                let $x = self;
-                $nan
-            }
-            #[inline(always)]
-            fn less(self, other: Self) -> bool {
-                self < other
-            }
-        }
-    )* };
-}
-
-ordered! {
-    f64: |x| x.is_nan();
-    f32: |x| x.is_nan();
-    i64: |_x| false;
-    u8: |_x| false;
-}
-
 /// Whether an element takes the place of a champion that came before it.
 #[inline(always)]
-fn wins<T: Ordered>(x: T, champion: T, largest: bool) -> bool {
-    let better = if largest { champion.less(x) } else { x.less(champion) };
-    (better | x.nan()) & !champion.nan()
+fn wins<T: PartialOrd + Copy>(x: T, champion: T, largest: bool) -> bool {
+    let better = if largest { champion < x } else { x < champion };
+    (better | is_nan(x)) & !is_nan(champion)
 }
 
 /// # Safety
 /// There are `n` lanes; the champions and their positions have as many, or [`CHAMPIONS`].
 #[inline(always)]
-unsafe fn search<T: Ordered>(
+unsafe fn search<T: PartialOrd + Copy>(
     (best, at): (*mut u8, *mut i64),
     lanes: *const u8,
     (first, step): (i64, i64),
@@ -91,7 +63,7 @@ unsafe fn search<T: Ordered>(
 
 /// # Safety
 /// There are [`CHAMPIONS`] champions, of which the first has a position.
-unsafe fn final_of<T: Ordered>(best: *mut u8, at: *mut i64, largest: bool) {
+unsafe fn final_of<T: PartialOrd + Copy>(best: *mut u8, at: *mut i64, largest: bool) {
     let best = best.cast::<T>();
     // SAFETY: by the contract.
     unsafe {
@@ -111,48 +83,6 @@ unsafe fn final_of<T: Ordered>(best: *mut u8, at: *mut i64, largest: bool) {
     }
 }
 
-macro_rules! functions {
-    ($($features:literal)?) => {
-        use super::*;
-
-        /// # Safety
-        /// As [`super::search_lanes`].
-        $(#[target_feature(enable = $features)])?
-        pub(super) unsafe fn search_lanes(
-            dtype: Dtype,
-            champions: (*mut u8, *mut i64),
-            lanes: *const u8,
-            positions: (i64, i64),
-            n: usize,
-            (largest, reduced): (bool, bool),
-        ) {
-            // SAFETY: by the contract.
-            unsafe {
-                match dtype {
-                    Dtype::F64 => search::<f64>(champions, lanes, positions, n, largest, reduced),
-                    Dtype::F32 => search::<f32>(champions, lanes, positions, n, largest, reduced),
-                    Dtype::I64 => search::<i64>(champions, lanes, positions, n, largest, reduced),
-                    Dtype::Bool => search::<u8>(champions, lanes, positions, n, largest, reduced),
-                }
-            }
-        }
-    };
-}
-
-mod plain {
-    functions!();
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    functions!("avx2,fma,bmi1,bmi2");
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    functions!("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi1,bmi2");
-}
-
 /// Forgets all champions.
 ///
 /// # Safety
@@ -164,27 +94,26 @@ pub(super) unsafe fn begin(at: *mut i64) {
     }
 }
 
-/// Lets lanes take the places of champions: lane `k` is at position `first + step * k`, and
-/// challenges one of a few if lanes are `reduced`, else the one of its own.
-///
-/// # Safety
-/// There are `n` lanes of the type; the champions and their positions fill tiles.
-pub(super) unsafe fn search_lanes(
-    dtype: Dtype,
-    champions: (*mut u8, *mut i64),
-    lanes: *const u8,
-    positions: (i64, i64),
-    n: usize,
-    how: (bool, bool),
-) {
-    // SAFETY: by the contract; the instructions are there.
-    unsafe {
-        match isa::best() {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => avx512::search_lanes(dtype, champions, lanes, positions, n, how),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => avx2::search_lanes(dtype, champions, lanes, positions, n, how),
-            _ => plain::search_lanes(dtype, champions, lanes, positions, n, how),
+for_each_isa! {
+    /// Lets lanes take the places of champions: lane `k` is at position `first + step * k`, and
+    /// challenges one of a few if lanes are `reduced`, else the one of its own.
+    ///
+    /// # Safety
+    /// There are `n` lanes of the type; the champions and their positions fill tiles.
+    pub(super) unsafe fn search_lanes(
+        dtype: Dtype,
+        champions: (*mut u8, *mut i64),
+        lanes: *const u8,
+        positions: (i64, i64),
+        n: usize,
+        how: (bool, bool),
+    ) {
+        let (largest, reduced) = how;
+        // SAFETY: by the contract.
+        unsafe {
+            with_elements!(dtype, T => {
+                search::<T>(champions, lanes, positions, n, largest, reduced);
+            });
         }
     }
 }
@@ -196,11 +125,6 @@ pub(super) unsafe fn search_lanes(
 pub(super) unsafe fn end(dtype: Dtype, (best, at): (*mut u8, *mut i64), largest: bool) {
     // SAFETY: by the contract.
     unsafe {
-        match dtype {
-            Dtype::F64 => final_of::<f64>(best, at, largest),
-            Dtype::F32 => final_of::<f32>(best, at, largest),
-            Dtype::I64 => final_of::<i64>(best, at, largest),
-            Dtype::Bool => final_of::<u8>(best, at, largest),
-        }
+        with_elements!(dtype, T => final_of::<T>(best, at, largest));
     }
 }

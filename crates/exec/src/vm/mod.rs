@@ -17,7 +17,7 @@ use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 pub(crate) use exec::Frame;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sums::ACCUMULATOR_BYTES;
-pub(crate) use sums::add_up;
+pub(crate) use sums::{add_to, add_up};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use tile::run as run_code;
 pub(crate) use tile::{Code, code_of};
@@ -329,7 +329,7 @@ fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(
     factors(nest, nest.value).filter(|_| summed)
 }
 
-/// The dimension to take tiles of.
+/// The dimension on the lanes.
 pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
     let dims = nest.extents.len();
     let last = dims.checked_sub(1)?;
@@ -337,26 +337,64 @@ pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
         // The order of additions is that of the indices.
         return Some(last);
     }
-    let parallel = dims - nest.reduced;
-    let score = |dim: usize| {
-        let extent = nest.extents[dim];
-        let mut score = (extent.min(TILE) as f64).log2() * 4.0;
-        let mut access = |affine: &Affine, weight: f64| match affine.coeffs[dim] {
-            0 | 1 => {}
-            _ => score -= weight,
-        };
-        for instr in &nest.instrs {
-            if let Instr::Load { at, .. } = instr {
-                access(at, 3.0);
-            }
-        }
-        if let Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } = &nest.write {
-            access(at, 2.0);
-        }
-        // Lanes that are reduced must be added up in the end.
-        if dim >= parallel { score - 2.0 } else { score }
-    };
-    let choices = if in_order { parallel } else { dims };
+    let choices = if in_order { dims - nest.reduced } else { dims };
     // Of equals the last.
-    (0..choices).max_by(|&a, &b| score(a).total_cmp(&score(b)))
+    let costs = (0..choices).map(|dim| lane_cost(nest, dim));
+    costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(dim, _)| dim)
+}
+
+/// About how many cycles a nest takes with a dimension on the lanes, for each position.
+///
+/// Lanes are the innermost loop of parallel dimensions, around those that are reduced, or the
+/// innermost of all. What does not depend on the loops inside is computed outside of them.
+fn lane_cost(nest: &Nest, lane: usize) -> f64 {
+    /// The lanes of a vector, about.
+    const LANES: usize = 8;
+    /// Accesses to elements that are neighbours, that are apart, and that are in different lines of
+    /// the cache; the lanes' way to one number; the beginning of a loop.
+    const NEAR: f64 = 1.0;
+    const APART: f64 = 8.0;
+    const FAR: f64 = 16.0;
+    const FOLD: f64 = 16.0;
+    const BEGIN: f64 = 8.0;
+
+    let parallel = nest.extents.len() - nest.reduced;
+    let extent = nest.extents[lane].max(1) as f64;
+    let vectors = nest.extents[lane].div_ceil(LANES).max(1) as f64;
+    let inside = match lane < parallel {
+        true => nest.extents[parallel..].iter().fold(1.0, |n, &k| n * k.max(1) as f64),
+        false => 1.0,
+    };
+    // For each vector of the innermost loop.
+    let access = |at: &Affine| match at.coeffs[lane].unsigned_abs() {
+        0 | 1 => NEAR,
+        2..8 => APART,
+        _ => FAR,
+    };
+    let mut cost = 0.0;
+    for instr in &nest.instrs {
+        cost += match instr {
+            Instr::Const(_) | Instr::Affine(_) => 0.0,
+            Instr::Load { at, .. } => {
+                let reduced = at.coeffs[parallel..].iter().any(|&c| c != 0);
+                match at.coeffs[lane] {
+                    0 if lane >= parallel => NEAR / vectors,
+                    0 if !reduced => NEAR / (vectors * inside),
+                    _ if lane < parallel && !reduced => access(at) / inside,
+                    _ => access(at),
+                }
+            }
+            Instr::LoadAt { .. } => FAR,
+            Instr::Op(..) | Instr::MulAdd { .. } => 1.0,
+        };
+    }
+    cost += match &nest.write {
+        Write::Store(at) => access(at),
+        Write::Sum(at) | Write::Extreme { at, .. } if lane < parallel => access(at) / inside,
+        _ => {
+            let others = nest.extents[parallel..].iter().fold(1.0, |n, &k| n * k.max(1) as f64);
+            FOLD * extent / (others * vectors)
+        }
+    };
+    (cost * vectors + BEGIN / inside) / extent
 }

@@ -5,7 +5,7 @@
 
 use cotan_array::Dtype;
 
-use crate::isa::{self, Isa};
+use crate::isa::for_each_isa;
 
 /// The accumulators of a sum over lanes fill so many bytes.
 pub(crate) const ACCUMULATOR_BYTES: usize = 128;
@@ -49,123 +49,59 @@ macro_rules! parallel {
     }};
 }
 
-macro_rules! functions {
-    ($($features:literal)?) => {
-        use super::Dtype;
-
-        /// # Safety
-        /// As [`super::add`].
-        $(#[target_feature(enable = $features)])?
-        pub(super) unsafe fn add(
-            dtype: Dtype,
-            sum: *mut u8,
-            a: *const u8,
-            n: usize,
-            reduced: bool,
-        ) {
-            macro_rules! at {
-                ($t:ty, $k:expr) => {
-                    // SAFETY: the operand has `n` elements.
-                    unsafe { a.cast::<$t>().add($k).read() }
-                };
-            }
-            match (dtype, reduced) {
-                (Dtype::F64, true) => cyclic!(sum, a, n, f64, 16, |s, k| *s += at!(f64, k)),
-                (Dtype::F32, true) => cyclic!(sum, a, n, f32, 32, |s, k| *s += at!(f32, k)),
-                (Dtype::I64, true) => {
-                    cyclic!(sum, a, n, i64, 16, |s, k| *s = s.wrapping_add(at!(i64, k)))
-                }
-                (Dtype::F64, false) => parallel!(sum, n, f64, |s, k| *s += at!(f64, k)),
-                (Dtype::F32, false) => parallel!(sum, n, f32, |s, k| *s += at!(f32, k)),
-                (Dtype::I64, false) => {
-                    parallel!(sum, n, i64, |s, k| *s = s.wrapping_add(at!(i64, k)))
-                }
-                // Truth values are never added.
-                (Dtype::Bool, _) => {}
-            }
+for_each_isa! {
+    /// Adds lanes to a sum: to the accumulators if they are reduced, else each to its own.
+    ///
+    /// # Safety
+    /// There are `n` lanes; the sum has accumulators, or `n` lanes, and is apart from the lanes.
+    pub(super) unsafe fn add(dtype: Dtype, sum: *mut u8, a: *const u8, n: usize, reduced: bool) {
+        macro_rules! at {
+            ($t:ty, $k:expr) => {
+                // SAFETY: the operand has `n` elements.
+                unsafe { a.cast::<$t>().add($k).read() }
+            };
         }
-
-        /// # Safety
-        /// As [`super::add_products`].
-        $(#[target_feature(enable = $features)])?
-        pub(super) unsafe fn add_products(
-            dtype: Dtype,
-            sum: *mut u8,
-            a: *const u8,
-            b: *const u8,
-            n: usize,
-            reduced: bool,
-        ) {
-            macro_rules! fma {
-                ($t:ty, $k:expr, $s:expr) => {
-                    // SAFETY: the operands have `n` elements.
-                    unsafe {
-                        a.cast::<$t>().add($k).read().mul_add(b.cast::<$t>().add($k).read(), *$s)
-                    }
-                };
+        match (dtype, reduced) {
+            (Dtype::F64, true) => cyclic!(sum, a, n, f64, 16, |s, k| *s += at!(f64, k)),
+            (Dtype::F32, true) => cyclic!(sum, a, n, f32, 32, |s, k| *s += at!(f32, k)),
+            (Dtype::I64, true) => {
+                cyclic!(sum, a, n, i64, 16, |s, k| *s = s.wrapping_add(at!(i64, k)))
             }
-            match (dtype, reduced) {
-                (Dtype::F64, true) => cyclic!(sum, a, n, f64, 16, |s, k| *s = fma!(f64, k, s)),
-                (Dtype::F32, true) => cyclic!(sum, a, n, f32, 32, |s, k| *s = fma!(f32, k, s)),
-                (Dtype::F64, false) => parallel!(sum, n, f64, |s, k| *s = fma!(f64, k, s)),
-                (Dtype::F32, false) => parallel!(sum, n, f32, |s, k| *s = fma!(f32, k, s)),
-                // Only products of floats are rounded with the sum.
-                (Dtype::I64 | Dtype::Bool, _) => {}
+            (Dtype::F64, false) => parallel!(sum, n, f64, |s, k| *s += at!(f64, k)),
+            (Dtype::F32, false) => parallel!(sum, n, f32, |s, k| *s += at!(f32, k)),
+            (Dtype::I64, false) => {
+                parallel!(sum, n, i64, |s, k| *s = s.wrapping_add(at!(i64, k)))
             }
-        }
-    };
-}
-
-mod plain {
-    functions!();
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    functions!("avx2,fma,bmi1,bmi2");
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    functions!("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi1,bmi2");
-}
-
-/// Adds lanes to a sum: to the accumulators if they are reduced, else each to its own.
-///
-/// # Safety
-/// There are `n` lanes; the sum has accumulators, or `n` lanes, and is apart from the lanes.
-pub(super) unsafe fn add(dtype: Dtype, sum: *mut u8, a: *const u8, n: usize, reduced: bool) {
-    // SAFETY: by the contract; the instructions are there.
-    unsafe {
-        match isa::best() {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => avx512::add(dtype, sum, a, n, reduced),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => avx2::add(dtype, sum, a, n, reduced),
-            _ => plain::add(dtype, sum, a, n, reduced),
+            // Truth values are never added.
+            (Dtype::Bool, _) => {}
         }
     }
-}
 
-/// Adds products of lanes to a sum, each rounded once with it.
-///
-/// # Safety
-/// As [`add`], of both factors.
-pub(super) unsafe fn add_products(
-    dtype: Dtype,
-    sum: *mut u8,
-    (a, b): (*const u8, *const u8),
-    n: usize,
-    reduced: bool,
-) {
-    // SAFETY: by the contract; the instructions are there.
-    unsafe {
-        match isa::best() {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => avx512::add_products(dtype, sum, a, b, n, reduced),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => avx2::add_products(dtype, sum, a, b, n, reduced),
-            _ => plain::add_products(dtype, sum, a, b, n, reduced),
+    /// Adds products of lanes to a sum, each rounded once with it.
+    ///
+    /// # Safety
+    /// As [`add`], of both factors.
+    pub(super) unsafe fn add_products(
+        dtype: Dtype,
+        sum: *mut u8,
+        factors: (*const u8, *const u8),
+        n: usize,
+        reduced: bool,
+    ) {
+        let (a, b) = factors;
+        macro_rules! fma {
+            ($t:ty, $k:expr, $s:expr) => {
+                // SAFETY: the operands have `n` elements.
+                unsafe { a.cast::<$t>().add($k).read().mul_add(b.cast::<$t>().add($k).read(), *$s) }
+            };
+        }
+        match (dtype, reduced) {
+            (Dtype::F64, true) => cyclic!(sum, a, n, f64, 16, |s, k| *s = fma!(f64, k, s)),
+            (Dtype::F32, true) => cyclic!(sum, a, n, f32, 32, |s, k| *s = fma!(f32, k, s)),
+            (Dtype::F64, false) => parallel!(sum, n, f64, |s, k| *s = fma!(f64, k, s)),
+            (Dtype::F32, false) => parallel!(sum, n, f32, |s, k| *s = fma!(f32, k, s)),
+            // Only products of floats are rounded with the sum.
+            (Dtype::I64 | Dtype::Bool, _) => {}
         }
     }
 }
@@ -196,4 +132,13 @@ pub(crate) unsafe fn add_up(dtype: Dtype, to: *mut u8, from: *const u8, n: usize
             add(dtype, to, from.add(part * bytes), n, false);
         }
     }
+}
+
+/// Adds `n` elements to others.
+///
+/// # Safety
+/// There are so many of both, apart from each other.
+pub(crate) unsafe fn add_to(dtype: Dtype, to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: by the contract.
+    unsafe { add(dtype, to, from, n, false) };
 }

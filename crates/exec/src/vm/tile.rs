@@ -529,22 +529,8 @@ pub(super) unsafe fn add_strided(dtype: Dtype, to: *mut u8, step: i64, from: *co
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::SPECIAL;
     use cotan_ir::scalar::{Scalar, cast, eval};
-
-    const SPECIAL: [f64; 12] = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.5,
-        0.75,
-        3.0,
-        1e300,
-        -1e-300,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-        9007199254740993.0,
-    ];
 
     fn samples(dtype: Dtype) -> Vec<Scalar> {
         SPECIAL.iter().map(|&x| cast(Scalar::F64(x), dtype)).collect()

@@ -5,7 +5,8 @@
 //! times the first part is subtracted from $x$ without error, and the parts have so many bits that
 //! no number of this size is too close to a multiple of $\pi/2$.
 
-use crate::arith::{Pair, difference, poly, product};
+use crate::arith::{Pair, poly};
+use crate::formulas::reduce_by_half_pi;
 use crate::machine::Machine;
 
 /// $(\sin r - r) / r^3$ as a polynomial in $r^2$, to 2^-57 of the sine.
@@ -28,7 +29,6 @@ const COS: [f64; 6] = [
     -1.1358310531927826e-11,
 ];
 
-const TWO_OVER_PI: f64 = std::f64::consts::FRAC_2_PI;
 const HALF_PI: [f64; 3] =
     [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17, -1.4973849048591698e-33];
 /// 1.5 * 2^52: adding it rounds to an integer, which is then in the lowest bits.
@@ -37,16 +37,7 @@ const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// $r$, and a number whose lowest bits are $n$.
 #[inline(always)]
 fn reduce<M: Machine>(m: &M, x: M::Real) -> (Pair<M::Real>, M::Bits) {
-    let shift = m.real(SHIFT);
-    let shifted = m.mul_add(x, m.real(TWO_OVER_PI), shift);
-    let n = m.sub(shifted, shift);
-    let [first, second, third] = HALF_PI.map(|part| m.real(part));
-    // Exact; then a sum with its error, as close to a multiple little is left of the first.
-    let a = m.neg_mul_add(n, first, x);
-    let p = product(m, n, second);
-    let r = difference(m, a, p.high);
-    let low = m.neg_mul_add(n, third, m.sub(r.low, p.low));
-    (Pair { high: r.high, low }, m.bits_of(shifted))
+    reduce_by_half_pi(m, x, HALF_PI, SHIFT)
 }
 
 /// $\sin r$ and $\cos r$

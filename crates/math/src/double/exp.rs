@@ -2,6 +2,7 @@
 
 use super::{LN2, LN2_LOW, LOG2E};
 use crate::arith::{Pair, ordered_sum, poly};
+use crate::formulas::{self, clamp};
 use crate::machine::{Machine, Rounded};
 
 /// $(e^r - 1 - r) / r^2$, to 2^-59 of $e^r - 1$.
@@ -33,12 +34,6 @@ const EXP2: [f64; 11] = [
     7.0738207006303605e-09,
     4.434743057086764e-10,
 ];
-
-/// `x`, but no less than `low` and no more than `high`; NaN stays.
-#[inline(always)]
-pub(super) fn clamp<M: Machine>(m: &M, x: M::Real, low: f64, high: f64) -> M::Real {
-    m.min(m.real(high), m.max(m.real(low), x))
-}
 
 /// $r$ and $n$ with $x = n \log 2 + r$.
 #[inline(always)]
@@ -76,23 +71,14 @@ pub fn exp<M: Machine>(m: &M, x: M::Real) -> M::Real {
 /// $2^x$
 #[inline(always)]
 pub fn exp2<M: Machine>(m: &M, x: M::Real) -> M::Real {
-    let x = clamp(m, x, -1080.0, 1025.0);
-    let one = m.real(1.0);
-    let n = m.round_product(x, one);
-    let r = m.sub(x, n.value);
-    m.scale(m.mul_add(r, poly(m, r, &EXP2), one), n)
+    formulas::exp2(m, clamp(m, x, -1080.0, 1025.0), &EXP2)
 }
 
 /// $e^x - 1$
 #[inline(always)]
 pub fn expm1<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, clamp(m, x, -40.0, 710.0));
-    let p = rest(m, r);
-    // Half of 2^n (1 + p) - 1, because 2^n alone may be too large.
-    let half_power = m.power(n, -1);
-    let half = m.mul_add(p, half_power, m.sub(half_power, m.real(0.5)));
-    let tiny = m.lt(m.abs(x), m.real(TINY));
-    m.select(tiny, x, m.add(half, half))
+    formulas::expm1(m, x, rest(m, r), n, TINY)
 }
 
 /// Below 2^-54 the first term of a series that begins with $x$ is all there is.
@@ -101,9 +87,5 @@ const TINY: f64 = 1.0 / (1u64 << 54) as f64;
 /// $1 / (1 + e^{-x})$
 #[inline(always)]
 pub fn logistic<M: Machine>(m: &M, x: M::Real) -> M::Real {
-    let one = m.real(1.0);
-    // With t = e^-|x|, which cannot overflow: 1 / (1 + t), or t / (1 + t) for negative x.
-    let t = exp(m, m.neg(m.abs(x)));
-    let negative = m.lt(x, m.real(0.0));
-    m.div(m.select(negative, t, one), m.add(one, t))
+    formulas::logistic(m, x, exp)
 }

@@ -3,6 +3,7 @@
 use super::exp::{reduce, rest};
 use super::log::{log_pair, log1p};
 use crate::arith::{Pair, sum};
+use crate::formulas;
 use crate::machine::Machine;
 
 /// From here on both hyperbolic sine and cosine are infinite.
@@ -37,15 +38,13 @@ pub fn cosh<M: Machine>(m: &M, x: M::Real) -> M::Real {
     m.add(half, half)
 }
 
-/// $\tanh x = E / (E + 2)$ with $E = e^{2|x|} - 1$
+/// $\tanh x$
 #[inline(always)]
 pub fn tanh<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let a = m.abs(x);
     // From 20 on the result is 1.
     let (r, n) = reduce(m, m.min(m.real(40.0), m.add(a, a)));
-    let power = m.power(n, 0);
-    let e = m.mul_add(rest(m, r), power, m.sub(power, m.real(1.0)));
-    m.with_sign(m.div(e, m.add(e, m.real(2.0))), x)
+    formulas::tanh(m, x, rest(m, r), n)
 }
 
 /// $\log(1 + v)$, or $\log 2a$ where $a$ is huge.

@@ -5,7 +5,8 @@
 //! = f - h + s (h + s^2 R(s^2))$.
 
 use super::{LN2, LN2_LOW, LOG2E, LOG2E_LOW};
-use crate::arith::{Pair, ordered_sum, poly, product, sum};
+use crate::arith::{Pair, ordered_sum, product, sum};
+use crate::formulas::{log_series, with_edges};
 use crate::machine::Machine;
 
 /// $R(z)$ for $z = s^2$: $(2 \,\mathrm{artanh}\, s - 2 s) / s^3$, to 2^-59 of the logarithm.
@@ -63,40 +64,21 @@ pub(super) fn split<M: Machine>(m: &M, x: M::Real) -> Split<M> {
     split_normal(m, x, m.select(subnormal, bias(54.0), bias(0.0)))
 }
 
-/// $s (h + s^2 R)$ and $h$.
-#[inline(always)]
-fn series<M: Machine>(m: &M, f: M::Real) -> (M::Real, M::Real) {
-    let s = m.div(f, m.add(m.real(2.0), f));
-    let z = m.mul(s, s);
-    let h = m.mul(m.mul(m.real(0.5), f), f);
-    (m.mul(s, m.mul_add(z, poly(m, z, &LOG), h)), h)
-}
-
-/// The values at the edge: -inf at 0, NaN below, and the argument if it is infinite or NaN.
-#[inline(always)]
-fn with_edges<M: Machine>(m: &M, x: M::Real, y: M::Real) -> M::Real {
-    let (zero, infinity) = (m.real(0.0), m.real(f64::INFINITY));
-    let inside = m.both(m.lt(zero, x), m.lt(x, infinity));
-    let edge = m.select(m.lt(x, zero), m.real(f64::NAN), x);
-    let edge = m.select(m.eq(x, zero), m.real(f64::NEG_INFINITY), edge);
-    m.select(inside, y, edge)
-}
-
 /// $\log x$
 #[inline(always)]
 pub fn log<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let Split { exponent: k, fraction, .. } = split(m, x);
     let f = m.sub(fraction, m.real(1.0));
-    let (t, h) = series(m, f);
+    let (t, h) = log_series(m, f, &LOG);
     let t = m.mul_add(k, m.real(LN2_LOW), t);
     let y = m.mul_add(k, m.real(LN2), m.sub(f, m.sub(h, t)));
-    with_edges(m, x, y)
+    with_edges(m, x, 0.0, y)
 }
 
 /// $\log(1 + f)$ times a constant, to a few bits more than a number has.
 #[inline(always)]
 fn scaled_log<M: Machine>(m: &M, f: M::Real, by: f64, by_low: f64) -> Pair<M::Real> {
-    let (t, h) = series(m, f);
+    let (t, h) = log_series(m, f, &LOG);
     let h_low = m.mul_sub(m.mul(m.real(0.5), f), f, h);
     let a = ordered_sum(m, f, m.neg(h));
     let y = ordered_sum(m, a.high, m.add(t, m.sub(a.low, h_low)));
@@ -112,7 +94,7 @@ pub fn log2<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let Split { exponent: k, fraction, .. } = split(m, x);
     let part = scaled_log(m, m.sub(fraction, m.real(1.0)), LOG2E, LOG2E_LOW);
     let y = ordered_sum(m, k, part.high);
-    with_edges(m, x, m.add(y.high, m.add(y.low, part.low)))
+    with_edges(m, x, 0.0, m.add(y.high, m.add(y.low, part.low)))
 }
 
 /// $\log_{10} x$
@@ -122,7 +104,7 @@ pub fn log10<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let part = scaled_log(m, m.sub(fraction, m.real(1.0)), LOG10E, LOG10E_LOW);
     let y = ordered_sum(m, m.mul(k, m.real(LOG10_2)), part.high);
     let low = m.mul_add(k, m.real(LOG10_2_LOW), m.add(y.low, part.low));
-    with_edges(m, x, m.add(y.high, low))
+    with_edges(m, x, 0.0, m.add(y.high, low))
 }
 
 /// $\log x + n \log 2$ for a positive normal number $x$ given as a pair.
@@ -131,7 +113,7 @@ pub(super) fn log_pair<M: Machine>(m: &M, x: Pair<M::Real>, n: M::Real) -> M::Re
     let Split { exponent, fraction, biased } = split_normal(m, x.high, m.real(BIAS));
     let k = m.add(exponent, n);
     let f = m.sub(fraction, m.real(1.0));
-    let (t, h) = series(m, f);
+    let (t, h) = log_series(m, f, &LOG);
     // The low part, scaled by half as the fraction is, over the fraction: 1 / (1 + f) only roughly.
     let twice = m.with_bits(m.shl(m.int_sub(m.bits(2047), biased), 52));
     let inverse = m.mul_add(f, m.mul_sub(m.real(0.5), f, m.real(0.5)), m.real(0.5));
@@ -143,11 +125,6 @@ pub(super) fn log_pair<M: Machine>(m: &M, x: Pair<M::Real>, n: M::Real) -> M::Re
 /// $\log(1 + x)$
 #[inline(always)]
 pub fn log1p<M: Machine>(m: &M, x: M::Real) -> M::Real {
-    let (minus_one, infinity) = (m.real(-1.0), m.real(f64::INFINITY));
     let y = log_pair(m, sum(m, m.real(1.0), x), m.real(0.0));
-    let inside = m.both(m.lt(minus_one, x), m.lt(x, infinity));
-    let edge = m.select(m.lt(x, minus_one), m.real(f64::NAN), x);
-    let edge = m.select(m.eq(x, minus_one), m.real(f64::NEG_INFINITY), edge);
-    let y = m.select(inside, y, edge);
-    m.select(m.eq(x, m.real(0.0)), x, y)
+    m.select(m.eq(x, m.real(0.0)), x, with_edges(m, x, -1.0, y))
 }

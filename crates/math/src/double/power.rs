@@ -1,9 +1,10 @@
 //! Powers and the cube root.
 
-use super::exp::{clamp, exp_parts};
+use super::exp::exp_parts;
 use super::log::{BIAS, SMALLEST_NORMAL, Split, TWO_54, split, split_normal};
 use super::{LN2, LN2_LOW};
 use crate::arith::{Pair, ordered_sum, pair_product, poly, product};
+use crate::formulas::clamp;
 use crate::machine::Machine;
 
 /// $2 \,\mathrm{artanh}\, s = 2 s + s z (2/3 + z (2/5 + z L(z)))$ for $z = s^2$, to 2^-72 of it.

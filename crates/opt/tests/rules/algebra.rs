@@ -2,6 +2,8 @@
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Result, TermId};
+use cotan_testkit::rules::Scene;
 
 use crate::support::{Check, check, elementwise, fill, neg};
 
@@ -381,5 +383,40 @@ fn integers() -> Vec<Check> {
             },
             |b, &(k, _)| b.iota(k),
         ),
+        check(
+            "rem/two",
+            counted,
+            |b, &at| quotients(b, at, Op::Rem),
+            |b, &(k, shift, n)| table(b, k, |i| (i + shift).rem_euclid(n)),
+        ),
+        check(
+            "div/two",
+            counted,
+            |b, &at| quotients(b, at, Op::FloorDiv),
+            |b, &(k, shift, n)| table(b, k, |i| (i + shift).div_euclid(n)),
+        ),
     ]
+}
+
+/// How many numbers from which one on, and a size by which they have two quotients.
+fn counted(s: &mut Scene) -> Result<(usize, i64, i64)> {
+    let (n, q) = (2 + s.choice(3), s.choice(3) as i64 - 1);
+    let first = s.choice(n);
+    Ok((n - first + 1 + s.choice(n), q * n as i64 + first as i64, n as i64))
+}
+
+/// Numbers that count from one on, and a size.
+fn quotients(b: &mut Builder, (k, shift, n): (usize, i64, i64), op: Op) -> Result<TermId> {
+    let (iota, shift, n) = (b.iota(k)?, b.scalar(shift)?, b.scalar(n)?);
+    let (shift, n) = (b.replicate(k, shift)?, b.replicate(k, n)?);
+    let numbers = b.op(Op::Add, &[iota, shift])?;
+    b.op(op, &[numbers, n])
+}
+
+fn table(b: &mut Builder, k: usize, f: impl Fn(i64) -> i64) -> Result<TermId> {
+    let mut numbers = Vec::with_capacity(k);
+    for i in 0..k as i64 {
+        numbers.push(b.scalar(f(i))?);
+    }
+    b.stack(&numbers)
 }

@@ -10,6 +10,10 @@ fn number() -> Param {
     Param::Value(Type::scalar(Dtype::F64))
 }
 
+fn vector(dims: &[usize]) -> Param {
+    Param::Value(Type::new(Dtype::F64, Shape::new("test", dims).expect("a small shape")))
+}
+
 /// A loop over vectors with scalar states: the step takes states, then elements.
 fn looped(
     b: &mut Builder,
@@ -139,6 +143,54 @@ pub fn checks() -> Vec<Check> {
             },
             // x s - (x s - s), or s after no step.
             |_, &(_, s, _)| Ok(s),
+        ),
+        check(
+            "loop/sum",
+            |s| {
+                let (k, n, m) = (2 + s.choice(3), 2 + s.choice(2), 2 + s.choice(2));
+                Ok((k, [n, m], s.array(&[n, m])?, s.array(&[k, n])?, s.array(&[m])?))
+            },
+            // Outer products of what a step makes and what it reads, added up, the second factor
+            // also on its own.
+            |b, &(k, [n, m], s, us, v)| {
+                let params = [&[n, m][..], &[m], &[m], &[n]].map(vector);
+                let step = b.lambda(&params, |b, p| {
+                    let next = b.op(Op::Sub, &[v, p[1]])?;
+                    let (left, right) = (b.replicate(m, p[3])?, b.replicate(n, next)?);
+                    let left = b.transpose(&[1, 0], left)?;
+                    let product = b.op(Op::Mul, &[left, right])?;
+                    let more = b.op(Op::Add, &[p[0], product])?;
+                    let less = b.op(Op::Sub, &[more, right])?;
+                    Ok(vec![less, next, b.op(Op::Add, &[next, p[2]])?])
+                })?;
+                let (init, inputs) = ([s, v, v].into(), [us].into());
+                let m = b.map_accum(MapAccum { length: k, reverse: true, init, inputs, step })?;
+                let (last, sum) = (b.result(m, 0)?, b.result(m, 2)?);
+                let sum = b.replicate(n, sum)?;
+                b.op(Op::Mul, &[last, sum])
+            },
+            |b, &(k, [n, m], s, us, v)| {
+                let step = b.lambda(&[vector(&[m])], |b, p| {
+                    let next = b.op(Op::Sub, &[v, p[0]])?;
+                    Ok(vec![next, next])
+                })?;
+                let (init, inputs) = ([v].into(), [].into());
+                let loop_ = MapAccum { length: k, reverse: true, init, inputs, step };
+                let loop_ = b.map_accum(loop_)?;
+                let rows = b.result(loop_, 1)?;
+                let left = b.replicate(m, us)?;
+                let left = b.transpose(&[1, 2, 0], left)?;
+                let right = b.replicate(n, rows)?;
+                let right = b.transpose(&[1, 0], right)?;
+                let products = b.op(Op::Mul, &[left, right])?;
+                let (products, copies) = (b.sum_outer(products)?, b.sum_outer(right)?);
+                let more = b.op(Op::Add, &[s, products])?;
+                let less = b.op(Op::Sub, &[more, copies])?;
+                let rows = b.sum_outer(rows)?;
+                let sum = b.op(Op::Add, &[v, rows])?;
+                let sum = b.replicate(n, sum)?;
+                b.op(Op::Mul, &[less, sum])
+            },
         ),
         check(
             "custom/inline",

@@ -9,10 +9,9 @@ mod sums;
 mod support;
 mod views;
 
-use std::collections::BTreeSet;
-
 use cotan_opt::RULES;
-use support::Check;
+use cotan_testkit::rules::{Check, assert_all_checked};
+use support::optimiser;
 
 fn all() -> Vec<Check> {
     [algebra::checks(), views::checks(), scatters::checks(), sums::checks(), loops::checks()]
@@ -23,35 +22,30 @@ fn all() -> Vec<Check> {
 
 #[test]
 fn every_rule_of_the_table_has_a_check() {
-    let names: BTreeSet<&str> = all().iter().map(|check| check.name).collect();
-    let table: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
-    let missing: Vec<_> = table.difference(&names).collect();
-    assert!(missing.is_empty(), "no check of {missing:?}");
-    assert_eq!(names.difference(&table).count(), 0);
-    assert_eq!(table.len(), RULES.len(), "two rules of one name");
+    assert_all_checked(&all(), RULES.iter().map(|rule| rule.name));
 }
 
 #[test]
 fn algebra_holds() {
-    algebra::checks().iter().for_each(Check::run);
+    optimiser().check(&algebra::checks());
 }
 
 #[test]
 fn view_rules_hold() {
-    views::checks().iter().for_each(Check::run);
+    optimiser().check(&views::checks());
 }
 
 #[test]
 fn scatter_rules_hold() {
-    scatters::checks().iter().for_each(Check::run);
+    optimiser().check(&scatters::checks());
 }
 
 #[test]
 fn sum_rules_hold() {
-    sums::checks().iter().for_each(Check::run);
+    optimiser().check(&sums::checks());
 }
 
 #[test]
 fn loop_rules_hold() {
-    loops::checks().iter().for_each(Check::run);
+    optimiser().check(&loops::checks());
 }

@@ -184,6 +184,32 @@ pub fn checks() -> Vec<Check> {
                 b.scatter(&[n], sum, f)
             },
         ),
+        // Windows of places that are read from an array, in two rows.
+        check(
+            "scatter/apart",
+            |s| {
+                let (a, k, n) = (4 + s.choice(2), 4 + s.choice(2), 3 + s.choice(3));
+                let places = s.array_of(Dtype::I64, &[2, a + k - 1])?;
+                Ok((a, k, n, places, s.array(&[2, a, k])?))
+            },
+            |b, &(a, k, n, places, t)| {
+                let f = b.index_function(&[2, a, k], |b, is| {
+                    let at = b.op(Op::Add, &[is[1], is[2]])?;
+                    Ok(vec![is[0], b.index(places, &[is[0], at])?])
+                })?;
+                b.scatter(&[2, n], t, f)
+            },
+            |b, &(a, k, n, places, t)| {
+                let f = b.index_function(&[2, a, k], |b, is| {
+                    Ok(vec![is[0], b.op(Op::Add, &[is[1], is[2]])?])
+                })?;
+                let sums = b.scatter(&[2, a + k - 1], t, f)?;
+                let f = b.index_function(&[2, a + k - 1], |b, is| {
+                    Ok(vec![is[0], b.index(places, is)?])
+                })?;
+                b.scatter(&[2, n], sums, f)
+            },
+        ),
         check(
             "scatter/merge",
             |s| {

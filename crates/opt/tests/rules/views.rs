@@ -400,5 +400,56 @@ fn of_reads() -> Vec<Check> {
                 b.transpose(&[1, 0], copies)
             },
         ),
+        // Windows of both axes of a sum, the first axis along the last variable.
+        check(
+            "gather/turned",
+            |s| {
+                let (k, m, n) = (2 + s.choice(2), 2 + s.choice(2), 2 + s.choice(2));
+                Ok((m, n, s.array(&[k, m, n])?))
+            },
+            |b, &(m, n, t)| {
+                let sum = b.sum_outer(t)?;
+                let f = b.index_function(&[2, n, m + 1], |b, is| {
+                    Ok(vec![b.op(Op::Sub, &[is[2], is[0]])?, is[1]])
+                })?;
+                b.gather(sum, f)
+            },
+            |b, &(m, n, t)| {
+                let turned = b.transpose(&[0, 2, 1], t)?;
+                let sum = b.sum_outer(turned)?;
+                let f = b.index_function(&[2, n, m + 1], |b, is| {
+                    Ok(vec![is[1], b.op(Op::Sub, &[is[2], is[0]])?])
+                })?;
+                b.gather(sum, f)
+            },
+        ),
+        // Windows of places that are read from an array, in two rows.
+        check(
+            "gather/apart",
+            |s| {
+                let (k, m, n) = (4 + s.choice(2), 4 + s.choice(2), s.size());
+                let places = s.array_of(Dtype::I64, &[2, k + m - 1])?;
+                Ok((k, m, places, s.array(&[2, n, 2])?))
+            },
+            |b, &(k, m, places, t)| {
+                let f = b.index_function(&[2, k, m], |b, is| {
+                    let at = b.op(Op::Add, &[is[1], is[2]])?;
+                    let place = b.index(places, &[is[0], at])?;
+                    Ok(vec![is[0], b.op(Op::Sub, &[place, is[0]])?])
+                })?;
+                b.gather(t, f)
+            },
+            |b, &(k, m, places, t)| {
+                let f = b.index_function(&[2, k + m - 1], |b, is| {
+                    let place = b.index(places, is)?;
+                    Ok(vec![is[0], b.op(Op::Sub, &[place, is[0]])?])
+                })?;
+                let once = b.gather(t, f)?;
+                let f = b.index_function(&[2, k, m], |b, is| {
+                    Ok(vec![is[0], b.op(Op::Add, &[is[1], is[2]])?])
+                })?;
+                b.gather(once, f)
+            },
+        ),
     ]
 }

@@ -9,6 +9,11 @@ use crate::lex::TokenKind;
 impl Parser<'_> {
     /// A type: `T`, or a function type `T -> R`, `(T, U) -> R`.
     pub(super) fn ty(&mut self) -> TypeId {
+        self.type_where(true)
+    }
+
+    /// A type; one of a function only where `functions` may stand.
+    fn type_where(&mut self, functions: bool) -> TypeId {
         if !self.enter() {
             return self.add_type(TypeKind::Error, self.token().start);
         }
@@ -16,13 +21,18 @@ impl Parser<'_> {
         let ty = if self.peek() == TokenKind::OpenParen {
             let list = self.list(Parser::ty);
             match list.elements.as_slice() {
-                _ if self.peek() == TokenKind::Arrow => self.function(list.elements, start),
+                _ if functions && self.peek() == TokenKind::Arrow => {
+                    self.function(list.elements, start)
+                }
                 [inner] if !list.trailing_comma => *inner,
                 _ => self.add_type(TypeKind::Tuple(list.elements), start),
             }
         } else {
             let ty = self.type_atom();
-            if self.peek() == TokenKind::Arrow { self.function(vec![ty], start) } else { ty }
+            match self.peek() {
+                TokenKind::Arrow if functions => self.function(vec![ty], start),
+                _ => ty,
+            }
         };
         self.leave();
         ty
@@ -39,7 +49,8 @@ impl Parser<'_> {
         match self.peek() {
             TokenKind::OpenBracket => {
                 let sizes = self.list(Parser::expr).elements;
-                let element = self.element_type();
+                // `[n]T -> R` is `([n]T) -> R`.
+                let element = self.type_where(false);
                 self.add_type(TypeKind::Array { sizes, element }, start)
             }
             TokenKind::OpenBrace => {
@@ -57,25 +68,6 @@ impl Parser<'_> {
                 self.add_type(TypeKind::Error, start)
             }
         }
-    }
-
-    /// What follows the sizes of an array type; `[n]T -> R` is `([n]T) -> R`.
-    fn element_type(&mut self) -> TypeId {
-        if !self.enter() {
-            return self.add_type(TypeKind::Error, self.token().start);
-        }
-        let start = self.token().start;
-        let ty = if self.peek() == TokenKind::OpenParen {
-            let list = self.list(Parser::ty);
-            match list.elements.as_slice() {
-                [inner] if !list.trailing_comma => *inner,
-                _ => self.add_type(TypeKind::Tuple(list.elements), start),
-            }
-        } else {
-            self.type_atom()
-        };
-        self.leave();
-        ty
     }
 
     fn named_type(&mut self, start: u32) -> TypeId {

@@ -18,9 +18,9 @@ use crate::structure::{Arrays, raws};
 ///
 /// **Derivatives** are those of the steps that were taken; the condition has none. Forward mode needs
 /// nothing more. Reverse mode runs the loop again to keep up to 1024 states, and from these runs to
-/// the others: beyond 1024 steps its time grows faster than the number of steps. It also runs the
-/// loop of a branch of [`cond`](crate::cond) that is not taken, which must therefore end. A limit
-/// avoids all this: see [`while_at_most`].
+/// the others: beyond 1024 steps its time grows faster than the number of steps. A limit avoids
+/// this: see [`while_at_most`]. A loop in a branch of [`cond`](crate::cond) that is not taken is not
+/// run, in neither mode.
 ///
 /// ```
 /// use cotan::prelude::*;

@@ -265,8 +265,9 @@ fn check(rng: &mut Rng) -> Result<usize, String> {
             for range in ranges {
                 // SAFETY: the frame's buffers are those of the nest.
                 unsafe {
-                    let scratch = frame.pointers[3];
-                    assert!(contraction.run_blocks(range, &frame.pointers, scratch, &limits));
+                    let (places, scratch) =
+                        (contraction.places(&frame.pointers, [0; 3]), frame.pointers[3]);
+                    assert!(contraction.run_blocks(range, &places, scratch, &limits));
                 }
             }
         });
@@ -364,7 +365,8 @@ fn numbers_that_are_rounded() {
                         // SAFETY: the frame's buffers are those of the nest.
                         unsafe {
                             let range = block..block + 1;
-                            contraction.run_blocks(range, &frame.pointers, scratch, &limits);
+                            let places = contraction.places(&frame.pointers, [0; 3]);
+                            contraction.run_blocks(range, &places, scratch, &limits);
                         }
                     }
                 });

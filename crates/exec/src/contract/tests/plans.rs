@@ -7,7 +7,7 @@ use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 use cotan_syntax::{instantiate, load_text};
 use cotan_testkit::{Equality, first_difference, run_program};
 
-use crate::group::Tuning;
+use crate::group::{Group, Member, Tuning};
 use crate::lower::lower;
 use crate::plan::{Plan, Step};
 use crate::{Executable, RunLimits};
@@ -21,7 +21,14 @@ pub(super) fn program(text: &str) -> Program {
 
 /// The contractions of a plan.
 pub(super) fn count(plan: &Plan) -> usize {
-    plan.steps.iter().filter(|step| matches!(step, Step::Contract(_))).count()
+    let in_step = |step: &Step<Group>| match step {
+        Step::Contract(_) => 1,
+        Step::Compute(group) => {
+            group.members.iter().filter(|member| matches!(member, Member::Contraction(_))).count()
+        }
+        _ => 0,
+    };
+    plan.steps.iter().map(in_step).sum()
 }
 
 /// How many contractions the plan of a program has. Its values must be those of the interpreter on

@@ -14,6 +14,7 @@ use super::isa::Isa;
 use super::memory::Memory;
 use super::{Encoded, Entry, encode};
 use crate::run::RunLimits;
+use crate::samples::SPECIAL;
 use crate::vm::{Frame, Kernel};
 
 /// The instruction sets that can be tried here.
@@ -106,23 +107,6 @@ fn both_nan(dtype: Dtype, x: &[u8], y: &[u8]) -> bool {
     };
     nan(x) && nan(y)
 }
-
-const SPECIAL: [f64; 14] = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.5,
-    0.75,
-    3.0,
-    1e300,
-    -1e-300,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    f64::NAN,
-    9_007_199_254_740_993.0,
-    9.3e18,
-    1e-310,
-];
 
 fn float(rng: &mut Rng) -> f64 {
     match rng.below(8) {

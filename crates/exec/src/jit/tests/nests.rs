@@ -1,16 +1,21 @@
 //! What the code itself must be like.
 
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
 use cotan_testkit::{Rng, for_each_case};
+use smallvec::smallvec;
 
 use super::random::{Maker, Size};
+use super::{Buffers, compare};
 use crate::jit::isa::Isa;
 use crate::jit::{arrange, emit};
+use crate::nest::{Affine, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
 /// Machines without AVX-512 must not meet an instruction of it, nor a register.
 #[test]
 fn no_instruction_is_from_a_larger_set() {
-    let size = Size { loads: 10, operations: 40, wide_only: false };
+    let size = Size { loads: 10, operations: 40, only: None };
     for_each_case("jit.sets", 300, |rng: &mut Rng| {
         let (nest, _) = Maker::new(rng).nest(size);
         let kernel = Kernel::new(nest, false, None);
@@ -29,4 +34,43 @@ fn no_instruction_is_from_a_larger_set() {
         }
         Ok(())
     });
+}
+
+/// Elements that lie apart, all at different distances, are all needed at the end: neither they
+/// nor their distances fit the registers.
+#[test]
+fn more_strided_reads_than_registers() {
+    for dtype in [Dtype::F32, Dtype::F64] {
+        for_each_case("jit.strided", 20, |rng: &mut Rng| {
+            let (extent, count) = (1 + rng.below(70), 24 + rng.below(24));
+            let mut buffers = Buffers::new();
+            let mut instrs = Vec::new();
+            for k in 0..count {
+                let step = k as i64 % 7 + 2;
+                let n = step as usize * (extent - 1) + 1;
+                let at = Affine { constant: 0, coeffs: smallvec![step] };
+                let buffer = buffers.add(dtype, n, rng);
+                instrs.push(Instr::Load { buffer, at, checks: Vec::new() });
+            }
+            // From the last to the first.
+            let mut value = Val(count as u32 - 1);
+            for k in (0..count as u32 - 1).rev() {
+                instrs.push(Instr::Op(Op::Add, smallvec![value, Val(k)]));
+                value = Val(instrs.len() as u32 - 1);
+            }
+            let target = buffers.add(dtype, extent, rng);
+            let nest = Nest {
+                extents: vec![extent],
+                reduced: 0,
+                dtypes: vec![dtype; instrs.len()],
+                instrs,
+                value,
+                target,
+                write: Write::Store(Affine::index(0, 1)),
+                source: None,
+            };
+            let kernel = Kernel::new(nest, true, None);
+            compare(&kernel, &buffers, &[extent]).unwrap_or(Err("no code".into()))
+        });
+    }
 }

@@ -10,6 +10,8 @@ use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
 const EXTENTS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 13, 17, 33, 64, 70];
+const WIDE: Option<Dtype> = Some(Dtype::F64);
+const NARROW: Option<Dtype> = Some(Dtype::F32);
 const DTYPES: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::I64, Dtype::Bool];
 
 pub(super) struct Maker<'a> {
@@ -25,8 +27,8 @@ pub(super) struct Maker<'a> {
 pub(super) struct Size {
     pub loads: usize,
     pub operations: usize,
-    /// Whether there are floats of eight bytes only.
-    pub wide_only: bool,
+    /// The only type of all values, if there is one: floats.
+    pub only: Option<Dtype>,
 }
 
 impl Maker<'_> {
@@ -102,8 +104,8 @@ impl Maker<'_> {
         Some((vec![first, second], rows * columns))
     }
 
-    fn leaf(&mut self, wide_only: bool) {
-        let dtype = if wide_only { Dtype::F64 } else { *self.rng.pick(&DTYPES) };
+    fn leaf(&mut self, only: Option<Dtype>) {
+        let dtype = only.unwrap_or(*self.rng.pick(&DTYPES));
         match self.rng.below(6) {
             0 => {
                 let bits = match dtype {
@@ -114,11 +116,11 @@ impl Maker<'_> {
                 };
                 self.push(Instr::Const(bits), dtype);
             }
-            1 if !wide_only => {
+            1 if only.is_none() => {
                 let (affine, _) = self.affine();
                 self.push(Instr::Affine(affine), Dtype::I64);
             }
-            2 if !wide_only => {
+            2 if only.is_none() => {
                 if let Some((index, n)) = self.components() {
                     let buffer = self.buffers.add(dtype, n, self.rng);
                     self.push(Instr::LoadAt { buffer, index }, dtype);
@@ -130,11 +132,11 @@ impl Maker<'_> {
         }
     }
 
-    fn operation(&mut self, wide_only: bool) {
+    fn operation(&mut self, only: Option<Dtype>) {
         let all: Vec<Op> = Op::all().collect();
         for _ in 0..20 {
             let cheap = [Op::Add, Op::Sub, Op::Mul, Op::Max, Op::Select, Op::Lt];
-            let op = if wide_only {
+            let op = if only.is_some() {
                 *self.rng.pick(&[Op::Add, Op::Sub, Op::Mul, Op::Max, Op::Neg, Op::Abs])
             } else if self.rng.chance(50) {
                 *self.rng.pick(&cheap)
@@ -175,12 +177,12 @@ impl Maker<'_> {
 
     pub(super) fn nest(mut self, size: Size) -> (Nest, Buffers) {
         for _ in 0..1 + self.rng.below(size.loads) {
-            self.leaf(size.wide_only);
+            self.leaf(size.only);
         }
-        let dtype = if size.wide_only { Dtype::F64 } else { *self.rng.pick(&DTYPES) };
+        let dtype = size.only.unwrap_or(*self.rng.pick(&DTYPES));
         self.load(dtype);
         for _ in 0..self.rng.below(size.operations) {
-            self.operation(size.wide_only);
+            self.operation(size.only);
         }
         let dims = self.extents.len();
         let numbers: Vec<usize> =
@@ -284,17 +286,19 @@ fn check_many(name: &str, count: usize, size: Size) {
 
 #[test]
 fn random_nests() {
-    check_many("jit.nests", 4000, Size { loads: 5, operations: 12, wide_only: false });
+    check_many("jit.nests", 4000, Size { loads: 5, operations: 12, only: None });
 }
 
 #[test]
 fn random_sums_of_products() {
-    check_many("jit.wide", 2000, Size { loads: 4, operations: 8, wide_only: true });
+    check_many("jit.wide", 2000, Size { loads: 4, operations: 8, only: WIDE });
+    check_many("jit.narrow", 1000, Size { loads: 4, operations: 8, only: NARROW });
 }
 
 /// More values than registers.
 #[test]
 fn random_large_nests() {
-    check_many("jit.large", 150, Size { loads: 40, operations: 200, wide_only: false });
-    check_many("jit.large.wide", 150, Size { loads: 60, operations: 120, wide_only: true });
+    check_many("jit.large", 150, Size { loads: 40, operations: 200, only: None });
+    check_many("jit.large.wide", 150, Size { loads: 60, operations: 120, only: WIDE });
+    check_many("jit.large.narrow", 150, Size { loads: 60, operations: 120, only: NARROW });
 }

@@ -280,14 +280,20 @@ fn logsumexp(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let f = elab.fronted(call, None)?;
     elab.expect_float(f.t, call)?;
     let shift = finite_max(elab, &f, span)?;
+    let (_, fronted) = shifted_exp(elab, f, shift, span)?;
+    let total = elab.sum_front(&fronted, span)?;
+    let log = elab.op(Op::Log, &[total], span)?;
+    elab.op(Op::Add, &[shift, log], span).map(Value::Term)
+}
+
+/// `exp(x - shift)`, as it is and with the axes in front over which `shift` is the same.
+fn shifted_exp(elab: &mut Elab<'_>, f: Fronted, shift: TermId, span: Span) -> R<(TermId, Fronted)> {
     let x = elab.restore(f.t, &f, span)?;
     let spread = elab.unreduce(shift, &f, span)?;
     let below = elab.op(Op::Sub, &[x, spread], span)?;
     let exp = elab.op(Op::Exp, &[below], span)?;
     let fronted = elab.bring_to_front(exp, f.axes, span)?;
-    let total = elab.sum_front(&fronted, span)?;
-    let log = elab.op(Op::Log, &[total], span)?;
-    elab.op(Op::Add, &[shift, log], span).map(Value::Term)
+    Ok((exp, fronted))
 }
 
 fn finite_max(elab: &mut Elab<'_>, f: &Fronted, span: Span) -> R<TermId> {
@@ -306,11 +312,7 @@ fn softmax(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let f = elab.fronted(call, Some(-1))?;
     elab.expect_float(f.t, call)?;
     let shift = elab.max_front(&f, Extreme::Max, span)?;
-    let x = elab.restore(f.t, &f, span)?;
-    let spread = elab.unreduce(shift, &f, span)?;
-    let below = elab.op(Op::Sub, &[x, spread], span)?;
-    let exp = elab.op(Op::Exp, &[below], span)?;
-    let fronted = elab.bring_to_front(exp, f.axes, span)?;
+    let (exp, fronted) = shifted_exp(elab, f, shift, span)?;
     let total = elab.sum_front(&fronted, span)?;
     let total = elab.unreduce(total, &fronted, span)?;
     elab.op(Op::Div, &[exp, total], span).map(Value::Term)

@@ -1,0 +1,253 @@
+//! The kernels of a group, its memory and its blocks.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::join::{Item, Open, Way};
+use super::rows::compact;
+use super::{Group, Local, Member, Partial, Scheduler, size};
+use crate::contract::{Cut, Draft};
+use crate::nest::{BufferId, Nest, Write};
+use crate::plan::{Buffer, Role, Step};
+use crate::vm::Kernel;
+
+/// The bytes that thread-local buffers begin at multiples of.
+const ALIGNMENT: usize = 64;
+
+impl Scheduler<'_> {
+    /// Plans the kernels of a group.
+    pub(super) fn close(&mut self, open: Open) -> Step<Group> {
+        let Open { mut items, mut ways, touched, .. } = open;
+        let mut buffers: Vec<BufferId> = touched.into_iter().collect();
+        buffers.sort_unstable();
+        if items.len() == 1
+            && let Some(item) = items.pop()
+        {
+            return match item {
+                Item::Nest(nest) => Step::Compute(Box::new(self.alone(nest, buffers))),
+                Item::Draft(draft) => self.whole(*draft),
+            };
+        }
+        // Of several ways the one with the most positions, the first of equals.
+        ways.sort_by_key(|way| std::cmp::Reverse(way.extent));
+        let Some(way) = ways.into_iter().next() else {
+            return Step::Compute(Box::new(Group::default()));
+        };
+        let mut group = Group { buffers, extent: way.extent, ..Group::default() };
+        self.find_locals(&items, &way, &mut group);
+        self.make_partial(&mut items, &way, &mut group);
+        // Nests are simplified, but for the dimension that is shared.
+        let mut dims: SmallVec<[Option<usize>; 4]> = SmallVec::new();
+        let items: Vec<Item> = items
+            .into_iter()
+            .zip(&way.dims)
+            .map(|(item, &dim)| match item {
+                Item::Nest(nest) => {
+                    let (nest, dim) = nest.collapse(Some(dim));
+                    dims.push(dim);
+                    Item::Nest(nest)
+                }
+                Item::Draft(draft) => {
+                    dims.push(Some(dim));
+                    Item::Draft(draft)
+                }
+            })
+            .collect();
+        size::choose(&mut group, &items, &dims, self.buffers, self.in_order, &self.tuning);
+        for (mut item, dim) in items.into_iter().zip(dims) {
+            let Some(dim) = dim else { continue };
+            for local in &group.locals {
+                let Some(&rows) = way.rows.get(&local.buffer) else { continue };
+                let compact = |nest: &mut Nest| compact(nest, local.buffer, dim, rows, group.block);
+                match &mut item {
+                    Item::Nest(nest) => compact(nest),
+                    Item::Draft(draft) => draft.nests_mut().for_each(compact),
+                }
+            }
+            let member = match item {
+                Item::Nest(nest) => {
+                    Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))))
+                }
+                Item::Draft(draft) => self.contraction(*draft, dim, &mut group),
+            };
+            group.members.push(member);
+        }
+        self.lay_out(&mut group);
+        Step::Compute(Box::new(group))
+    }
+
+    /// A contraction in one piece.
+    fn whole(&mut self, draft: Draft) -> Step<Group> {
+        let buffers = &*self.buffers;
+        let length = |b: BufferId| buffers[b.index()].shape.numel();
+        match draft.finish(None, length) {
+            Some(contraction) => {
+                // Every thread has scratch memory of its own.
+                self.local = self.local.max(contraction.scratch_bytes());
+                Step::Contract(Box::new(contraction))
+            }
+            None => {
+                let mut touched = vec![draft.whole.target];
+                crate::plan::Compute::for_each_buffer(&draft.whole, &mut |b| touched.push(b));
+                Step::Compute(Box::new(self.alone(draft.whole, touched)))
+            }
+        }
+    }
+
+    /// A contraction for the blocks of a group; the nest that it stands for if there is none.
+    fn contraction(&mut self, draft: Draft, dim: usize, group: &mut Group) -> Member {
+        let cut = Cut { dim, block: group.block };
+        let (buffers, extent, block) = (&*self.buffers, group.extent.max(1), group.block);
+        let rows: FxHashSet<BufferId> =
+            group.locals.iter().filter(|l| l.row > 0).map(|l| l.buffer).collect();
+        let length = |b: BufferId| match (buffers[b.index()].shape.numel(), rows.contains(&b)) {
+            (elements, true) => elements / extent * block,
+            (elements, false) => elements,
+        };
+        let Some(mut contraction) = draft.finish(Some(cut), length) else {
+            let (nest, dim) = draft.whole.collapse(Some(dim));
+            return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, dim)));
+        };
+        let bytes = contraction.scratch_bytes();
+        if bytes > 0 {
+            let scratch = self.bytes(bytes);
+            contraction.set_scratch(scratch);
+            group.locals.push(Local { buffer: scratch, stride: 0, row: 0, fixed: bytes });
+        }
+        Member::Contraction(Box::new(contraction))
+    }
+
+    /// A new buffer of so many bytes, in units of eight.
+    fn bytes(&mut self, bytes: usize) -> BufferId {
+        let shape = size::vector(bytes.div_ceil(8));
+        self.temporary(Buffer { dtype: cotan_array::Dtype::F64, shape, role: Role::Temporary(0) })
+    }
+
+    fn temporary(&mut self, buffer: Buffer) -> BufferId {
+        self.buffers.push(buffer);
+        BufferId((self.buffers.len() - 1) as u32)
+    }
+
+    /// The group of a single nest.
+    pub(super) fn alone(&mut self, nest: Nest, buffers: Vec<BufferId>) -> Group {
+        let (nest, _) = nest.collapse(None);
+        let parallel = nest.extents.len() - nest.reduced;
+        let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
+        let serial = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
+        let longest = |dims: std::ops::Range<usize>| dims.max_by_key(|&dim| nest.extents[dim]);
+        let sum = matches!(nest.write, Write::Sum(_));
+        let summed = sum && !self.in_order && positions >= self.tuning.long_sum;
+        let block = match longest(0..parallel) {
+            _ if serial => None,
+            Some(dim) if !summed || nest.extents[dim] >= 8 => Some(dim),
+            _ if summed && positions / parallel_size(&nest).max(1) >= self.tuning.long_sum => {
+                longest(parallel..nest.extents.len())
+            }
+            other => other,
+        };
+        let extent = match block {
+            Some(dim) => nest.extents[dim],
+            None => nest.extents.first().copied().unwrap_or(1),
+        };
+        let mut group = Group { buffers, extent, serial, ..Group::default() };
+        let mut items = [Item::Nest(nest)];
+        if let Some(dim) = block {
+            let dims = SmallVec::from_slice(&[dim]);
+            let way = Way { extent, dims, rows: FxHashMap::default() };
+            self.make_partial(&mut items, &way, &mut group);
+        }
+        size::choose(&mut group, &items, &[block], self.buffers, self.in_order, &self.tuning);
+        let [item] = items;
+        if let Item::Nest(nest) = item {
+            let kernel = Kernel::new(nest, self.in_order, block);
+            if block.is_none() && !serial {
+                // In one piece.
+                (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
+            }
+            group.members.push(Member::Kernel(Box::new(kernel)));
+        }
+        self.lay_out(&mut group);
+        group
+    }
+
+    /// Makes room for what the blocks of a group hold and sum.
+    fn lay_out(&mut self, group: &mut Group) {
+        let chunks = group.chunks();
+        let mut bytes = 0;
+        let mut take = |size: usize| {
+            let at = bytes;
+            bytes += size.next_multiple_of(ALIGNMENT);
+            at
+        };
+        for local in &group.locals {
+            let size = local.row * group.block + local.fixed;
+            self.buffers[local.buffer.index()].role = Role::Local(take(size));
+        }
+        for partial in &mut group.partials {
+            let target = &self.buffers[partial.target.index()];
+            let (numel, size) = (target.shape.numel(), target.bytes());
+            self.buffers[partial.parts.index()].shape = size::vector(chunks * numel);
+            if group.per_chunk > 1 {
+                partial.local = take(size);
+            }
+        }
+        self.local = self.local.max(bytes);
+    }
+
+    /// Finds buffers that nobody else touches: they need memory for a block only.
+    fn find_locals(&self, items: &[Item], way: &Way, group: &mut Group) {
+        let mut inside: FxHashMap<BufferId, u32> = FxHashMap::default();
+        for item in items {
+            item.for_each_buffer(&mut |b| *inside.entry(b).or_default() += 1);
+        }
+        for &b in &group.buffers {
+            let Some(rows) = way.rows.get(&b) else { continue };
+            let buffer = &self.buffers[b.index()];
+            let own = inside.get(&b) == self.touches.get(&b);
+            if !own || !matches!(buffer.role, Role::Temporary(_)) {
+                continue;
+            }
+            let size = buffer.dtype.size();
+            group.locals.push(Local {
+                buffer: b,
+                stride: rows.stride as usize * size,
+                row: buffer.shape.numel() / way.extent.max(1) * size,
+                fixed: 0,
+            });
+        }
+        let locals: FxHashSet<BufferId> = group.locals.iter().map(|local| local.buffer).collect();
+        group.buffers.retain(|b| !locals.contains(b));
+    }
+
+    /// Lets sums over the shared dimension be taken block by block.
+    fn make_partial(&mut self, items: &mut [Item], way: &Way, group: &mut Group) {
+        for (item, &dim) in items.iter_mut().zip(&way.dims) {
+            if dim < item.parallel() {
+                continue;
+            }
+            let target = item.target();
+            // Of the shape of one part, until it is known how many there are.
+            let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
+            let parts = self.temporary(part);
+            match item {
+                Item::Nest(nest) => nest.target = parts,
+                Item::Draft(draft) => {
+                    draft.set_target(parts);
+                    // Sums of a block, which every thread needs for itself.
+                    if let Some(between) = draft.between() {
+                        let fixed = self.buffers[between.index()].bytes();
+                        group.buffers.retain(|&b| b != between);
+                        group.locals.push(Local { buffer: between, stride: 0, row: 0, fixed });
+                    }
+                }
+            }
+            group.partials.push(Partial { parts, target, local: 0 });
+            group.buffers.retain(|&b| b != target);
+            group.buffers.push(parts);
+        }
+    }
+}
+
+fn parallel_size(nest: &Nest) -> usize {
+    nest.extents[..nest.extents.len() - nest.reduced].iter().product()
+}
