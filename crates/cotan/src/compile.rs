@@ -79,7 +79,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn of(program: &Program, runner: &Runner) -> Cost {
+    pub(crate) fn of(program: &Program, runner: &Runner) -> Cost {
         let cotan_pipeline::Cost { operations, bytes, .. } = cotan_pipeline::Cost::of(program);
         let Some(executable) = runner.executable() else {
             return Cost { operations, bytes, peak_bytes: peak_bytes(program) };

@@ -5,7 +5,7 @@ use cotan_ir::Program;
 use cotan_pipeline::{Pass, Pipeline};
 
 use crate::backend::{Backend, Runner};
-use crate::compile::RunOptions;
+use crate::compile::{Cost, RunOptions};
 use crate::error::{Error, Result};
 
 /// A program ready to run any number of times, from any number of threads: what
@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 /// let square = b.op(Op::Mul, &[x, x])?;
 /// let program = Prepared::new(&b.finish_one(square)?)?;
 /// assert_eq!(program.call(&[Array::scalar(3.0)])?, [Array::scalar(9.0)]);
+/// assert_eq!(program.cost().operations, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -67,6 +68,11 @@ impl Prepared {
             }
         }
         self.runner.run(&self.program, options, inputs, outputs)
+    }
+
+    /// What one call costs, counted from the program.
+    pub fn cost(&self) -> Cost {
+        Cost::of(&self.program, &self.runner)
     }
 
     /// What runs it.

@@ -16,15 +16,19 @@ use crate::memory::place_temporaries;
 use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 
+mod arrange;
 mod branch;
 mod contract;
 mod decide;
 mod expand;
+mod join;
 mod order;
 mod part;
+mod places;
 mod product;
 mod split;
 mod sums;
+mod update;
 
 use branch::Side;
 
@@ -105,6 +109,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         outputs.push(buffer);
     }
     let mut buffers = lowering.buffers;
+    arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
     let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
@@ -217,15 +222,8 @@ impl Lowering<'_> {
             {
                 Place::Inline
             }
-            Node::SumOuter(_) => {
-                let to = self.temporary(ty);
-                for part in parts(ty, decisions.stacked.contains(&t)) {
-                    let nest = self.sum_nest(t, to, part, decisions)?;
-                    steps.append(&mut self.pending);
-                    self.sum_steps(nest, steps);
-                }
-                Place::Buffer(to)
-            }
+            Node::SumOuter(_) if decisions.postponed.contains(&t) => Place::Inline,
+            Node::SumOuter(_) => self.sum(t, decisions, steps)?,
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 let nest = self.scatter_nest(t, to)?;
@@ -274,7 +272,8 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let states = self.next_states(&states, step.results(), &mut inner)?;
+                let mut states = self.next_states(&states, step.results(), &mut inner)?;
+                self.update_in_place(&mut states, &m.init, &mut outputs, &mut inner);
                 self.forget(m.step);
                 steps.push(Step::Loop(Box::new(Loop {
                     length: m.length,
@@ -359,6 +358,27 @@ impl Lowering<'_> {
             }
             _ => Place::Inline,
         })
+    }
+
+    /// Makes a sum.
+    fn sum(
+        &mut self,
+        t: TermId,
+        decisions: &decide::Decisions,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> R<Place> {
+        let ty = self.program.ty(t);
+        let to = self.temporary(ty);
+        if let Some(&factor) = decisions.joined.get(&t) {
+            self.join(t, factor, to, decisions, steps)?;
+            return Ok(Place::Buffer(to));
+        }
+        for part in parts(ty, decisions.stacked.contains(&t)) {
+            let nest = self.sum_nest(t, to, part, None, decisions)?;
+            steps.append(&mut self.pending);
+            self.sum_steps(nest, steps);
+        }
+        Ok(Place::Buffer(to))
     }
 
     /// Adds a nest to the steps, after what it needs.

@@ -112,6 +112,15 @@ impl Instr {
             Instr::MulAdd { args, .. } => args.iter().copied().for_each(f),
         }
     }
+
+    fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
+        match self {
+            Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
+            Instr::LoadAt { index, .. } => index.iter_mut().for_each(|c| f(&mut c.value)),
+            Instr::Op(_, args) => args.iter_mut().for_each(f),
+            Instr::MulAdd { args, .. } => args.iter_mut().for_each(f),
+        }
+    }
 }
 
 /// What a nest does with a value.
@@ -145,6 +154,38 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
+    /// The nest without instructions that nothing needs.
+    pub(crate) fn without_dead(mut self) -> Nest {
+        let mut needed = vec![false; self.instrs.len()];
+        needed[self.value.index()] = true;
+        if let Write::AddAt(index) = &self.write {
+            index.iter().for_each(|c| needed[c.value.index()] = true);
+        }
+        for n in (0..needed.len()).rev() {
+            if needed[n] {
+                self.instrs[n].for_each_operand(|v| needed[v.index()] = true);
+            }
+        }
+        let mut moved = vec![Val(0); needed.len()];
+        let mut kept = 0;
+        for n in 0..needed.len() {
+            if needed[n] {
+                moved[n] = Val(kept as u32);
+                self.instrs.swap(kept, n);
+                self.dtypes.swap(kept, n);
+                self.instrs[kept].for_each_operand_mut(|v| *v = moved[v.index()]);
+                kept += 1;
+            }
+        }
+        self.instrs.truncate(kept);
+        self.dtypes.truncate(kept);
+        self.value = moved[self.value.index()];
+        if let Write::AddAt(index) = &mut self.write {
+            index.iter_mut().for_each(|c| c.value = moved[c.value.index()]);
+        }
+        self
+    }
+
     /// Every affine form in it.
     fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
         let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();

@@ -488,7 +488,7 @@ impl Run<'_> {
         for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
             if exchanged {
                 frame.pointers.swap(state.index(), next.index());
-            } else {
+            } else if state != next {
                 copy(frame, next, state);
             }
         }

@@ -85,10 +85,11 @@ impl Tool {
         let arguments = program.arguments(function, input)?;
         let begin = Instant::now();
         let call = program.prepare(function, arguments)?;
+        let mut results = Vec::new();
+        call.rehearse(&options, &mut results)?;
         let mut timings = vec![timing("prepare", begin.elapsed())];
         let mut taken = Duration::ZERO;
         let mut count = 0;
-        let mut results = Vec::new();
         while !runs.enough(count, taken) {
             let begin = Instant::now();
             call.run_into(&options, &mut results)?;

@@ -35,6 +35,7 @@ mod apart;
 mod loops;
 mod options;
 mod pass;
+mod push;
 mod read;
 mod rules;
 mod scatter;

@@ -54,10 +54,12 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         source: program,
         scopes: &scopes,
         counts: use_counts(program),
+        gathers: gather_counts(program),
         images: vec![None; program.len()],
         results: FxHashMap::default(),
         used_results: used_results(program),
         uses: TermMap::new(),
+        gathered: TermMap::new(),
         done: TermMap::new(),
         depth: 0,
         options,
@@ -73,6 +75,18 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         outputs.push(Output { name: output.name.clone(), term: opt.image(output.term)? });
     }
     opt.b.finish_with_sources(outputs, program.sources().clone())?.normalised()
+}
+
+/// How often each node is gathered from.
+fn gather_counts(program: &Program) -> Vec<u32> {
+    let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
+    let mut counts = vec![0u32; program.len()];
+    for t in program.terms().filter(|t| live[t.index()]) {
+        if let Node::Gather(u, _) = program.node(t) {
+            counts[u.index()] = counts[u.index()].saturating_add(1);
+        }
+    }
+    counts
 }
 
 /// Which results of each loop are read.
@@ -99,6 +113,8 @@ pub(crate) struct Opt<'a> {
     pub scopes: &'a Scopes,
     /// How often each node of the source is used.
     counts: Vec<u32>,
+    /// How often each node of the source is gathered from.
+    gathers: Vec<u32>,
     /// What stands for each node of the source.
     images: Vec<Option<TermId>>,
     /// What stands for the results of each loop of the source; none for those that nothing reads.
@@ -106,6 +122,8 @@ pub(crate) struct Opt<'a> {
     pub used_results: FxHashMap<TermId, Vec<bool>>,
     /// How often nodes of the result are used, as far as the source says.
     uses: TermMap<u32>,
+    /// How often they are gathered from.
+    gathered: TermMap<u32>,
     /// What nodes of the result were simplified to.
     done: TermMap<TermId>,
     depth: usize,
@@ -149,6 +167,9 @@ impl Opt<'_> {
         let uses = self.counts.get(t.index()).copied().unwrap_or(1);
         let before = self.uses.get(image).copied().unwrap_or(0);
         self.uses.insert(image, before.saturating_add(uses));
+        let gathers = self.gathers.get(t.index()).copied().unwrap_or(0);
+        let before = self.gathered.get(image).copied().unwrap_or(0);
+        self.gathered.insert(image, before.saturating_add(gathers));
     }
 
     /// Forgets images, as another region may use the same nodes with other variables.
@@ -162,7 +183,18 @@ impl Opt<'_> {
 
     /// Whether at most one place uses a term, as far as is known.
     pub fn used_once(&self, t: TermId) -> bool {
-        self.uses.get(t).copied().unwrap_or(0) <= 1
+        self.use_count(t) <= 1
+    }
+
+    /// How many places use a term, as far as is known.
+    pub fn use_count(&self, t: TermId) -> u32 {
+        self.uses.get(t).copied().unwrap_or(0)
+    }
+
+    /// How often a term is gathered from, if it is used for nothing else, as far as is known.
+    pub fn only_gathered(&self, t: TermId) -> Option<u32> {
+        let gathered = self.gathered.get(t).copied().filter(|&n| n > 0)?;
+        (self.uses.get(t) == Some(&gathered)).then_some(gathered)
     }
 
     /// Images for all nodes of a scope.

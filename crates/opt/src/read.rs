@@ -76,7 +76,7 @@ impl Opt<'_> {
         })
     }
 
-    fn is_within(&self, ix: &[TermId], dims: &[usize]) -> bool {
+    pub(crate) fn is_within(&self, ix: &[TermId], dims: &[usize]) -> bool {
         ix.iter().zip(dims).all(|(&i, &k)| self.b.bounds(i).within(k))
     }
 
@@ -100,6 +100,12 @@ impl Opt<'_> {
         Some(ThroughView { base, components: components? })
     }
 
+    /// An index of a view as one of its base.
+    fn index_of_base(&self, t: TermId, ix: &[TermId]) -> Option<(TermId, Vec<TermId>)> {
+        let through = self.through_view(t, ix)?;
+        Some((through.base, through.components.iter().map(|&n| ix[n]).collect()))
+    }
+
     pub(crate) fn index_rules(&mut self, raw: TermId, t: TermId, ix: &[TermId]) -> Result<Fired> {
         if !self.options.views {
             return Ok(None);
@@ -112,9 +118,8 @@ impl Opt<'_> {
             let ty = self.b.ty(raw).clone();
             return Ok(Some((rule!("index/outside"), self.zeros(&ty)?)));
         }
-        if let Some(through) = self.through_view(t, ix) {
-            let ix: Vec<TermId> = through.components.iter().map(|&n| ix[n]).collect();
-            return Ok(Some((rule!("index/view"), self.index(through.base, &ix)?)));
+        if let Some((base, ix)) = self.index_of_base(t, ix) {
+            return Ok(Some((rule!("index/view"), self.index(base, &ix)?)));
         }
         match self.b.node(t) {
             Node::Iota(k) if self.b.bounds(ix[0]).within(*k) => {
@@ -162,11 +167,13 @@ impl Opt<'_> {
             let x = view(&self.b, t).base;
             return Ok(Some((rule!("gather/uniform"), self.fill(x, ty.shape.dims())?)));
         }
-        if let Some(through) = self.through_view(t, &ix) {
-            let ix: Vec<TermId> = through.components.iter().map(|&n| ix[n]).collect();
+        if let Some((base, ix)) = self.index_of_base(t, &ix) {
             // The variables of a region at this depth are those of the one before.
             let f = self.index_function(&sizes, |_, _| Ok(ix))?;
-            return Ok(Some((rule!("gather/of-view"), self.gather(through.base, f)?)));
+            return Ok(Some((rule!("gather/of-view"), self.gather(base, f)?)));
+        }
+        if let fired @ Some(_) = self.push_rules(raw, t, r)? {
+            return Ok(fired);
         }
         let forms = forms(&self.b, r, 0);
         if forms.contains(&None) {

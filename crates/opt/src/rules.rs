@@ -151,6 +151,8 @@ pub const RULES: &[Rule] = &[
     rule(Views, "gather/view", "gather(sh, t, is => ix)  ~>  a view of t", "ix are different variables of whole axes", Bits),
     rule(Views, "gather/turned", "gather(sh, sum_outer(t), is => ix)  ~>  gather(sh, sum_outer(transpose(t)), is => ix')", "the sum read more often than it has elements, here only; its axes then in the order of is", Bits),
     rule(Views, "gather/apart", "gather(sh, t, is => e(v[g(is)]))  ~>  gather(sh, gather(sh', t, js => e(v[js])), is => g(is))", "g affine and in range, half as many js as is", Bits),
+    rule(Views, "gather/sum", "gather(sh, sum_outer(u), is => ix)  ~>  sum over k of gather(sh, u, is => k ::: ix)", "at most half as many elements, nothing else uses the sums; what is out of range is masked", ZeroSign),
+    rule(Views, "gather/op", "gather(sh, op(x, ..), f)  ~>  op(gather(sh, x, f), ..)", "as before, and x, .. made of sums; what is out of range is masked", ZeroSign),
 
     rule(Scatters, "scatter/zero", "scatter(sh, t, is => ix)  ~>  0", "t is 0 or empty, or ix never in range", ZeroSign),
     rule(Scatters, "scatter/nil", "scatter(sh, t, [] => ix)  ~>  one_hot(sh, t, ix)", "no variables, or all of size 1", Bits),

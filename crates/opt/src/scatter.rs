@@ -352,7 +352,7 @@ impl Opt<'_> {
     }
 
     /// Whether a component of an index is a few operations without lambdas.
-    fn is_light(&self, r: RegionId, root: TermId) -> bool {
+    pub(crate) fn is_light(&self, r: RegionId, root: TermId) -> bool {
         let level = self.b.region(r).level();
         let mut seen: Vec<TermId> = Vec::new();
         let mut stack = vec![root];
@@ -375,7 +375,7 @@ impl Opt<'_> {
     }
 
     /// The nodes of a light component, operands first.
-    fn light_order(&self, level: u8, roots: &[TermId]) -> Vec<TermId> {
+    pub(crate) fn light_order(&self, level: u8, roots: &[TermId]) -> Vec<TermId> {
         let mut order: Vec<TermId> = Vec::new();
         let mut stack: Vec<(TermId, bool)> = roots.iter().map(|&t| (t, false)).collect();
         while let Some((t, left)) = stack.pop() {
@@ -446,7 +446,7 @@ impl Opt<'_> {
     }
 
     /// Light terms with other terms in place of the variables of a level.
-    fn substituted(
+    pub(crate) fn substituted(
         &mut self,
         level: u8,
         params: &[TermId],

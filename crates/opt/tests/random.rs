@@ -144,6 +144,8 @@ const SELDOM: &[&str] = &[
     "index/iota",
     "index/stack",
     "view/replicate",
+    "gather/sum",
+    "gather/op",
     "gather/turned",
     "scatter/window",
     "scatter/apart",

@@ -12,7 +12,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
 use super::part::{Part, projected};
-use super::product::{Factor, Product, dims_of, members, plain_load, share_out, strides};
+use super::product::{
+    Factor, MOST_ELEMENTS, Product, dims_of, members, plain_load, share_out, strides,
+};
 use crate::contract::{Contraction, Draft};
 use crate::isa;
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
@@ -30,6 +32,16 @@ impl Lowering<'_> {
 
     /// The steps of a contraction, if the nest is one for which that is faster.
     pub(super) fn contraction(&mut self, nest: &Nest, steps: &mut Vec<Step<Nest>>) -> Option<()> {
+        self.contraction_within(MOST_ELEMENTS, nest, steps)
+    }
+
+    /// The steps of a contraction, if each operand that is computed has at most so many elements.
+    pub(super) fn contraction_within(
+        &mut self,
+        most: usize,
+        nest: &Nest,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> Option<()> {
         let Write::Sum(at) = &nest.write else { return None };
         let dtype = nest.dtypes[nest.value.index()];
         if !matches!(dtype, Dtype::F64 | Dtype::F32) || nest.extents.len() > 60 {
@@ -37,7 +49,7 @@ impl Lowering<'_> {
         }
         let dims = dims_of(nest);
         let product = Product::of(nest, &dims)?;
-        let operands = share_out(nest, &product)?;
+        let operands = share_out(nest, &product, most.min(MOST_ELEMENTS))?;
         let parallel = nest.extents.len() - nest.reduced;
         let outer: Vec<Factor> =
             product.factors.iter().filter(|f| f.dims >> parallel == 0).copied().collect();

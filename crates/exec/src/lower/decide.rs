@@ -17,6 +17,9 @@ pub(super) const SHORT_SUM: usize = 4;
 /// What costs more than so many additions an element is computed once, not for each user.
 const CHEAP: u32 = 4;
 
+/// What a read at a computed place costs, in additions.
+const COMPUTED_READ: u32 = 6;
+
 /// What happens to the nodes of a scope.
 #[derive(Default)]
 pub(crate) struct Decisions {
@@ -28,6 +31,10 @@ pub(crate) struct Decisions {
     pub absorbed: FxHashSet<TermId>,
     /// Short sums that are written out where they are needed.
     pub unrolled: FxHashSet<TermId>,
+    /// Sums of products that have a sum among their factors, and that sum.
+    pub joined: FxHashMap<TermId, TermId>,
+    /// Those factors: made with their only users, or not at all.
+    pub postponed: FxHashSet<TermId>,
     /// What has stacks inside that are made where they are needed.
     pub stacked: FxHashSet<TermId>,
     /// What is computed only where a condition holds, or does not.
@@ -195,6 +202,8 @@ impl Lowering<'_> {
             if let Some(r) = node.region() {
                 let region = self.scopes.region(r);
                 region.captures().iter().for_each(|&u| sum.add(&weight(u)));
+                let reads = region.order().iter().filter(|&&u| self.is_read(u)).count();
+                sum.cost = sum.cost.saturating_add(COMPUTED_READ * reads.min(8) as u32);
                 sum.instructions = sum.instructions.saturating_add(region.order().len() as u32);
             }
             if let Node::SumOuter(_) = node {
@@ -231,6 +240,12 @@ impl Lowering<'_> {
                 decisions.unrolled.insert(t);
             }
             weights.insert(t, sum);
+        }
+        for &t in scope.order().iter().filter(|_| !self.in_order) {
+            if let Some(factor) = self.factor_sum(t, &uses, &captured, &decisions) {
+                decisions.joined.insert(t, factor);
+                decisions.postponed.insert(factor);
+            }
         }
         Ok(decisions)
     }
@@ -304,7 +319,7 @@ impl Lowering<'_> {
     }
 
     /// Whether a node is a sum that another sum is part of.
-    fn absorbs(&self, node: &Node, absorbed: &FxHashSet<TermId>) -> bool {
+    pub(super) fn absorbs(&self, node: &Node, absorbed: &FxHashSet<TermId>) -> bool {
         let Node::SumOuter(mut at) = *node else { return false };
         while let Node::Transpose(_, u) = self.program.node(at) {
             at = *u;
@@ -327,6 +342,11 @@ impl Lowering<'_> {
             Node::ArgExtreme(..) | Node::ArgSort(_) => None,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
         }
+    }
+
+    /// Whether a node of an index function reads an array.
+    fn is_read(&self, t: TermId) -> bool {
+        matches!(self.program.node(t), Node::Index(u, _) if self.uniform(*u).is_none())
     }
 
     fn count_captures(&self, r: RegionId, uses: &mut FxHashMap<TermId, u32>) {

@@ -28,6 +28,8 @@ struct Expansion {
     /// For each open index function its level and the values made under it; the first is outside.
     memos: Vec<(u8, Memo)>,
     depth: usize,
+    /// A sum whose summand is taken in its place, at the index of a dimension.
+    joined: Option<(TermId, usize)>,
 }
 
 impl Expansion {
@@ -37,6 +39,7 @@ impl Expansion {
             variables: FxHashMap::default(),
             memos: vec![(0, FxHashMap::default())],
             depth: 0,
+            joined: None,
         }
     }
 
@@ -57,12 +60,7 @@ impl Expansion {
     fn known_element(&self, array: &Array, ix: &[Val]) -> Option<Scalar> {
         let position = |&v: &Val| self.known(v).and_then(|i| usize::try_from(i).ok());
         let ix: Vec<usize> = ix.iter().map(position).collect::<Option<_>>()?;
-        match array.dtype() {
-            Dtype::F64 => array.get(&ix).map(Scalar::F64),
-            Dtype::F32 => array.get(&ix).map(Scalar::F32),
-            Dtype::I64 => array.get(&ix).map(Scalar::I64),
-            Dtype::Bool => array.get(&ix).map(Scalar::Bool),
-        }
+        scalar_at(array, &ix)
     }
 
     fn op(&mut self, op: Op, args: &[Val]) -> R<Val> {
@@ -84,7 +82,17 @@ impl Expansion {
         write: Write,
     ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
-        Nest { extents, reduced, instrs, dtypes, value, target, write, source: Some(source) }
+        let source = Some(source);
+        Nest { extents, reduced, instrs, dtypes, value, target, write, source }.without_dead()
+    }
+}
+
+fn scalar_at(array: &Array, ix: &[usize]) -> Option<Scalar> {
+    match array.dtype() {
+        Dtype::F64 => array.get(ix).map(Scalar::F64),
+        Dtype::F32 => array.get(ix).map(Scalar::F32),
+        Dtype::I64 => array.get(ix).map(Scalar::I64),
+        Dtype::Bool => array.get(ix).map(Scalar::Bool),
     }
 }
 
@@ -177,12 +185,13 @@ impl Lowering<'_> {
     }
 
     /// The nest of a sum, and of the sums that it is the only user of; or of a part of it along its
-    /// outermost axis.
+    /// outermost axis. A sum that is a factor may be `joined`.
     pub(super) fn sum_nest(
         &mut self,
         t: TermId,
         to: BufferId,
         part: Option<usize>,
+        joined: Option<TermId>,
         decisions: &Decisions,
     ) -> R<Nest> {
         let shape = self.program.shape(t).dims();
@@ -202,8 +211,14 @@ impl Lowering<'_> {
             extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
             (at, inner) = (*u, self.below_transposes(*u));
         }
+        let joined = joined.map(|factor| (factor, extents.len()));
+        if let Some((factor, _)) = joined
+            && let Node::SumOuter(u) = self.program.node(factor)
+        {
+            extents.push(self.program.shape(*u).dims().first().copied().unwrap_or(0));
+        }
         let all = extents.len();
-        let mut e = Expansion::new(extents);
+        let mut e = Expansion { joined, ..Expansion::new(extents) };
         let position = e.body.constant(Scalar::I64(part.unwrap_or(0) as i64));
         let index = |axis: &Option<usize>| axis.map_or(position, |dim| e.body.index(dim));
         let ix: Vec<Val> = axes.iter().map(index).collect();
@@ -231,8 +246,22 @@ impl Lowering<'_> {
         Ok(e.finish(t, value, 1, to, write))
     }
 
+    /// The number that all elements of an array are, if they are copies of a constant.
+    pub(super) fn uniform(&self, t: TermId) -> Option<Scalar> {
+        let mut at = t;
+        // No deeper than arrays of a reasonable number of axes need.
+        for _ in 0..16 {
+            match self.program.node(at) {
+                Node::Replicate(_, u) | Node::Reshape(_, u) | Node::Transpose(_, u) => at = *u,
+                Node::Const(c) if c.shape().rank() == 0 => return scalar_at(c, &[]),
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// What an array is a transposition of, however often.
-    fn below_transposes(&self, mut t: TermId) -> TermId {
+    pub(super) fn below_transposes(&self, mut t: TermId) -> TermId {
         while let Node::Transpose(_, u) = self.program.node(t) {
             t = *u;
         }
@@ -300,6 +329,13 @@ impl Lowering<'_> {
         {
             return Ok(e.body.constant(x));
         }
+        // What is made of nothing is not read from memory, should it be there.
+        if let (Node::Iota(_), &[i]) = (self.program.node(t), ix) {
+            return Ok(i);
+        }
+        if let Some(x) = self.uniform(t) {
+            return Ok(e.body.constant(x));
+        }
         if let Some(Place::Buffer(b)) = self.places.get(&t) {
             let (b, ty) = (*b, self.program.ty(t));
             return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
@@ -354,6 +390,13 @@ impl Lowering<'_> {
     fn expand(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
         let program = self.program;
         let ty = program.ty(t);
+        if let (Node::SumOuter(u), Some((joined, dim))) = (program.node(t), e.joined)
+            && joined == t
+        {
+            let mut jx = vec![e.body.index(dim)];
+            jx.extend(ix);
+            return self.element(e, *u, &jx);
+        }
         match program.node(t) {
             Node::Const(_) => {
                 let b = self.constant_buffer(t);

@@ -11,7 +11,7 @@ use crate::nest::{Affine, Instr, Nest, Val};
 const REUSE: usize = 8;
 
 /// How many elements such an operand may have: memory matters, too.
-const MOST_ELEMENTS: usize = 1 << 27;
+pub(super) const MOST_ELEMENTS: usize = 1 << 27;
 
 /// The columns of a matrix that is multiplied by a vector.
 const MATRIX_COLUMNS: std::ops::RangeInclusive<usize> = 4..=64;
@@ -139,8 +139,9 @@ pub(super) fn plain_load<'a>(nest: &'a Nest, factors: &[Factor]) -> Option<&'a I
     }
 }
 
-/// Shares the factors that depend on reduced dimensions out to two operands.
-pub(super) fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 2]> {
+/// Shares the factors that depend on reduced dimensions out to two operands; one that is computed has
+/// at most so many elements.
+pub(super) fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[Vec<Factor>; 2]> {
     let parallel = nest.extents.len() - nest.reduced;
     let inner: Vec<Factor> =
         product.factors.iter().filter(|f| f.dims >> parallel != 0).copied().collect();
@@ -187,7 +188,7 @@ pub(super) fn share_out(nest: &Nest, product: &Product) -> Option<[Vec<Factor>; 
             if plain_load(nest, operand).is_none() {
                 let elements = positions(nest, side);
                 cost = cost.saturating_add(elements);
-                if elements == 0 || elements > MOST_ELEMENTS || all / elements < REUSE {
+                if elements == 0 || elements > most || all / elements < REUSE {
                     cost = usize::MAX;
                 }
             }

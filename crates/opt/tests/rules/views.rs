@@ -335,6 +335,56 @@ fn of_reads() -> Vec<Check> {
             },
         ),
         check(
+            "gather/sum",
+            |s| {
+                let (k, m) = (2 + s.choice(2), 6 + s.choice(3));
+                let table = s.table(&[3], &[m])?;
+                Ok((k, s.array(&[k, m])?, table))
+            },
+            |b, (_, t, table)| {
+                let sums = b.sum_outer(*t)?;
+                let f = b.index_function(&[3], |b, is| table.at(b, is))?;
+                b.gather(sums, f)
+            },
+            |b, (k, t, table)| {
+                let f = b.index_function(&[*k, 3], |b, is| {
+                    let at = table.at(b, &is[1..])?;
+                    Ok([&is[..1], at.as_slice()].concat())
+                })?;
+                let summands = b.gather(*t, f)?;
+                b.sum_outer(summands)
+            },
+        ),
+        check(
+            "gather/op",
+            |s| {
+                let (k, m) = (2 + s.choice(2), 12 + s.choice(3));
+                let (table, p) = (s.table(&[3], &[m])?, s.array_of(Dtype::Bool, &[])?);
+                Ok((s.array(&[k, m])?, s.array(&[m])?, p, table))
+            },
+            |b, (t, x, p, table)| {
+                let sums = b.sum_outer(*t)?;
+                let products = b.op(Op::Mul, &[sums, *x])?;
+                let either = b.cond(*p, products, sums)?;
+                let copies = b.replicate(2, either)?;
+                let twice = b.op(Op::Add, &[copies, copies])?;
+                let f = b.index_function(&[2, 3], |b, is| {
+                    let at = table.at(b, &is[1..])?;
+                    Ok([&is[..1], at.as_slice()].concat())
+                })?;
+                b.gather(twice, f)
+            },
+            |b, (t, x, p, table)| {
+                let sums = b.sum_outer(*t)?;
+                let f = b.index_function(&[3], |b, is| table.at(b, is))?;
+                let (sums, x) = (b.gather(sums, f)?, b.gather(*x, f)?);
+                let products = b.op(Op::Mul, &[sums, x])?;
+                let either = b.cond(*p, products, sums)?;
+                let copies = b.replicate(2, either)?;
+                b.op(Op::Add, &[copies, copies])
+            },
+        ),
+        check(
             "gather/view",
             |s| {
                 let (k, m, n) = (s.size(), s.size(), s.size());

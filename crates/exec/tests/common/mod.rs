@@ -1,0 +1,69 @@
+//! Programs run in every way, against the reference interpreter.
+
+use cotan_array::{Array, Dtype, Element, Shape};
+use cotan_exec::{Engine, Executable, RunLimits};
+use cotan_interp::{Mode, Value};
+use cotan_ir::{Builder, Output, Param, Program, Result, TermId, Type};
+use cotan_testkit::{Equality, first_difference, run_program};
+
+pub fn shape(dims: &[usize]) -> Shape {
+    Shape::new("test", dims).unwrap()
+}
+
+/// Small integers of either sign, so that sums are exact in any order.
+pub fn numbers(dims: &[usize]) -> Array {
+    let n = shape(dims).numel();
+    let elements = (0..n).map(|k| f64::from((k * 7 % 11) as i32 - 4)).collect();
+    Array::from_vec(shape(dims), elements).unwrap()
+}
+
+/// An array of elements.
+pub fn array<T: Element>(dims: &[usize], elements: &[T]) -> Array {
+    Array::from_slice(shape(dims), elements).unwrap()
+}
+
+/// A program of the given inputs, with the results that `body` gives.
+pub fn program(
+    inputs: &[Array],
+    body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+) -> Program {
+    let mut b = Builder::new();
+    let names = (0..inputs.len()).map(|n| format!("x{n}"));
+    let xs: Vec<TermId> =
+        inputs.iter().zip(names).map(|(x, name)| b.input(name, Type::of(x)).unwrap()).collect();
+    let results = body(&mut b, &xs).unwrap();
+    let outputs = results.into_iter().map(|term| Output { name: String::new(), term }).collect();
+    b.finish(outputs).unwrap()
+}
+
+/// Runs a program by the machine, in both orders of sums, in large and in tiny blocks, and by the
+/// interpreter. Gives the kernels in the order of the machine.
+pub fn same(
+    inputs: &[Array],
+    body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
+) -> String {
+    let program = program(inputs, body);
+    let tiny = |in_order| Executable::in_tiny_blocks(&program, in_order, Engine::Native);
+    let plans =
+        [Executable::in_order(&program), Executable::new(&program), tiny(true), tiny(false)];
+    for executable in plans.map(std::result::Result::unwrap) {
+        agrees(&program, inputs, &executable);
+    }
+    Executable::new(&program).unwrap().kernels(&program)
+}
+
+/// Runs a plan of a program, and the program by the interpreter: every bit is the same.
+pub fn agrees(program: &Program, inputs: &[Array], executable: &Executable) {
+    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+    let expected = run_program(program, &values, Mode::Ieee).unwrap();
+    let found = executable.run(inputs, &RunLimits::default()).unwrap();
+    let found: Vec<Value> = found.iter().map(Value::from).collect();
+    if let Some(difference) = first_difference(&expected, &found, Equality::Bits) {
+        panic!("{difference}\nof\n{program}");
+    }
+}
+
+/// A parameter of a step.
+pub fn value(dtype: Dtype, dims: &[usize]) -> Param {
+    Param::Value(Type::new(dtype, shape(dims)))
+}
