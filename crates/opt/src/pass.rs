@@ -77,13 +77,31 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
     opt.b.finish_with_sources(outputs, program.sources().clone())?.normalised()
 }
 
-/// How often each node is gathered from.
-fn gather_counts(program: &Program) -> Vec<u32> {
+/// Gathers from an array.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reads {
+    pub count: u32,
+    /// How many elements they read together.
+    pub elements: u64,
+}
+
+impl Reads {
+    fn and(self, other: Reads) -> Reads {
+        Reads {
+            count: self.count.saturating_add(other.count),
+            elements: self.elements.saturating_add(other.elements),
+        }
+    }
+}
+
+/// The gathers from each node.
+fn gather_counts(program: &Program) -> Vec<Reads> {
     let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
-    let mut counts = vec![0u32; program.len()];
+    let mut counts = vec![Reads::default(); program.len()];
     for t in program.terms().filter(|t| live[t.index()]) {
         if let Node::Gather(u, _) = program.node(t) {
-            counts[u.index()] = counts[u.index()].saturating_add(1);
+            let elements = program.shape(t).numel() as u64;
+            counts[u.index()] = counts[u.index()].and(Reads { count: 1, elements });
         }
     }
     counts
@@ -113,8 +131,8 @@ pub(crate) struct Opt<'a> {
     pub scopes: &'a Scopes,
     /// How often each node of the source is used.
     counts: Vec<u32>,
-    /// How often each node of the source is gathered from.
-    gathers: Vec<u32>,
+    /// The gathers from each node of the source.
+    gathers: Vec<Reads>,
     /// What stands for each node of the source.
     images: Vec<Option<TermId>>,
     /// What stands for the results of each loop of the source; none for those that nothing reads.
@@ -122,8 +140,8 @@ pub(crate) struct Opt<'a> {
     pub used_results: FxHashMap<TermId, Vec<bool>>,
     /// How often nodes of the result are used, as far as the source says.
     uses: TermMap<u32>,
-    /// How often they are gathered from.
-    gathered: TermMap<u32>,
+    /// The gathers from them.
+    gathered: TermMap<Reads>,
     /// What nodes of the result were simplified to.
     done: TermMap<TermId>,
     depth: usize,
@@ -167,9 +185,9 @@ impl Opt<'_> {
         let uses = self.counts.get(t.index()).copied().unwrap_or(1);
         let before = self.uses.get(image).copied().unwrap_or(0);
         self.uses.insert(image, before.saturating_add(uses));
-        let gathers = self.gathers.get(t.index()).copied().unwrap_or(0);
-        let before = self.gathered.get(image).copied().unwrap_or(0);
-        self.gathered.insert(image, before.saturating_add(gathers));
+        let gathers = self.gathers.get(t.index()).copied().unwrap_or_default();
+        let before = self.gathered.get(image).copied().unwrap_or_default();
+        self.gathered.insert(image, before.and(gathers));
     }
 
     /// Forgets images, as another region may use the same nodes with other variables.
@@ -191,10 +209,10 @@ impl Opt<'_> {
         self.uses.get(t).copied().unwrap_or(0)
     }
 
-    /// How often a term is gathered from, if it is used for nothing else, as far as is known.
-    pub fn only_gathered(&self, t: TermId) -> Option<u32> {
-        let gathered = self.gathered.get(t).copied().filter(|&n| n > 0)?;
-        (self.uses.get(t) == Some(&gathered)).then_some(gathered)
+    /// The gathers from a term, if it is used for nothing else, as far as is known.
+    pub fn only_gathered(&self, t: TermId) -> Option<Reads> {
+        let gathered = self.gathered.get(t).copied().filter(|reads| reads.count > 0)?;
+        (self.uses.get(t) == Some(&gathered.count)).then_some(gathered)
     }
 
     /// Images for all nodes of a scope.

@@ -35,8 +35,8 @@ impl Opt<'_> {
     /// Reads of few elements of what is made of sums.
     pub(crate) fn push_rules(&mut self, raw: TermId, t: TermId, r: RegionId) -> Result<Fired> {
         let read = self.b.shape(raw).numel() as u64;
-        let reads = self.only_gathered(t).filter(|&n| n <= MOST_READS);
-        let reads = reads.map(|n| u64::from(n).saturating_mul(read));
+        let reads = self.only_gathered(t).filter(|reads| reads.count <= MOST_READS);
+        let reads = reads.map(|reads| reads.elements.max(read));
         let few = |n: u64| n.saturating_mul(FEW) <= self.b.shape(t).numel() as u64;
         if !reads.is_some_and(few) {
             return Ok(None);
