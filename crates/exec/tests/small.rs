@@ -7,8 +7,9 @@
 
 mod common;
 
-use common::{array, numbers, same, value};
-use cotan_array::Dtype;
+use common::{array, numbers, program, same, value};
+use cotan_array::{Array, Dtype};
+use cotan_exec::Executable;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Result, TermId, While};
 
