@@ -75,28 +75,36 @@ fn lanes_that_are_not_there_count_for_nothing() {
     // Beyond the last element a vector holds zeros, whose inverses are larger than any number, and
     // no number times zero.
     let powers = array(&[5], &[2.0, -0.5, 4.0, 1.0, -0.25]);
-    let narrow = powers.cast(Dtype::F32).unwrap();
-    same(&[numbers(&[5]), powers, numbers(&[5]).cast(Dtype::F32).unwrap(), narrow], |b, xs| {
-        let mut results = Vec::new();
-        for pair in xs.chunks(2) {
-            let inverse = b.op(Op::Recip, &[pair[1]])?;
-            let product = b.op(Op::Mul, &[pair[0], inverse])?;
-            let reversed = b.op(Op::Mul, &[inverse, pair[0]])?;
-            for x in [inverse, product, reversed] {
-                results.push(b.sum_outer(x)?);
-                results.push(b.arg_extreme(Extreme::Max, x)?);
-            }
-            results.push(b.arg_extreme(Extreme::Min, inverse)?);
+    for dtype in [Dtype::F64, Dtype::F32] {
+        let inputs = [numbers(&[5]), powers.clone()].map(|x| x.cast(dtype).unwrap());
+        for order in [[0, 1], [1, 0]] {
+            same(&inputs, |b, xs| {
+                let factors = [xs[0], b.op(Op::Recip, &[xs[1]])?];
+                let product = b.op(Op::Mul, &order.map(|n| factors[n]))?;
+                Ok(vec![b.sum_outer(product)?])
+            });
         }
-        Ok(results)
-    });
+        same(&inputs[1..], |b, xs| {
+            let inverse = b.op(Op::Recip, &[xs[0]])?;
+            Ok(vec![b.sum_outer(inverse)?])
+        });
+        for extreme in [Extreme::Max, Extreme::Min] {
+            same(&inputs[1..], |b, xs| {
+                let inverse = b.op(Op::Recip, &[xs[0]])?;
+                Ok(vec![b.arg_extreme(extreme, inverse)?])
+            });
+        }
+    }
 }
 
 #[test]
 fn rows_that_must_wait_for_others() {
     // The next row, the rows of another axis, and a sum over all rows are not there before the last
     // block of what makes them.
-    let dear = |b: &mut Builder, x: TermId| b.op(Op::Rem, &[x, x]);
+    let dear = |b: &mut Builder, x: TermId| {
+        let sixteen = b.constant(&Array::full(b.shape(x).clone(), 16.0).unwrap())?;
+        b.op(Op::Rem, &[x, sixteen])
+    };
     same(&[numbers(&[8])], |b, xs| {
         let y = dear(b, xs[0])?;
         let after = b.index_function(&[8], |b, i| {
@@ -112,10 +120,24 @@ fn rows_that_must_wait_for_others() {
         let turned = b.transpose(&[1, 0], y)?;
         Ok(vec![b.op(Op::Sub, &[y, turned])?, b.op(Op::Mul, &[y, turned])?])
     });
-    same(&[numbers(&[9, 2])], |b, xs| {
+    // In the array without its axes the last column is followed by the first one of the next row.
+    same(&[numbers(&[3, 8])], |b, xs| {
+        let y = b.op(Op::Abs, &[xs[0]])?;
+        let flat = b.reshape(&[24], y)?;
+        let after = b.index_function(&[2, 8], |b, i| {
+            let (width, one) = (b.scalar(8i64)?, b.scalar(1i64)?);
+            let row = b.op(Op::Mul, &[i[0], width])?;
+            let place = b.op(Op::Add, &[row, i[1]])?;
+            Ok(vec![b.op(Op::Add, &[place, one])?])
+        })?;
+        let next = b.gather(flat, after)?;
+        Ok(vec![y, b.op(Op::Neg, &[next])?])
+    });
+    // A sum that is taken block by block, and so many rows that it is.
+    same(&[numbers(&[30])], |b, xs| {
         let y = dear(b, xs[0])?;
         let all = b.sum_outer(y)?;
-        let spread = b.replicate(9, all)?;
+        let spread = b.replicate(30, all)?;
         Ok(vec![b.op(Op::Sub, &[y, spread])?, b.op(Op::Mul, &[y, spread])?])
     });
 }

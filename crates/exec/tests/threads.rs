@@ -177,3 +177,22 @@ fn results_go_where_earlier_ones_were() {
     assert_ne!(place(&out), first, "written over what somebody else holds");
     assert_eq!(held[0].to_vec::<f64>().unwrap(), out[0].to_vec::<f64>().unwrap());
 }
+
+#[test]
+fn results_do_not_go_where_they_do_not_fit() {
+    let executable = Executable::new(&rows(8, 8)).unwrap();
+    let shape = |dims: &[usize]| Shape::new("test", dims).unwrap();
+    let x = Array::full(shape(&[8, 8]), 1.0).unwrap();
+    let wanted = run(&executable, std::slice::from_ref(&x), 1);
+    // Too small, too large, of another shape, of another type, and one too many.
+    for dims in [&[2, 8][..], &[8, 80], &[64], &[]] {
+        for dtype in [Dtype::F64, Dtype::F32] {
+            // Each held by nobody else.
+            let other = |_| Array::full(shape(dims), 0.5).unwrap().cast(dtype).unwrap();
+            let mut out: Vec<Array> = (0..3).map(other).collect();
+            executable.run_into(std::slice::from_ref(&x), &mut out, &RunLimits::default()).unwrap();
+            let found: Vec<Value> = out.iter().map(Value::from).collect();
+            assert_eq!(first_difference(&wanted, &found, Equality::Bits), None, "{dims:?}");
+        }
+    }
+}

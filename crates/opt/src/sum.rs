@@ -1,6 +1,5 @@
 //! Sums: fewer summands, factors taken out, and sums in the order that allows it.
 
-use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, Type};
 
@@ -116,10 +115,6 @@ impl Opt<'_> {
                     (_, true) => 1,
                     _ => return Ok(None),
                 };
-                // The interval of integers knows nothing of division.
-                if op == Op::Div && self.b.dtype(args[0]) == Dtype::I64 {
-                    return Ok(None);
-                }
                 let summed = whole(self, 1 - factor)?;
                 let sum = self.sum(summed)?;
                 let kept = if self.faulty(Fault::SumFactorKept) {

@@ -81,7 +81,8 @@ fn gradients_without_scatters() {
         (
             "recurrent network",
             "def main(w: [4, 4]f64, u: [4, 3]f64, xs: [7, 3]f64) = sum(fold(zeros([4]), xs, (h, x) => build 4 (i => tanh(sum(build 4 (j => w[i, j] * h[j])) + sum(build 3 (k => u[i, k] * x[k]))))))",
-            0.95,
+            // Outer products over all steps, whose views the interpreter makes.
+            1.05,
         ),
         (
             "reversal and slice",

@@ -203,12 +203,11 @@ impl Lowering<'_> {
             let scaled = if component.stride == 1 {
                 i
             } else {
-                // Both factors are below 2^32 where it matters.
+                // Both factors are below 2^32 where it matters: lanes out of range read nothing.
                 let stride = u32::try_from(component.stride).ok()?;
                 u32::try_from(component.size).ok()?;
-                let inside = lir.keep(mask, i);
                 let stride = lir.constant(Kind::Wide, u64::from(stride));
-                lir.two(Two::MulLow, inside, stride)
+                lir.two(Two::MulLow, i, stride)
             };
             place = Some(match place {
                 Some(place) => lir.two(Two::IntAdd, place, scaled),

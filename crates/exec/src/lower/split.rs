@@ -131,7 +131,70 @@ fn compare(op: Op, difference: &Affine, extents: &[usize], cuts: &mut [Vec<usize
 
 #[cfg(test)]
 mod tests {
+    use cotan_array::Dtype;
+    use smallvec::smallvec;
+
     use super::*;
+    use crate::nest::{BufferId, Val, Write};
+
+    /// A nest over 6 rows of 8 that does `instr` with the column, plus `constant`, and 3.
+    fn nest(constant: i64, sign: i64, instr: impl Fn(Affine) -> Instr) -> Nest {
+        let column = Affine { constant, coeffs: smallvec![0, sign] };
+        let instrs = vec![
+            Instr::Affine(column.clone()),
+            Instr::Affine(Affine::constant(3, 2)),
+            instr(column),
+        ];
+        Nest {
+            extents: vec![6, 8],
+            reduced: 0,
+            dtypes: vec![Dtype::I64, Dtype::I64, Dtype::Bool],
+            instrs,
+            value: Val(2),
+            target: BufferId(0),
+            write: Write::Store(Affine { constant: 0, coeffs: smallvec![8, 1] }),
+            source: None,
+        }
+    }
+
+    /// Where a nest is cut along its columns.
+    fn cuts(nest: &Nest) -> Vec<usize> {
+        let parts = boxes(nest, 0).unwrap_or_default();
+        assert!(parts.iter().all(|part| part[0] == (0, 6)), "rows are never cut");
+        parts.iter().map(|part| part[1].0).collect()
+    }
+
+    #[test]
+    fn nests_are_cut_where_a_comparison_changes() {
+        // From (column + constant) or (constant - column), compared with 3.
+        for (op, rising, falling) in [
+            (Op::Lt, [0, 2].as_slice(), [0, 3].as_slice()),
+            (Op::Ge, &[0, 2], &[0, 3]),
+            (Op::Le, &[0, 3], &[0, 2]),
+            (Op::Gt, &[0, 3], &[0, 2]),
+            (Op::Eq, &[0, 2, 3], &[0, 2, 3]),
+            (Op::Ne, &[0, 2, 3], &[0, 2, 3]),
+            (Op::Add, &[], &[]),
+        ] {
+            let compare = |_| Instr::Op(op, smallvec![Val(0), Val(1)]);
+            assert_eq!(cuts(&nest(1, 1, compare)), rising, "{op:?}");
+            assert_eq!(cuts(&nest(5, -1, compare)), falling, "{op:?}");
+            // Never or always the case.
+            assert!(
+                cuts(&nest(-8, 1, compare)).is_empty() && cuts(&nest(20, 1, compare)).is_empty()
+            );
+            assert!(cuts(&nest(1, 2, compare)).is_empty(), "a step of two");
+        }
+    }
+
+    #[test]
+    fn nests_are_cut_where_reads_leave_the_array() {
+        let read =
+            |at: Affine| Instr::Load { buffer: BufferId(1), checks: vec![(at.clone(), 4)], at };
+        assert_eq!(cuts(&nest(-2, 1, read)), [0, 2, 6]);
+        assert_eq!(cuts(&nest(0, 1, read)), [0, 4]);
+        assert!(boxes(&nest(0, 1, read), 49).is_none(), "few positions");
+    }
 
     /// Boxes must have every position once.
     fn cover(cuts: &[Vec<usize>], boxes: &[Part]) {
@@ -164,23 +227,5 @@ mod tests {
         assert_eq!(boxes.len(), 5);
         // Most of the space is elsewhere.
         assert!(largest_box(&[vec![0, 1, 2, 3, 4]], 4).is_none());
-    }
-
-    #[test]
-    fn conditions_cut_where_they_change() {
-        let mut cuts = vec![vec![0, 10], vec![0, 8]];
-        let index = |dim: usize, constant: i64, c: i64| {
-            let mut affine = Affine::constant(constant, 2);
-            affine.coeffs[dim] = c;
-            affine
-        };
-        // i0 < 3, i0 <= 4, i0 == 7, 5 - i1 > 0, and one that depends on both.
-        compare(Op::Lt, &index(0, -3, 1), &[10, 8], &mut cuts);
-        compare(Op::Le, &index(0, -4, 1), &[10, 8], &mut cuts);
-        compare(Op::Eq, &index(0, -7, 1), &[10, 8], &mut cuts);
-        compare(Op::Gt, &index(1, 5, -1), &[10, 8], &mut cuts);
-        let both = index(0, 0, 1).plus(1, &index(1, 0, 1)).unwrap();
-        compare(Op::Lt, &both, &[10, 8], &mut cuts);
-        assert_eq!(cuts, [vec![0, 3, 5, 7, 8, 10], vec![0, 5, 8]]);
     }
 }

@@ -165,7 +165,7 @@ impl Lowering<'_> {
         let mut sums: SmallVec<[(Val, bool); MOST_TERMS]> = SmallVec::new();
         let mut rest: Vec<Term> = Vec::new();
         for term in terms {
-            let mut own = Nest { value: term.value, ..nest.clone() };
+            let mut own = reduced_to(nest, term.value)?;
             let early = Early::of(&own).filter(|early| early.summed == all_reduced(nest));
             if let Some(early) = early {
                 let value = self.early_value(&own, &early, &dims, &mut part, &mut before)?;
@@ -194,6 +194,7 @@ impl Lowering<'_> {
             let mut own = Nest { write: Write::Sum(place.clone()), ..nest.clone() };
             own.target = self.temporary(&Type::new(dtype, shape));
             own.value = added(&mut own.instrs, &mut own.dtypes, &rest, dtype)?;
+            let own = reduced_to(&own, own.value)?;
             sums.push((part.push(load(own.target, &place), dtype), false));
             before.push(Step::Compute(Box::new(own)));
         }
@@ -231,6 +232,15 @@ impl Lowering<'_> {
         }
         false
     }
+}
+
+/// The nest with another value, without what that does not need.
+fn reduced_to(nest: &Nest, value: Val) -> Option<Nest> {
+    let mut part = Part::new(nest.source);
+    let dims: Vec<usize> = (0..nest.extents.len()).collect();
+    let value = *part.take(nest, &dims, std::iter::once(value))?.first()?;
+    let own = part.finish(nest.extents.clone(), value, nest.target, nest.write.clone());
+    Some(Nest { reduced: nest.reduced, ..own })
 }
 
 /// Whether a sum of floats is large enough to be taken apart.

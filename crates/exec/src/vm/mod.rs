@@ -350,9 +350,11 @@ pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
 fn lane_cost(nest: &Nest, lane: usize) -> f64 {
     /// The lanes of a vector, about.
     const LANES: usize = 8;
-    /// Accesses to elements that are neighbours, that are apart, and that are in different lines of
-    /// the cache; the lanes' way to one number; the beginning of a loop.
+    /// Accesses to elements that are neighbours, also from the last to the first, that are apart,
+    /// and that are in different lines of the cache; the lanes' way to one number; the beginning of
+    /// a loop.
     const NEAR: f64 = 1.0;
+    const REVERSED: f64 = 3.0;
     const APART: f64 = 8.0;
     const FAR: f64 = 16.0;
     const FOLD: f64 = 16.0;
@@ -366,9 +368,10 @@ fn lane_cost(nest: &Nest, lane: usize) -> f64 {
         false => 1.0,
     };
     // For each vector of the innermost loop.
-    let access = |at: &Affine| match at.coeffs[lane].unsigned_abs() {
+    let access = |at: &Affine| match at.coeffs[lane] {
         0 | 1 => NEAR,
-        2..8 => APART,
+        -1 => REVERSED,
+        -7..=7 => APART,
         _ => FAR,
     };
     let mut cost = 0.0;
