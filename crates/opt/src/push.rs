@@ -197,16 +197,7 @@ impl Opt<'_> {
         if kept.len() == sizes.len() || sizes.contains(&0) {
             return Ok(None);
         }
-        let small: Vec<usize> = kept.iter().map(|&k| sizes[k]).collect();
-        let f = self.index_function(&small, |opt, vars| {
-            // Of a variable that is ignored any value does.
-            let zero = opt.b.scalar(0i64)?;
-            let mut images = vec![zero; sizes.len()];
-            for (&k, &var) in kept.iter().zip(vars) {
-                images[k] = var;
-            }
-            opt.substituted(region.level(), region.params(), &images, region.results())
-        })?;
+        let f = self.of_variables(r, &kept)?;
         let seen = (0..sizes.len()).map(|k| kept.iter().position(|&n| n == k)).collect();
         Ok(Some((f, seen)))
     }

@@ -510,17 +510,23 @@ impl Opt<'_> {
         for _ in &ignored {
             sum = self.sum(sum)?;
         }
+        let f = self.of_variables(r, &kept)?;
+        Ok(Some((rule!("scatter/ignored"), self.scatter(outer, sum, f)?)))
+    }
+
+    /// An index function of some of its variables, the others being ignored: any value does.
+    pub(crate) fn of_variables(&mut self, r: RegionId, kept: &[usize]) -> Result<RegionId> {
+        let region = self.b.region(r).clone();
+        let sizes = self.b.index_sizes(r).to_vec();
         let small: Vec<usize> = kept.iter().map(|&k| sizes[k]).collect();
-        let f = self.index_function(&small, |opt, vars| {
-            // A variable that is ignored has at most one value.
+        self.index_function(&small, |opt, vars| {
             let zero = opt.b.scalar(0i64)?;
             let mut images = vec![zero; sizes.len()];
             for (&k, &var) in kept.iter().zip(vars) {
                 images[k] = var;
             }
             opt.substituted(region.level(), region.params(), &images, region.results())
-        })?;
-        Ok(Some((rule!("scatter/ignored"), self.scatter(outer, sum, f)?)))
+        })
     }
 
     /// Two scatters to the same places are one scatter of the sum.
