@@ -134,7 +134,9 @@ impl Scheduler<'_> {
         let parallel = nest.extents.len() - nest.reduced;
         let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
         let serial = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
-        let longest = |dims: std::ops::Range<usize>| dims.max_by_key(|&dim| nest.extents[dim]);
+        // Of equals the outermost: its rows lie one after the other.
+        let longest =
+            |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
         let sum = matches!(nest.write, Write::Sum(_));
         let summed = sum && !self.in_order && positions >= self.tuning.long_sum;
         let block = match longest(0..parallel) {
