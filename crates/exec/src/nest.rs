@@ -154,6 +154,14 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
+    /// Whether it reads one of some buffers.
+    pub(crate) fn reads(&self, is_one: impl Fn(BufferId) -> bool) -> bool {
+        self.instrs.iter().any(|instr| match instr {
+            Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => is_one(*buffer),
+            Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => false,
+        })
+    }
+
     /// The nest without instructions that nothing needs.
     pub(crate) fn without_dead(mut self) -> Nest {
         let mut needed = vec![false; self.instrs.len()];

@@ -113,3 +113,29 @@ fn parts_of_arrays_are_computed_where_they_belong() {
     let to_memory = |line: &str| line.trim_start().starts_with('t');
     assert!(!kernels.lines().any(to_memory), "a copy:\n{kernels}");
 }
+
+/// A sum of products over the rows of a group, multiplied by an array that the group makes row by
+/// row: all of it is needed, so the product must wait for the last row.
+#[test]
+fn a_factor_of_a_sum_over_rows_that_are_being_made() {
+    same(&[numbers(&[48, 48])], |b, xs| {
+        let two = b.scalar(2.0)?;
+        let two = b.replicate(48, two)?;
+        let two = b.replicate(48, two)?;
+        // More than a view, and used often enough to be stored: rows of squares, and their sums.
+        let u = b.op(Op::Mul, &[xs[0], xs[0]])?;
+        let u = b.op(Op::Sub, &[u, two])?;
+        let turned = b.transpose(&[1, 0], u)?;
+        let c = b.sum_outer(turned)?;
+        // Over p, j and k: u[p, j], u[p, k] and c[j].
+        let copies = b.replicate(48, u)?;
+        let (x, y) = (b.transpose(&[1, 2, 0], copies)?, b.transpose(&[1, 0], copies)?);
+        let factor = b.replicate(48, c)?;
+        let factor = b.transpose(&[1, 0], factor)?;
+        let factor = b.replicate(48, factor)?;
+        let product = b.op(Op::Mul, &[x, y])?;
+        let product = b.op(Op::Mul, &[factor, product])?;
+        let products = b.sum_outer(product)?;
+        Ok(vec![u, c, products])
+    });
+}

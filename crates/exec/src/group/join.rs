@@ -96,9 +96,12 @@ impl Way {
             Item::Draft(draft) => {
                 let parallel = item.parallel();
                 for nest in draft.nests() {
-                    // What is done with the sums does not have the reduced dimensions.
                     if nest.reduced > 0 || dim < parallel {
                         self.check(nest, dim)?;
+                    } else if nest.reads(|b| self.rows.contains_key(&b)) {
+                        // What is done with the sums does not have the reduced dimensions: it would
+                        // need all rows.
+                        return None;
                     }
                 }
             }

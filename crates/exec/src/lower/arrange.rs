@@ -122,7 +122,7 @@ impl Copy {
         // Before the copy the other one is only written to.
         for &k in users.get(&self.to)?.iter().take_while(|&&k| k < n) {
             let Step::Compute(nest) = &steps[k] else { return None };
-            if !matches!(nest.write, Write::Store(_)) || reads(nest, self.to) {
+            if !matches!(nest.write, Write::Store(_)) || nest.reads(|b| b == self.to) {
                 return None;
             }
         }
@@ -153,13 +153,6 @@ fn scatters(nest: &Nest, moved: &Nest) -> bool {
             .any(|dim| nest.extents[dim] > LONG && a.coeffs[dim] == 1 && b.coeffs[dim] != 1),
         _ => false,
     }
-}
-
-fn reads(nest: &Nest, buffer: BufferId) -> bool {
-    nest.instrs.iter().any(|instr| match instr {
-        Instr::Load { buffer: b, .. } | Instr::LoadAt { buffer: b, .. } => *b == buffer,
-        Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => false,
-    })
 }
 
 fn put_columns_together(steps: &mut [Step<Nest>], buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
