@@ -281,3 +281,27 @@ fn data() {
     std::fs::remove_dir_all(&folder).unwrap();
     insta::assert_snapshot!(shown.join("\n"));
 }
+
+/// The environment is read once, so that each value needs a process of its own: this test calls
+/// itself.
+#[test]
+fn backends_that_there_are_not() {
+    const NAME: &str = "backends_that_there_are_not";
+    let variable = std::env::var("COTAN_BACKEND");
+    if variable.as_deref() == Ok("gpu") {
+        let error = of_matrix(|a| a + 1.0);
+        assert_eq!(error.kind(), ErrorKind::Data);
+        let text = error.to_string();
+        for part in ["COTAN_BACKEND", "gpu", "jit, vm or interp"] {
+            assert!(text.contains(part), "{text}");
+        }
+        return;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .env("COTAN_BACKEND", "gpu")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
