@@ -180,6 +180,7 @@ fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
                 for member in &mut group.members {
                     match member {
                         Member::Kernel(kernel) => f(kernel),
+                        Member::Wedged(wedged) => wedged.kernels.iter_mut().for_each(&mut *f),
                         Member::Contraction(contraction) => {
                             contraction.kernels_mut().for_each(&mut *f);
                         }
