@@ -263,7 +263,7 @@ fn joined(a: Nest, b: Nest, base_is_first: bool) -> Option<Nest> {
 }
 
 /// Leaves out what is stored in local buffers that no item reads.
-fn drop_unread(items: &mut Vec<Shared>, local: &FxHashSet<BufferId>) {
+fn drop_unread(items: &mut [Shared], local: &FxHashSet<BufferId>) {
     let mut read: FxHashSet<BufferId> = FxHashSet::default();
     for (item, _) in items.iter() {
         read.extend(Touched::of(item).read);
