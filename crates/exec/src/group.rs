@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::contract::Contraction;
-use crate::nest::{BufferId, Nest, Write};
+use crate::nest::{BufferId, Nest, Reduction, Write};
 use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
 use join::{Item, Joining, Open};
@@ -68,11 +68,13 @@ pub(crate) struct Local {
     fixed: usize,
 }
 
-/// A sum over the shared dimension: what each chunk of blocks gives, and what it gives together.
+/// A sum over the shared dimension, or the largest or smallest element: what each chunk of blocks
+/// gives, and what it gives together.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub parts: BufferId,
     pub target: BufferId,
+    pub reduction: Reduction,
     /// Where a thread keeps the sum of one block.
     pub local: usize,
 }

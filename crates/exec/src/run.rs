@@ -383,7 +383,7 @@ impl Run<'_> {
             unsafe {
                 let parts = space.arena.start().add(offset);
                 let to = space.frames[0].pointers[partial.target.index()];
-                add_up(target.dtype, to, parts, target.shape.numel(), chunks);
+                add_up(partial.reduction, target.dtype, to, parts, target.shape.numel(), chunks);
             }
         }
         Ok(())
@@ -419,8 +419,9 @@ impl Run<'_> {
             if block > first {
                 for &(partial, target, part) in &parts {
                     let sum = frame.local().wrapping_add(partial.local);
+                    let count = target.shape.numel();
                     // SAFETY: both have the elements of the target.
-                    unsafe { add_to(target.dtype, part, sum, target.shape.numel()) };
+                    unsafe { add_to(partial.reduction, target.dtype, part, sum, count) };
                 }
             }
         }

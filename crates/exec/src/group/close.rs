@@ -137,8 +137,8 @@ impl Scheduler<'_> {
         // Of equals the outermost: its rows lie one after the other.
         let longest =
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
-        let sum = matches!(nest.write, Write::Sum(_));
-        let summed = sum && !self.in_order && positions >= self.tuning.long_sum;
+        let sums = nest.write.reduction().is_some();
+        let summed = sums && !self.in_order && positions >= self.tuning.long_sum;
         let block = match longest(0..parallel) {
             _ if serial => None,
             Some(dim) if !summed || nest.extents[dim] >= 8 => Some(dim),
@@ -227,6 +227,7 @@ impl Scheduler<'_> {
             if dim < item.parallel() {
                 continue;
             }
+            let Some(reduction) = item.main().write.reduction() else { continue };
             let target = item.target();
             // Of the shape of one part, until it is known how many there are.
             let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
@@ -243,7 +244,7 @@ impl Scheduler<'_> {
                     }
                 }
             }
-            group.partials.push(Partial { parts, target, local: 0 });
+            group.partials.push(Partial { parts, target, reduction, local: 0 });
             group.buffers.retain(|&b| b != target);
             group.buffers.push(parts);
         }

@@ -8,7 +8,7 @@ use cotan_array::Dtype;
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
 use super::{extremes, sums};
-use crate::nest::{Affine, BufferId, Component, Val, Write};
+use crate::nest::{Affine, BufferId, Component, Reduction, Val, Write};
 use crate::run::RunLimits;
 use crate::workspace::Memory;
 
@@ -368,6 +368,12 @@ impl Kernel {
                     }
                 }
             }
+            Write::Best { largest, .. } => {
+                let best = Self::register(frame, self.registers);
+                let how = (Reduction::best(*largest), self.lanes_reduced);
+                // SAFETY: as of a sum.
+                unsafe { sums::combine(dtype, best, value, n, how) };
+            }
             Write::Extreme { largest, .. } => {
                 let parallel = self.nest.extents.len() - self.nest.reduced;
                 let first = frame.indices.get(parallel).copied().unwrap_or(0);
@@ -448,6 +454,16 @@ impl Kernel {
             // SAFETY: a register holds `TILE` elements of eight bytes.
             unsafe { tile::zero(sum, self.width.max(sums::ACCUMULATOR_BYTES / 8) * 8) };
         }
+        if let Write::Best { largest, .. } = self.nest.write {
+            let (_, dtype) = self.value(frame);
+            let best = Self::register(frame, self.registers);
+            let worst = sums::worst(dtype, largest);
+            // SAFETY: a register holds `TILE` elements, which are more than the accumulators.
+            unsafe {
+                tile::put(dtype, best, worst);
+                tile::spread(dtype, best, best, self.width.max(sums::accumulators(dtype)));
+            }
+        }
     }
 
     /// Stores the sum of the parallel position that is left, whose indices are still set.
@@ -458,7 +474,14 @@ impl Kernel {
             Write::Sum(place) => {
                 if self.lanes_reduced {
                     // SAFETY: the register holds the accumulators.
-                    unsafe { sums::fold(dtype, sum) };
+                    unsafe { sums::fold(Reduction::Sum, dtype, sum) };
+                }
+                place
+            }
+            Write::Best { at: place, largest } => {
+                if self.lanes_reduced {
+                    // SAFETY: the register holds the accumulators.
+                    unsafe { sums::fold(Reduction::best(*largest), dtype, sum) };
                 }
                 place
             }

@@ -393,7 +393,9 @@ fn lane_cost(nest: &Nest, lane: usize) -> f64 {
     }
     cost += match &nest.write {
         Write::Store(at) => access(at),
-        Write::Sum(at) | Write::Extreme { at, .. } if lane < parallel => access(at) / inside,
+        Write::Sum(at) | Write::Best { at, .. } | Write::Extreme { at, .. } if lane < parallel => {
+            access(at) / inside
+        }
         _ => {
             let others = nest.extents[parallel..].iter().fold(1.0, |n, &k| n * k.max(1) as f64);
             FOLD * extent / (others * vectors)
