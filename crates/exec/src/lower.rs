@@ -111,7 +111,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     }
     let mut buffers = lowering.buffers;
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
-    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
+    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning)?;
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
         Role::Input(k) => Some((BufferId(n as u32), k)),

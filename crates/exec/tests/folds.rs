@@ -35,12 +35,10 @@ fn different<T: Element>(dims: &[usize], of: impl Fn(i64) -> T) -> Array {
 
 #[test]
 fn the_largest_and_smallest_of_rows() {
-    for dims in [&[1][..], &[5], &[300], &[2000], &[7, 40], &[40, 7], &[3, 5, 9], &[6, 0], &[1, 3]] {
-        let arrays = [
-            different(dims, |k| k as f64),
-            different(dims, |k| k as f32),
-            different(dims, |k| k),
-        ];
+    for dims in [&[1][..], &[5], &[300], &[2000], &[7, 40], &[40, 7], &[3, 5, 9], &[6, 0], &[1, 3]]
+    {
+        let arrays =
+            [different(dims, |k| k as f64), different(dims, |k| k as f32), different(dims, |k| k)];
         for x in arrays {
             let kernels = same(&[x], |b, xs| extremes(b, xs[0]));
             assert!(!kernels.contains("loop of"), "{kernels}");

@@ -44,7 +44,11 @@ impl Expansion {
     }
 
     /// The index of an element: the part that it is in, then the indices of some dimensions.
-    pub(super) fn indices(&mut self, part: Option<usize>, dims: std::ops::Range<usize>) -> Vec<Val> {
+    pub(super) fn indices(
+        &mut self,
+        part: Option<usize>,
+        dims: std::ops::Range<usize>,
+    ) -> Vec<Val> {
         let mut ix = Vec::with_capacity(dims.len() + 1);
         ix.extend(part.map(|n| self.body.constant(Scalar::I64(n as i64))));
         ix.extend(dims.map(|dim| self.body.index(dim)));

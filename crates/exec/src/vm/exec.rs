@@ -12,8 +12,12 @@ use crate::nest::{Affine, BufferId, Component, Reduction, Val, Write};
 use crate::run::RunLimits;
 use crate::workspace::Memory;
 
-/// After how many tiles, of all kernels together, the limits of a run are looked at.
-const POLL: u32 = 1024;
+/// After how much work, of all kernels together, the limits of a run are looked at: in additions of
+/// elements, a few milliseconds or less.
+pub(crate) const POLL: usize = 1 << 22;
+
+/// What it costs to begin a kernel, in additions.
+const BEGIN: usize = 256;
 
 /// The memory that kernels run in: where each buffer lies, and room for tiles.
 pub(crate) struct Frame {
@@ -23,8 +27,8 @@ pub(crate) struct Frame {
     pub sizes: Arc<[usize]>,
     /// Memory for a block of a group, or for what a contraction packs.
     local: Memory,
-    /// How many tiles were run since the limits were looked at.
-    unpolled: u32,
+    /// What was done since the limits were looked at.
+    unpolled: usize,
     tiles: Vec<Tile>,
     values: Vec<*const u8>,
     /// What is left of each loop.
@@ -54,14 +58,20 @@ impl Frame {
         }
     }
 
-    /// Counts tiles; says when the limits are to be looked at.
-    fn time_to_poll(&mut self) -> bool {
-        self.unpolled += 1;
-        let now = self.unpolled >= POLL;
-        if now {
-            self.unpolled = 0;
+    /// Notes work that is about to be done; gives `false` when a limit was reached, which is looked
+    /// at from time to time.
+    pub(crate) fn go_on(&mut self, work: usize, limits: &RunLimits) -> bool {
+        self.unpolled = self.unpolled.saturating_add(work);
+        if self.unpolled < POLL {
+            return true;
         }
-        now
+        self.unpolled = 0;
+        !limits.reached()
+    }
+
+    /// Begins to count anew.
+    pub(crate) fn has_looked(&mut self) {
+        self.unpolled = 0;
     }
 
     /// The first byte of the memory for a block, or for a contraction.
@@ -126,11 +136,18 @@ impl Kernel {
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(native) = &self.native {
-            if frame.time_to_poll() && limits.reached() {
-                return false;
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start.saturating_add(self.piece));
+                let work = self.weight.saturating_mul(end - start).saturating_add(BEGIN);
+                if !frame.go_on(work, limits) {
+                    return false;
+                }
+                // SAFETY: the buffers are those that the code was made for, and the range is not
+                // empty.
+                unsafe { (native.entry)(frame.pointers.as_ptr(), start, end) };
+                start = end;
             }
-            // SAFETY: the buffers are those that the code was made for, and the range is not empty.
-            unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
             return true;
         }
         // A sum has one more, a search two.
@@ -152,7 +169,7 @@ impl Kernel {
         self.level(0, frame);
         let mut changed = 0;
         loop {
-            if frame.time_to_poll() && limits.reached() {
+            if !frame.go_on(self.tile_weight, limits) {
                 return false;
             }
             for level in changed + 1..=self.loops.len() {

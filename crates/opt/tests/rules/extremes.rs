@@ -51,7 +51,8 @@ pub fn checks() -> Vec<Check> {
             },
             |b, ((extreme, _), t, rest)| {
                 let position = b.arg_extreme(*extreme, *t)?;
-                let f = b.index_function(rest, |b, is| Ok(cons(b.index(position, is)?, is)))?;
+                let f =
+                    b.index_function(rest, |b, is| Ok([&[b.index(position, is)?], is].concat()))?;
                 b.gather(*t, f)
             },
             |b, ((_, op), t, _)| best(b, *op, *t),
@@ -68,7 +69,8 @@ pub fn checks() -> Vec<Check> {
                 let copies = b.replicate(n, turned)?;
                 let copies = b.transpose(&[1, 0, 2], copies)?;
                 let position = b.arg_extreme(extreme, copies)?;
-                let f = b.index_function(&[n, m], |b, is| Ok(vec![is[1], b.index(position, is)?]))?;
+                let f =
+                    b.index_function(&[n, m], |b, is| Ok(vec![is[1], b.index(position, is)?]))?;
                 b.gather(t, f)
             },
             |b, &((_, op), t, (_, n))| {
