@@ -13,11 +13,14 @@ use super::{Generator, array_type};
 /// A term of a type, of about so many nodes; none where the phrase does not fit.
 type Phrase<'a> = fn(&mut Generator<'a>, &Type, usize) -> Result<Option<TermId>>;
 
+/// So many phrases are tried for a type.
+const TRIES: usize = 3;
+
 /// More elements than this are not read at computed places.
 const FEW: usize = 12;
 
 impl<'a> Generator<'a> {
-    /// A random phrase, if it fits.
+    /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let phrases: [Phrase<'a>; 23] = [
             Self::neutral,
@@ -44,8 +47,13 @@ impl<'a> Generator<'a> {
             Self::best,
             Self::best_of_rows,
         ];
-        let phrase = *self.rng.pick(&phrases);
-        phrase(self, ty, size)
+        for _ in 0..TRIES {
+            let phrase = *self.rng.pick(&phrases);
+            if let found @ Some(_) = phrase(self, ty, size)? {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Whether an operation may be used on arguments of one type.
@@ -92,10 +100,10 @@ impl<'a> Generator<'a> {
         }
         let x = self.term(ty, size)?;
         let one = self.full_like(x, 1.0)?;
-        match self.rng.below(4) {
+        match self.rng.below(6) {
             0 => self.b.op(Op::Mul, &[x, one]).map(Some),
             1 => self.b.op(Op::Mul, &[one, x]).map(Some),
-            2 if self.may(divide, ty.dtype) => self.b.op(divide, &[x, one]).map(Some),
+            2 | 3 if self.may(divide, ty.dtype) => self.b.op(divide, &[x, one]).map(Some),
             _ if ty.dtype == Dtype::I64 => {
                 let zero = self.full_like(x, 0.0)?;
                 self.b.op(Op::Mul, &[x, zero]).map(Some)
@@ -329,11 +337,12 @@ impl<'a> Generator<'a> {
         self.b.sum_outer(chosen).map(Some)
     }
 
-    /// The sum over `i` of `where(places[i] == j, t[i, j], 0)`, for one `j` or for all.
+    /// The squares of the sums over `i` of `where(places[i] == j, t[i, j], 0)`, added up.
     fn sorted_into_places(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let (m, n) = (8 + self.rng.below(2), 8 + self.rng.below(3));
         let fits = ty.shape.rank() == 0 && self.may_open(m * n);
-        if !ty.dtype.is_numeric() || !fits || !self.may(Op::Eq, Dtype::I64) {
+        let ring = ty.dtype.is_numeric() && self.may(Op::Mul, ty.dtype);
+        if !ring || !fits || !self.may(Op::Eq, Dtype::I64) {
             return Ok(None);
         }
         let Some(t) = self.rows(ty, &[m, n], size / 2)? else { return Ok(None) };
@@ -345,10 +354,9 @@ impl<'a> Generator<'a> {
                 b.cond(here, x, nothing)
             })
         })?;
-        let (sums, at) = (self.b.sum_outer(masked)?, self.rng.below(n));
-        self.pool.add(&self.b, sums);
-        let at = self.b.scalar(at as i64)?;
-        self.b.index(sums, &[at]).map(Some)
+        let sums = self.b.sum_outer(masked)?;
+        let squares = self.b.op(Op::Mul, &[sums, sums])?;
+        self.b.sum_outer(squares).map(Some)
     }
 
     /// The sum over `j` of the sums over `i` of `a[i] * b[i, j]`.

@@ -61,5 +61,11 @@ pub fn configs() -> Vec<Config> {
         Config { phrases: 40, ..Config::default() },
         Config { phrases: 60, ..Config::ring() },
         Config { phrases: 60, ..Config::integers() },
+        Config { phrases: 80, ..Config::default() },
+        Config {
+            phrases: 80,
+            dtypes: vec![Dtype::I64, Dtype::I64, Dtype::Bool, Dtype::F64],
+            ..Config::default()
+        },
     ]
 }
