@@ -22,7 +22,7 @@ const FEW: usize = 12;
 impl<'a> Generator<'a> {
     /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
-        let phrases: [Phrase<'a>; 23] = [
+        let phrases: [Phrase<'a>; 25] = [
             Self::neutral,
             Self::power,
             Self::scaled,
@@ -38,10 +38,12 @@ impl<'a> Generator<'a> {
             Self::looked_up_in_windows,
             Self::put_in_windows,
             Self::put_together,
+            Self::put_together,
             Self::selected,
             Self::sorted_into_places,
             Self::sums_in_turn,
             Self::sum_of_all,
+            Self::sum_of_put,
             Self::sum_of_put,
             Self::loop_of_copies,
             Self::best,
@@ -391,18 +393,22 @@ impl<'a> Generator<'a> {
         self.b.sum_outer(flat).map(Some)
     }
 
-    /// The sum of rows that are put to places of their own.
+    /// The sum of an array into which rows are put, at `[p % m, p]` for `p` in a table.
     fn sum_of_put(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let Some((&n, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
         let m = 2 + self.rng.below(2);
         let fits = ty.shape.numel() * m <= self.config.max_elements && self.may_open(m);
-        if !ty.dtype.is_numeric() || ty.shape.rank() >= self.config.max_rank || !fits {
+        let room = ty.shape.rank() < self.config.max_rank && self.may(Op::Rem, Dtype::I64);
+        if !ty.dtype.is_numeric() || !room || !fits {
             return Ok(None);
         }
         let row = array_type(ty.dtype, rest, &[])?;
         let Some(t) = self.rows(&row, &[m], size / 2)? else { return Ok(None) };
         let places = self.integers(&[m], size / 2)?;
-        let f = self.b.index_function(&[m], |b, is| Ok(vec![is[0], b.index(places, is)?]))?;
+        let f = self.b.index_function(&[m], |b, is| {
+            let (place, m) = (b.index(places, is)?, b.scalar(m as i64)?);
+            Ok(vec![b.op(Op::Rem, &[place, m])?, place])
+        })?;
         let put = self.b.scatter(&[m, n], t, f)?;
         self.b.sum_outer(put).map(Some)
     }
