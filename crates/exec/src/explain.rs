@@ -8,7 +8,7 @@ use cotan_ir::{Program, TermId, Type};
 
 use crate::contract::Contraction;
 use crate::group::{Group, Member, Wedged};
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
+use crate::nest::{Affine, BufferId, Component, Instr, Nest, Reduction, Write};
 use crate::plan::{Buffer, Compute, Loop, Plan, Role, Step};
 use crate::run::Executable;
 
@@ -227,7 +227,12 @@ impl Text<'_> {
         }
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));
-            self.line(format_args!("{target} = sum of the blocks of {parts}"));
+            let of = match partial.reduction {
+                Reduction::Sum => "sum",
+                Reduction::Largest => "largest",
+                Reduction::Smallest => "smallest",
+            };
+            self.line(format_args!("{target} = {of} of the blocks of {parts}"));
         }
     }
 
@@ -271,7 +276,7 @@ impl Text<'_> {
         for (dim, extent) in nest.extents.iter().enumerate() {
             let how = match &nest.write {
                 _ if dim < parallel => "for",
-                Write::Extreme { .. } => "over",
+                Write::Best { .. } | Write::Extreme { .. } => "over",
                 _ => "sum over",
             };
             let part = wedged.filter(|w| w.wedge.dim == dim).map(Wedged::describe);
@@ -290,6 +295,10 @@ impl Text<'_> {
         let text = match &nest.write {
             Write::Store(at) => format!("{target}[{}] = {value}", affine(at)),
             Write::Sum(at) => format!("{target}[{}] = sum {value}", affine(at)),
+            Write::Best { at, largest } => {
+                let which = if *largest { "largest" } else { "smallest" };
+                format!("{target}[{}] = {which} {value}", affine(at))
+            }
             Write::Extreme { at, largest } => {
                 let which = if *largest { "largest" } else { "smallest" };
                 format!("{target}[{}] = position of the {which} {value}", affine(at))

@@ -21,6 +21,7 @@ mod branch;
 mod contract;
 mod decide;
 mod expand;
+mod fold;
 mod join;
 mod order;
 mod part;
@@ -113,7 +114,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     if !in_order {
         arrange::copy_columns(&mut steps, &mut buffers);
     }
-    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
+    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning)?;
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
         Role::Input(k) => Some((BufferId(n as u32), k)),
@@ -256,6 +257,18 @@ impl Lowering<'_> {
                 let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
                 steps.push(Step::ArgSort { from, to });
                 Place::Buffer(to)
+            }
+            Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
+                let to = self.temporary(self.program.ty(fold.init));
+                let (nest, begins) = self.fold_nest(t, &fold, to)?;
+                self.push(nest, steps);
+                if begins {
+                    return Ok(Place::Several(vec![to]));
+                }
+                let all = self.temporary(self.program.ty(fold.init));
+                let nest = self.fold_init(t, &fold, to, all)?;
+                self.push(nest, steps);
+                Place::Several(vec![all])
             }
             Node::MapAccum(m) => {
                 let step = self.program.region(m.step).clone();

@@ -130,12 +130,57 @@ pub(crate) enum Write {
     Store(Affine),
     /// Adds it up over the reduced dimensions, and stores the sum at an affine place of the others.
     Sum(Affine),
+    /// Stores the largest, or smallest, over the reduced dimensions, as an operation of the table
+    /// finds it: NaN if there is one.
+    Best { at: Affine, largest: bool },
     /// Stores the position of the largest, or smallest, along the only reduced dimension.
     Extreme { at: Affine, largest: bool },
     /// Adds it to the element at an affine place, where no check fails.
     Add { at: Affine, checks: Vec<(Affine, i64)> },
     /// Adds it to the element at a computed place, if that is in range.
     AddAt(Vec<Component>),
+}
+
+/// How values over reduced dimensions become one, and what is made of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Sum,
+    Largest,
+    Smallest,
+}
+
+impl Reduction {
+    pub(crate) fn best(largest: bool) -> Reduction {
+        if largest { Reduction::Largest } else { Reduction::Smallest }
+    }
+}
+
+impl Write {
+    /// How the elements of reduced dimensions become one, if a part of them may be taken first.
+    pub(crate) fn reduction(&self) -> Option<Reduction> {
+        match self {
+            Write::Sum(_) => Some(Reduction::Sum),
+            Write::Best { largest, .. } => Some(Reduction::best(*largest)),
+            Write::Store(_) | Write::Extreme { .. } | Write::Add { .. } | Write::AddAt(_) => None,
+        }
+    }
+
+    /// The place of the element that each parallel position fills, if it is always the same.
+    pub(crate) fn place(&self) -> Option<&Affine> {
+        match self {
+            Write::Store(at) | Write::Sum(at) => Some(at),
+            Write::Best { at, .. } | Write::Extreme { at, .. } => Some(at),
+            Write::Add { .. } | Write::AddAt(_) => None,
+        }
+    }
+
+    pub(crate) fn place_mut(&mut self) -> Option<&mut Affine> {
+        match self {
+            Write::Store(at) | Write::Sum(at) => Some(at),
+            Write::Best { at, .. } | Write::Extreme { at, .. } => Some(at),
+            Write::Add { .. } | Write::AddAt(_) => None,
+        }
+    }
 }
 
 /// A value that a nest stores besides what it writes, at every position of the whole space.
@@ -217,7 +262,8 @@ impl Nest {
     pub(crate) fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
         let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();
         match &mut self.write {
-            Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } => write.push(at),
+            Write::Store(at) | Write::Sum(at) => write.push(at),
+            Write::Best { at, .. } | Write::Extreme { at, .. } => write.push(at),
             Write::Add { at, checks } => {
                 write.push(at);
                 write.extend(checks.iter_mut().map(|(affine, _)| affine));

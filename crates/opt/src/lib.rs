@@ -9,6 +9,7 @@
 //! * `view.rs`, `read.rs`: views in normal form, reads of views;
 //! * `scatter.rs`: scatters that are views, masked reads or sums of reads;
 //! * `apart.rs`: places that are looked up again and again;
+//! * `extreme.rs`: reads at the position of an extreme;
 //! * `sum.rs`: factors out of sums, sums in the order that allows it;
 //! * `loops.rs`: what a loop need not compute;
 //! * `accumulate.rs`: sums that are better taken after a loop.
@@ -32,6 +33,7 @@ mod accumulate;
 mod affine;
 mod algebra;
 mod apart;
+mod extreme;
 mod loops;
 mod options;
 mod pass;

@@ -84,5 +84,6 @@ cotan_ir::listed! {
         LoopFreezesState "loop/invariant takes the first state as one that does not change.",
         LoopReversed "loops run in the other direction.",
         LoopSumFromZero "loop/sum forgets the start.",
+        ExtremeOther "index/extreme and gather/extreme take the other extreme.",
     }
 }

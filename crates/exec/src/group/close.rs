@@ -9,16 +9,25 @@ use super::rows::compact;
 use super::wedge::{Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Partial, Scheduler, size};
 use crate::contract::{Cut, Draft};
+use crate::lower::{R, Unsupported};
 use crate::nest::{BufferId, Nest, Write};
 use crate::plan::{Buffer, Role, Step};
 use crate::vm::Kernel;
 
+/// A sum of more elements for each position of the result's longest axis is cut into parts.
+const LONG_POSITION: usize = 1 << 22;
+
 /// The bytes that thread-local buffers begin at multiples of.
 const ALIGNMENT: usize = 64;
 
+/// A draft is made of what is a contraction, and stays one when it is cut: places of fewer positions
+/// are within the buffers if all are. The nest that it stands for would be no way out, as what that
+/// reads may not be kept.
+const NO_CONTRACTION: Unsupported = Unsupported("a contraction that was none in the end");
+
 impl Scheduler<'_> {
     /// Plans the kernels of a group.
-    pub(super) fn close(&mut self, open: Open) -> Step<Group> {
+    pub(super) fn close(&mut self, open: Open) -> R<Step<Group>> {
         let Open { mut items, mut ways, touched, .. } = open;
         let mut buffers: Vec<BufferId> = touched.into_iter().collect();
         buffers.sort_unstable();
@@ -26,14 +35,14 @@ impl Scheduler<'_> {
             && let Some(item) = items.pop()
         {
             return match item {
-                Item::Nest(nest) => Step::Compute(Box::new(self.alone(nest, buffers))),
+                Item::Nest(nest) => Ok(Step::Compute(Box::new(self.alone(nest, buffers)))),
                 Item::Draft(draft) => self.whole(*draft),
             };
         }
         // Of several ways the one with the most positions, the first of equals.
         ways.sort_by_key(|way| std::cmp::Reverse(way.extent));
         let Some(way) = ways.into_iter().next() else {
-            return Step::Compute(Box::new(Group::default()));
+            return Ok(Step::Compute(Box::new(Group::default())));
         };
         let mut group = Group { buffers, extent: way.extent, ..Group::default() };
         self.find_locals(&items, &way, &mut group);
@@ -74,12 +83,12 @@ impl Scheduler<'_> {
             }
             let member = match item {
                 Item::Nest(nest) => self.kernel(nest, dim, wedge, &group),
-                Item::Draft(draft) => self.contraction(*draft, dim, &mut group),
+                Item::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
             };
             group.members.push(member);
         }
         self.lay_out(&mut group);
-        Step::Compute(Box::new(group))
+        Ok(Step::Compute(Box::new(group)))
     }
 
     /// The wedges of the nests of a group, if that spares enough.
@@ -116,25 +125,17 @@ impl Scheduler<'_> {
     }
 
     /// A contraction in one piece.
-    fn whole(&mut self, draft: Draft) -> Step<Group> {
+    fn whole(&mut self, draft: Draft) -> R<Step<Group>> {
         let buffers = &*self.buffers;
         let length = |b: BufferId| buffers[b.index()].shape.numel();
-        match draft.finish(None, length) {
-            Some(contraction) => {
-                // Every thread has scratch memory of its own.
-                self.local = self.local.max(contraction.scratch_bytes());
-                Step::Contract(Box::new(contraction))
-            }
-            None => {
-                let mut touched = vec![draft.whole.target];
-                crate::plan::Compute::for_each_buffer(&draft.whole, &mut |b| touched.push(b));
-                Step::Compute(Box::new(self.alone(draft.whole, touched)))
-            }
-        }
+        let contraction = draft.finish(None, length).ok_or(NO_CONTRACTION)?;
+        // Every thread has scratch memory of its own.
+        self.local = self.local.max(contraction.scratch_bytes());
+        Ok(Step::Contract(Box::new(contraction)))
     }
 
-    /// A contraction for the blocks of a group; the nest that it stands for if there is none.
-    fn contraction(&mut self, draft: Draft, dim: usize, group: &mut Group) -> Member {
+    /// A contraction for the blocks of a group.
+    fn contraction(&mut self, draft: Draft, dim: usize, group: &mut Group) -> R<Member> {
         let cut = Cut { dim, block: group.block };
         let (buffers, extent, block) = (&*self.buffers, group.extent.max(1), group.block);
         let rows: FxHashSet<BufferId> =
@@ -143,17 +144,14 @@ impl Scheduler<'_> {
             (elements, true) => elements / extent * block,
             (elements, false) => elements,
         };
-        let Some(mut contraction) = draft.finish(Some(cut), length) else {
-            let (nest, dim) = draft.whole.collapse(Some(dim));
-            return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, dim)));
-        };
+        let mut contraction = draft.finish(Some(cut), length).ok_or(NO_CONTRACTION)?;
         let bytes = contraction.scratch_bytes();
         if bytes > 0 {
             let scratch = self.bytes(bytes);
             contraction.set_scratch(scratch);
             group.locals.push(Local { buffer: scratch, stride: 0, row: 0, fixed: bytes });
         }
-        Member::Contraction(Box::new(contraction))
+        Ok(Member::Contraction(Box::new(contraction)))
     }
 
     /// A new buffer of so many bytes, in units of eight.
@@ -176,11 +174,17 @@ impl Scheduler<'_> {
         // Of equals the outermost: its rows lie one after the other.
         let longest =
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
-        let sum = matches!(nest.write, Write::Sum(_));
-        let summed = sum && !self.in_order && positions >= self.tuning.long_sum;
+        let sums = nest.write.reduction().is_some();
+        let summed = sums && !self.in_order && positions >= self.tuning.long_sum;
         let block = match longest(0..parallel) {
             _ if serial => None,
-            Some(dim) if !summed || nest.extents[dim] >= 8 => Some(dim),
+            // Enough positions to share, and none of them longer than threads and users wait.
+            Some(dim)
+                if !summed
+                    || nest.extents[dim] >= 8 && positions / nest.extents[dim] <= LONG_POSITION =>
+            {
+                Some(dim)
+            }
             _ if summed && positions / parallel_size(&nest).max(1) >= self.tuning.long_sum => {
                 longest(parallel..nest.extents.len())
             }
@@ -274,6 +278,7 @@ impl Scheduler<'_> {
             if dim < item.parallel() {
                 continue;
             }
+            let Some(reduction) = item.main().write.reduction() else { continue };
             let target = item.target();
             // Of the shape of one part, until it is known how many there are.
             let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
@@ -290,7 +295,7 @@ impl Scheduler<'_> {
                     }
                 }
             }
-            group.partials.push(Partial { parts, target, local: 0 });
+            group.partials.push(Partial { parts, target, reduction, local: 0 });
             group.buffers.retain(|&b| b != target);
             group.buffers.push(parts);
         }

@@ -112,8 +112,8 @@ fn merged((first, dim): &Shared, second: (&Item, usize), in_order: bool) -> Opti
     }
     // What is not a store says in which order the dimensions are.
     let base_is_first = match (&a.write, &b.write) {
-        (Write::Store(_), Write::Store(_) | Write::Sum(_)) => false,
-        (Write::Sum(_), Write::Store(_)) => true,
+        (Write::Store(_), Write::Store(_) | Write::Sum(_) | Write::Best { .. }) => false,
+        (Write::Sum(_) | Write::Best { .. }, Write::Store(_)) => true,
         _ => return None,
     };
     let to = correspondence(a, b)?;

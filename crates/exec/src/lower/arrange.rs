@@ -202,14 +202,10 @@ impl Copy {
 
 /// Whether a long run of neighbours that a nest writes is none any more.
 fn scatters(nest: &Nest, moved: &Nest) -> bool {
-    match (&nest.write, &moved.write) {
-        (
-            Write::Store(a) | Write::Sum(a) | Write::Extreme { at: a, .. },
-            Write::Store(b) | Write::Sum(b) | Write::Extreme { at: b, .. },
-        ) => (0..nest.extents.len())
-            .any(|dim| nest.extents[dim] > LONG && a.coeffs[dim] == 1 && b.coeffs[dim] != 1),
-        _ => false,
-    }
+    nest.write.place().zip(moved.write.place()).is_some_and(|(a, b)| {
+        (0..nest.extents.len())
+            .any(|dim| nest.extents[dim] > LONG && a.coeffs[dim] == 1 && b.coeffs[dim] != 1)
+    })
 }
 
 fn put_columns_together(steps: &mut [Step<Nest>], buffers: &[Buffer], kept: &FxHashSet<BufferId>) {

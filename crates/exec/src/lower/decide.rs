@@ -123,6 +123,14 @@ impl Lowering<'_> {
                 Node::Replicate(k, u) if *k > 1 => {
                     repeated.insert(*u);
                 }
+                Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
+                    // The first row, which is read with the others.
+                    if self.is_first_row(&fold)
+                        && let Some(used) = uses.get_mut(&fold.input)
+                    {
+                        *used = used.saturating_sub(1);
+                    }
+                }
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
                     captured.extend(self.scopes.region(m.step).captures());
@@ -275,6 +283,7 @@ impl Lowering<'_> {
         forced.extend(self.program.region(r).results());
         for &t in self.scopes.region(r).order() {
             match self.program.node(t) {
+                Node::MapAccum(m) if self.fold(m).is_some() => {}
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
                     self.forced_inside(m.step, forced);

@@ -188,11 +188,11 @@ impl Maker<'_> {
         let numbers: Vec<usize> =
             (0..self.dtypes.len()).filter(|&n| self.dtypes[n] != Dtype::Bool).collect();
         let last = self.dtypes.len() - 1;
-        let kind = if numbers.is_empty() { 0 } else { self.rng.below(6) };
+        let kind = if numbers.is_empty() { 0 } else { self.rng.below(7) };
         let number = *self.rng.pick(if numbers.is_empty() { &[0] } else { &numbers[..] });
         let (n, reduced) = match kind {
             0 | 1 => (last, 0),
-            2 => (number, self.rng.below(dims + 1)),
+            2 | 6 => (number, self.rng.below(dims + 1)),
             3 => (number, dims.min(1)),
             _ => (number, 0),
         };
@@ -209,6 +209,10 @@ impl Maker<'_> {
             3 => {
                 let (target, at) = self.target(dims - reduced, Dtype::I64);
                 (target, Write::Extreme { at, largest: self.rng.chance(50) })
+            }
+            6 => {
+                let (target, at) = self.target(dims - reduced, dtype);
+                (target, Write::Best { at, largest: self.rng.chance(50) })
             }
             4 => {
                 let (at, checks, count) = self.place();
