@@ -72,7 +72,9 @@ impl Executable {
 /// The term that a buffer is computed for.
 fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
     let collected = |l: &Loop<Group>| {
-        let part = l.outputs.iter().find(|(_, whole)| *whole == b).map_or(b, |(part, _)| *part);
+        let copied = l.outputs.iter().map(|&(part, whole)| (whole, part));
+        let mut collected = l.collected.iter().copied().chain(copied);
+        let part = collected.find(|(whole, _)| *whole == b).map_or(b, |(_, part)| part);
         source(&l.steps, part)
     };
     steps.iter().find_map(|step| match step {
@@ -188,6 +190,10 @@ impl Text<'_> {
         for &(whole, part) in &l.inputs {
             let (whole, part) = (self.name(whole), self.name(part));
             self.line(format_args!("{part} = {whole}[step]"));
+        }
+        for &(whole, part) in &l.collected {
+            let (whole, part) = (self.name(whole), self.name(part));
+            self.line(format_args!("{part} lies at {whole}[step]"));
         }
         self.steps(&l.steps);
         for &(part, whole) in &l.outputs {

@@ -231,8 +231,8 @@ impl Scheduler<'_> {
 
     fn repeated(&mut self, l: Loop<Nest>) -> Loop<Group> {
         let steps = self.list(l.steps);
-        let Loop { length, reverse, states, exchanged, inputs, outputs, .. } = l;
-        Loop { length, reverse, states, exchanged, inputs, outputs, steps }
+        let Loop { length, reverse, states, exchanged, inputs, outputs, collected, .. } = l;
+        Loop { length, reverse, states, exchanged, inputs, outputs, collected, steps }
     }
 
     /// Puts an item to its place.

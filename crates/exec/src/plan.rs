@@ -67,8 +67,10 @@ pub(crate) struct Loop<C: Compute> {
     pub exchanged: Vec<bool>,
     /// Arrays that are stepped through, and the views of their parts.
     pub inputs: Vec<(BufferId, BufferId)>,
-    /// What the step gives, and the arrays that collect it.
+    /// What the step gives, and the arrays that it is copied to.
     pub outputs: Vec<(BufferId, BufferId)>,
+    /// Arrays that collect what the step gives, and the views of their parts, which it writes.
+    pub collected: Vec<(BufferId, BufferId)>,
     pub steps: Vec<Step<C>>,
 }
 
@@ -144,7 +146,7 @@ impl<C: Compute> Loop<C> {
         for &(init, state, next) in &self.states {
             [init, state, next].into_iter().for_each(&mut *f);
         }
-        for &(whole, part) in self.inputs.iter().chain(&self.outputs) {
+        for &(whole, part) in self.inputs.iter().chain(&self.outputs).chain(&self.collected) {
             f(whole);
             f(part);
         }

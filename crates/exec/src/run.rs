@@ -340,6 +340,9 @@ impl Run<'_> {
 
     /// Runs the nests of a group for all blocks.
     fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
+        if group.block >= group.extent && group.partials.is_empty() {
+            return self.block(group, 0, &mut space.frames[0]);
+        }
         let chunks = group.chunks();
         let cost = group.cost.saturating_mul(group.extent);
         let alone = group.serial || chunks == 1 || self.threads == 1 || cost < self.plan.shared;
@@ -461,7 +464,7 @@ impl Run<'_> {
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
             let frame = &mut space.frames[0];
-            for &(whole, part) in &l.inputs {
+            for &(whole, part) in l.inputs.iter().chain(&l.collected) {
                 let offset = at * frame.sizes[part.index()];
                 // SAFETY: part `at` of an array of `length` parts.
                 frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };

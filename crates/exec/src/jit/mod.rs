@@ -34,8 +34,8 @@ use lower::Unroll;
 use memory::Memory;
 pub(crate) use shape::Order;
 
-/// A kernel as a function: the first byte of each buffer, and the range of the run. The range is
-/// not empty.
+/// A kernel as a function: the first byte of each buffer, and the range of the run. Neither the range
+/// nor any dimension is empty.
 pub(crate) type Entry = unsafe extern "sysv64" fn(*const *mut u8, usize, usize);
 
 /// A kernel in machine code.
@@ -141,7 +141,9 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     for_each_kernel(&mut plan.steps, &mut |_| count += 1);
     let pays = |kernel: &Kernel| {
         let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
-        count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH
+        let much = count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH;
+        // A nest without positions is left to the tile machine: code is run without another look.
+        positions > 0 && much
     };
     let mut all: Vec<u8> = Vec::new();
     let mut codes = Vec::new();

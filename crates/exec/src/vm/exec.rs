@@ -112,6 +112,18 @@ impl Kernel {
     /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
     /// was reached. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &self.native {
+            if range.is_empty() {
+                return true;
+            }
+            if frame.time_to_poll() && limits.reached() {
+                return false;
+            }
+            // SAFETY: the buffers are those that the code was made for, and the range is not empty.
+            unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
+            return true;
+        }
         let nest = &self.nest;
         let parallel = nest.extents.len() - nest.reduced;
         if nest.extents[..parallel].contains(&0) {
@@ -122,15 +134,6 @@ impl Kernel {
             return true;
         }
         if range.is_empty() {
-            return true;
-        }
-        #[cfg(target_arch = "x86_64")]
-        if let Some(native) = &self.native {
-            if frame.time_to_poll() && limits.reached() {
-                return false;
-            }
-            // SAFETY: the buffers are those that the code was made for, and the range is not empty.
-            unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
             return true;
         }
         // A sum has one more, a search two.
