@@ -154,7 +154,11 @@ impl Text<'_> {
                 }
                 Step::Loop(l) => {
                     let order = if l.reverse { " from the last to the first" } else { "" };
-                    self.line(format_args!("loop of {} steps{order}:", l.length));
+                    let rows = match l.stream {
+                        Some(rows) => format!(", for {rows} rows at a time"),
+                        None => String::new(),
+                    };
+                    self.line(format_args!("loop of {} steps{order}{rows}:", l.length));
                     self.repeated(l);
                 }
                 Step::While(w) => {

@@ -13,6 +13,7 @@ mod close;
 mod join;
 mod rows;
 mod size;
+mod stream;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -47,6 +48,9 @@ pub(crate) struct Group {
     pub buffers: Vec<BufferId>,
     /// What a position costs, in element operations.
     pub cost: usize,
+    /// The members as calls of machine code, if they are short and that is all there is to do.
+    #[cfg(target_arch = "x86_64")]
+    pub calls: Vec<crate::jit::Call>,
 }
 
 /// What is run for each block.
@@ -89,6 +93,8 @@ impl Default for Group {
             partials: Vec::new(),
             buffers: Vec::new(),
             cost: 0,
+            #[cfg(target_arch = "x86_64")]
+            calls: Vec::new(),
         }
     }
 }
@@ -195,7 +201,11 @@ impl Scheduler<'_> {
                     self.item(Item::Draft(draft), &mut slots);
                     continue;
                 }
-                Step::Loop(l) => Step::Loop(Box::new(self.repeated(*l))),
+                Step::Loop(l) => {
+                    let mut l = self.repeated(*l);
+                    l.stream = self.stream(&l);
+                    Step::Loop(Box::new(l))
+                }
                 Step::While(w) => {
                     let before = self.list(w.before);
                     let body = self.repeated(w.body);
@@ -231,8 +241,9 @@ impl Scheduler<'_> {
 
     fn repeated(&mut self, l: Loop<Nest>) -> Loop<Group> {
         let steps = self.list(l.steps);
+        let stream = None;
         let Loop { length, reverse, states, exchanged, inputs, outputs, collected, .. } = l;
-        Loop { length, reverse, states, exchanged, inputs, outputs, collected, steps }
+        Loop { length, reverse, states, exchanged, inputs, outputs, collected, stream, steps }
     }
 
     /// Puts an item to its place.

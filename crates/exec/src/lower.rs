@@ -29,6 +29,7 @@ mod product;
 mod repeat;
 mod split;
 mod sums;
+mod twice;
 mod update;
 
 use branch::Side;
@@ -285,6 +286,7 @@ impl Lowering<'_> {
                     inputs,
                     outputs,
                     collected: Vec::new(),
+                    stream: None,
                     steps: inner,
                 };
                 steps.append(&mut repeat::take_invariant(&mut repeated, first));
@@ -328,6 +330,7 @@ impl Lowering<'_> {
                         inputs: Vec::new(),
                         outputs,
                         collected: Vec::new(),
+                        stream: None,
                         steps: inner,
                     },
                 })));

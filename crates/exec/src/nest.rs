@@ -113,7 +113,7 @@ impl Instr {
         }
     }
 
-    fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
+    pub(crate) fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
         match self {
             Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
             Instr::LoadAt { index, .. } => index.iter_mut().for_each(|c| f(&mut c.value)),

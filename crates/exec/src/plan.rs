@@ -71,6 +71,8 @@ pub(crate) struct Loop<C: Compute> {
     pub outputs: Vec<(BufferId, BufferId)>,
     /// Arrays that collect what the step gives, and the views of their parts, which it writes.
     pub collected: Vec<(BufferId, BufferId)>,
+    /// If all steps are run for some rows before others: how many rows. There is one group then.
+    pub stream: Option<usize>,
     pub steps: Vec<Step<C>>,
 }
 

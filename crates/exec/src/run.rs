@@ -1,5 +1,6 @@
 //! Running a plan.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
@@ -17,6 +18,10 @@ use crate::search::arg_sort;
 use crate::threads;
 use crate::vm::{Frame, add_to, add_up};
 use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
+
+mod stream;
+
+use stream::{Part, copy_rows};
 
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
@@ -340,6 +345,16 @@ impl Run<'_> {
 
     /// Runs the nests of a group for all blocks.
     fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
+        #[cfg(target_arch = "x86_64")]
+        if !group.calls.is_empty() {
+            let frame = &mut space.frames[0];
+            if frame.time_to_poll() {
+                self.poll()?;
+            }
+            // SAFETY: the buffers are those of the plan that the code was made for.
+            group.calls.iter().for_each(|call| unsafe { call.run(frame) });
+            return Ok(());
+        }
         if group.block >= group.extent && group.partials.is_empty() {
             return self.block(group, 0, &mut space.frames[0]);
         }
@@ -445,6 +460,11 @@ impl Run<'_> {
         if block > 0 || group.serial {
             self.poll()?;
         }
+        self.members(group, range, frame)
+    }
+
+    /// Runs the nests of a group for a range of its positions.
+    fn members(&self, group: &Group, range: Range<usize>, frame: &mut Frame) -> Result<(), Stop> {
         for member in &group.members {
             let done = match member {
                 Member::Kernel(kernel) => kernel.run(frame, range.clone(), self.limits),
@@ -460,18 +480,16 @@ impl Run<'_> {
     }
 
     fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = begin(l, &space.frames[0]);
+        if let Some(block) = l.stream {
+            return self.stream(l, block, space);
+        }
+        let places = begin_rows(l, &space.frames[0], Part::ALL);
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
-            let frame = &mut space.frames[0];
-            for &(whole, part) in l.inputs.iter().chain(&l.collected) {
-                let offset = at * frame.sizes[part.index()];
-                // SAFETY: part `at` of an array of `length` parts.
-                frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
-            }
+            point(l, at, &mut space.frames[0]);
             self.turn(l, at, space)
         });
-        end(l, &places, &mut space.frames[0]);
+        end_rows(l, &places, &mut space.frames[0], Part::ALL);
         done
     }
 
@@ -481,27 +499,16 @@ impl Run<'_> {
         self.steps(&l.steps, space)?;
         let frame = &mut space.frames[0];
         for &(part, whole) in &l.outputs {
-            let size = frame.sizes[part.index()];
-            // SAFETY: part `at` of an array with a part of `size` bytes for every step.
-            unsafe {
-                let to = frame.pointers[whole.index()].add(at * size);
-                std::ptr::copy(frame.pointers[part.index()], to, size);
-            }
+            copy_rows(frame, part, whole, at, Part::ALL);
         }
-        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
-            if exchanged {
-                frame.pointers.swap(state.index(), next.index());
-            } else if state != next {
-                copy(frame, next, state);
-            }
-        }
+        exchange(l, frame);
         Ok(())
     }
 
     fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = begin(&w.body, &space.frames[0]);
+        let places = begin_rows(&w.body, &space.frames[0], Part::ALL);
         let done = self.while_it_holds(w, space);
-        end(&w.body, &places, &mut space.frames[0]);
+        end_rows(&w.body, &places, &mut space.frames[0], Part::ALL);
         done
     }
 
@@ -519,27 +526,50 @@ impl Run<'_> {
     }
 }
 
+/// Points the views of a loop to the parts of a step.
+fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
+    for &(whole, part) in l.inputs.iter().chain(&l.collected) {
+        let offset = at * frame.sizes[part.index()];
+        // SAFETY: part `at` of an array of `length` parts.
+        frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
+    }
+}
+
+/// Makes the next states the states.
+fn exchange(l: &Loop<Group>, frame: &mut Frame) {
+    for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+        if exchanged {
+            frame.pointers.swap(state.index(), next.index());
+        } else if state != next {
+            copy(frame, next, state);
+        }
+    }
+}
+
 /// The memory of states and of the next ones.
 type Places = SmallVec<[(*mut u8, *mut u8); 4]>;
 
-/// Begins the states of a loop; gives their memory.
-fn begin(l: &Loop<Group>, frame: &Frame) -> Places {
-    for &(init, state, _) in &l.states {
-        copy(frame, init, state);
-    }
+/// Begins some rows of the states of a loop; gives their memory.
+fn begin_rows(l: &Loop<Group>, frame: &Frame, rows: Part) -> Places {
     let place = |b: BufferId| frame.pointers[b.index()];
+    for &(init, state, _) in &l.states {
+        let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
+        // SAFETY: both have the bytes of the state.
+        unsafe { std::ptr::copy(place(init).add(first), place(state).add(first), bytes) };
+    }
     l.states.iter().map(|&(_, state, next)| (place(state), place(next))).collect()
 }
 
-/// Brings states that have exchanged memory with the next ones back to their own.
-fn end(l: &Loop<Group>, places: &Places, frame: &mut Frame) {
+/// Brings rows of states that have exchanged memory with the next ones back to their own.
+fn end_rows(l: &Loop<Group>, places: &Places, frame: &mut Frame, rows: Part) {
     for ((&(_, state, next), &exchanged), &(own, other)) in
         l.states.iter().zip(&l.exchanged).zip(places)
     {
         let last = frame.pointers[state.index()];
         if exchanged && last != own {
+            let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
             // SAFETY: both have the bytes of the state, and are different buffers.
-            unsafe { std::ptr::copy(last, own, frame.sizes[state.index()]) };
+            unsafe { std::ptr::copy(last.add(first), own.add(first), bytes) };
             frame.pointers[state.index()] = own;
             frame.pointers[next.index()] = other;
         }

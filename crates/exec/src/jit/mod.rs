@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::group::{Group, Member};
 use crate::plan::{Plan, Step};
-use crate::vm::{Code, Kernel, run_code};
+use crate::vm::{Code, Frame, Kernel, run_code};
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
@@ -44,6 +44,44 @@ pub(crate) struct Native {
     pub entry: Entry,
     /// What the code lies in.
     _code: Arc<Loaded>,
+}
+
+/// A kernel in machine code with all that it takes to run it, for those that are short.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    native: Native,
+    /// The positions of the kernel, at least one.
+    positions: usize,
+}
+
+impl Call {
+    /// Runs the kernel.
+    ///
+    /// # Safety
+    /// The buffers of the frame are those that the code was made for.
+    pub(crate) unsafe fn run(&self, frame: &Frame) {
+        // SAFETY: by the contract, and the range is not empty.
+        unsafe { (self.native.entry)(frame.pointers.as_ptr(), 0, self.positions) };
+    }
+}
+
+/// Kernels of more element operations are no short ones.
+const SHORT: usize = 1 << 14;
+
+/// The calls of a group that has nothing but short kernels to run, each once.
+fn calls(group: &Group) -> Vec<Call> {
+    let plain = group.block >= group.extent && group.locals.is_empty() && group.partials.is_empty();
+    let call = |member: &Member| match member {
+        Member::Kernel(kernel) => {
+            let elements = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+            let short = elements.saturating_mul(kernel.nest.instrs.len()) <= SHORT;
+            let native = kernel.native.clone().filter(|_| short)?;
+            Some(Call { native, positions: group.extent }).filter(|_| group.extent > 0)
+        }
+        Member::Contraction(_) => None,
+    };
+    let all = group.members.iter().filter(|_| plain).map(call).collect::<Option<Vec<_>>>();
+    all.unwrap_or_default()
 }
 
 /// Machine code with what it refers to.
@@ -172,33 +210,47 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
             Native { entry, _code: code.clone() }
         });
     });
+    for_each_step(&mut plan.steps, &mut |step| {
+        if let Step::Compute(group) = step {
+            group.calls = calls(group);
+        }
+    });
+}
+
+/// All steps of a plan, those inside of others in place of these.
+fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)) {
+    for step in steps {
+        match step {
+            Step::Loop(l) => for_each_step(&mut l.steps, f),
+            Step::While(w) => {
+                for_each_step(&mut w.before, f);
+                for_each_step(&mut w.body.steps, f);
+            }
+            Step::If(branches) => {
+                for_each_step(&mut branches.then, f);
+                for_each_step(&mut branches.otherwise, f);
+            }
+            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => f(step),
+            Step::Copy { .. } | Step::ArgSort { .. } => f(step),
+        }
+    }
 }
 
 /// All kernels of a plan, in order.
 fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
-    for step in steps {
-        match step {
-            Step::Compute(group) => {
-                for member in &mut group.members {
-                    match member {
-                        Member::Kernel(kernel) => f(kernel),
-                        Member::Contraction(contraction) => {
-                            contraction.kernels_mut().for_each(&mut *f);
-                        }
+    for_each_step(steps, &mut |step| match step {
+        Step::Compute(group) => {
+            for member in &mut group.members {
+                match member {
+                    Member::Kernel(kernel) => f(kernel),
+                    Member::Contraction(contraction) => {
+                        contraction.kernels_mut().for_each(&mut *f);
                     }
                 }
             }
-            Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
-            Step::Loop(l) => for_each_kernel(&mut l.steps, f),
-            Step::While(w) => {
-                for_each_kernel(&mut w.before, f);
-                for_each_kernel(&mut w.body.steps, f);
-            }
-            Step::If(branches) => {
-                for_each_kernel(&mut branches.then, f);
-                for_each_kernel(&mut branches.otherwise, f);
-            }
-            Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         }
-    }
+        Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
+        Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
+        Step::Loop(_) | Step::While(_) | Step::If(_) => {}
+    });
 }

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::places::{Digit, Places};
+use super::twice::copy_sums;
 use crate::nest::{BufferId, Instr, Nest, Write};
 use crate::plan::{Buffer, Role, Step};
 
@@ -35,6 +36,7 @@ pub(super) fn arrange(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &Fx
             arrange(&mut l.steps, buffers, &kept);
         }
     }
+    copy_sums(steps, buffers);
     write_in_place(steps, buffers, kept);
     put_columns_together(steps, buffers, kept);
 }

@@ -45,16 +45,23 @@ pub(super) fn take_invariant(l: &mut Loop<Nest>, first: usize) -> Vec<Step<Nest>
 }
 
 /// The buffers that a step of a list may write.
-fn for_each_written(step: &Step<Nest>, f: &mut dyn FnMut(BufferId)) {
+pub(super) fn for_each_written(step: &Step<Nest>, f: &mut dyn FnMut(BufferId)) {
     match step {
         Step::Compute(nest) => f(nest.target),
         Step::Contract(draft) => draft.nests().for_each(|nest| f(nest.target)),
         Step::Zero(b) | Step::Copy { to: b, .. } | Step::ArgSort { to: b, .. } => f(*b),
-        // What a loop writes was made for it alone.
-        Step::Loop(l) => l.outputs.iter().for_each(|&(_, whole)| f(whole)),
-        Step::While(w) => w.body.outputs.iter().for_each(|&(_, whole)| f(whole)),
+        // What a loop writes was made for it alone: states, what it collects, and inside.
+        Step::Loop(l) => for_each_made(l, f),
+        Step::While(w) => for_each_made(&w.body, f),
         Step::If(_) => step.for_each_buffer(f),
     }
+}
+
+/// The buffers that a loop fills.
+fn for_each_made(l: &Loop<Nest>, f: &mut dyn FnMut(BufferId)) {
+    l.states.iter().for_each(|&(_, state, next)| [state, next].into_iter().for_each(&mut *f));
+    l.outputs.iter().for_each(|&(_, whole)| f(whole));
+    l.collected.iter().for_each(|&(whole, _)| f(whole));
 }
 
 impl Lowering<'_> {

@@ -55,7 +55,7 @@ impl Frame {
     }
 
     /// Counts tiles; says when the limits are to be looked at.
-    fn time_to_poll(&mut self) -> bool {
+    pub(crate) fn time_to_poll(&mut self) -> bool {
         self.unpolled += 1;
         let now = self.unpolled >= POLL;
         if now {
