@@ -76,7 +76,7 @@ cotan_ir::listed! {
         ScatterWrongSign "a solved index has the wrong sign.",
         ScatterDropsConstant "a solved index loses its constant.",
         ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
-        KnownPlaceOnce "scatter/stack takes the last part at a place for the sum.",
+        KnownPlaceReversed "scatter/stack counts places from the last.",
         ApartFirstPlace "gather/apart looks up the first place only.",
         SumReplicateOnce "sum/replicate counts one copy.",
         SumFactorKept "sum/factor sums the invariant factor too.",

@@ -45,12 +45,13 @@ impl Opt<'_> {
         }
         let mut sums: Vec<Option<TermId>> = vec![None; places];
         for (&part, at) in parts.iter().zip(at) {
-            let Some(at) = at else { continue };
+            let Some(mut at) = at else { continue };
+            if self.faulty(Fault::KnownPlaceReversed) {
+                at = places - 1 - at;
+            }
             sums[at] = Some(match sums[at] {
-                Some(sum) if !self.faulty(Fault::KnownPlaceOnce) => {
-                    self.op(Op::Add, &[sum, part])?
-                }
-                _ => part,
+                Some(sum) => self.op(Op::Add, &[sum, part])?,
+                None => part,
             });
         }
         let inner = self.b.ty(parts[0]).clone();

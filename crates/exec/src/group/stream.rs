@@ -56,8 +56,10 @@ impl Scheduler<'_> {
         if l.outputs.iter().any(|(part, _)| !states.contains(part)) {
             return None;
         }
+        // What is summed over all rows is known after the last of them only.
         for partial in &group.partials {
-            if !unmade.remove(&partial.target) {
+            let carried = l.states.iter().any(|s| s.2 == partial.target);
+            if carried || !unmade.remove(&partial.target) {
                 return None;
             }
         }
