@@ -11,8 +11,10 @@
 
 mod close;
 mod join;
+mod merge;
 mod rows;
 mod size;
+mod wedge;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -24,6 +26,7 @@ use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
 use join::{Item, Joining, Open};
 pub(crate) use size::Tuning;
+pub(crate) use wedge::Wedged;
 
 /// How many groups a nest is tried with.
 const TRIES: usize = 4;
@@ -55,6 +58,7 @@ pub(crate) struct Group {
 pub(crate) enum Member {
     Kernel(Box<Kernel>),
     Contraction(Box<Contraction>),
+    Wedged(Box<Wedged>),
 }
 
 /// A buffer that every thread has for itself.

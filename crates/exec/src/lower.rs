@@ -111,6 +111,9 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     }
     let mut buffers = lowering.buffers;
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
+    if !in_order {
+        arrange::copy_columns(&mut steps, &mut buffers);
+    }
     let (steps, local) = schedule(steps, &mut buffers, in_order, tuning)?;
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
@@ -224,7 +227,9 @@ impl Lowering<'_> {
                 Place::Inline
             }
             Node::SumOuter(_) if decisions.postponed.contains(&t) => Place::Inline,
-            Node::SumOuter(_) => self.sum(t, decisions, steps)?,
+            Node::SumOuter(_) if !decisions.written_out.contains(&t) => {
+                self.sum(t, decisions, steps)?
+            }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 let nest = self.scatter_nest(t, to)?;

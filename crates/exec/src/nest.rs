@@ -113,7 +113,7 @@ impl Instr {
         }
     }
 
-    fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
+    pub(crate) fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
         match self {
             Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
             Instr::LoadAt { index, .. } => index.iter_mut().for_each(|c| f(&mut c.value)),
@@ -183,6 +183,16 @@ impl Write {
     }
 }
 
+/// A value that a nest stores besides what it writes, at every position of the whole space.
+#[derive(Clone, Debug)]
+pub(crate) struct Also {
+    pub value: Val,
+    pub target: BufferId,
+    pub at: Affine,
+    /// The term that it is, if it is known.
+    pub source: Option<TermId>,
+}
+
 /// A loop nest.
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
@@ -194,6 +204,8 @@ pub(crate) struct Nest {
     pub value: Val,
     pub target: BufferId,
     pub write: Write,
+    /// What else it stores, in this order, before what it writes.
+    pub also: Vec<Also>,
     /// The term that it computes, if it is known.
     pub source: Option<TermId>,
 }
@@ -207,13 +219,19 @@ impl Nest {
         })
     }
 
+    /// The values that are not for its own instructions only.
+    pub(crate) fn for_each_written(&self, mut f: impl FnMut(Val)) {
+        f(self.value);
+        self.also.iter().for_each(|also| f(also.value));
+        if let Write::AddAt(index) = &self.write {
+            index.iter().for_each(|c| f(c.value));
+        }
+    }
+
     /// The nest without instructions that nothing needs.
     pub(crate) fn without_dead(mut self) -> Nest {
         let mut needed = vec![false; self.instrs.len()];
-        needed[self.value.index()] = true;
-        if let Write::AddAt(index) = &self.write {
-            index.iter().for_each(|c| needed[c.value.index()] = true);
-        }
+        self.for_each_written(|v| needed[v.index()] = true);
         for n in (0..needed.len()).rev() {
             if needed[n] {
                 self.instrs[n].for_each_operand(|v| needed[v.index()] = true);
@@ -233,6 +251,7 @@ impl Nest {
         self.instrs.truncate(kept);
         self.dtypes.truncate(kept);
         self.value = moved[self.value.index()];
+        self.also.iter_mut().for_each(|also| also.value = moved[also.value.index()]);
         if let Write::AddAt(index) = &mut self.write {
             index.iter_mut().for_each(|c| c.value = moved[c.value.index()]);
         }
@@ -240,7 +259,7 @@ impl Nest {
     }
 
     /// Every affine form in it.
-    fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
+    pub(crate) fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
         let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();
         match &mut self.write {
             Write::Store(at) | Write::Sum(at) => write.push(at),
@@ -251,6 +270,7 @@ impl Nest {
             }
             Write::AddAt(_) => {}
         }
+        write.extend(self.also.iter_mut().map(|also| &mut also.at));
         let inside = self.instrs.iter_mut().flat_map(|instr| {
             let mut found: SmallVec<[&mut Affine; 2]> = SmallVec::new();
             match instr {

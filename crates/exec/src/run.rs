@@ -490,6 +490,7 @@ impl Run<'_> {
         for member in &group.members {
             let done = match member {
                 Member::Kernel(kernel) => kernel.run(frame, range.clone(), self.limits),
+                Member::Wedged(wedged) => wedged.run(frame, range.clone(), self.limits),
                 Member::Contraction(contraction) => {
                     contraction.run_range(frame, range.clone(), self.limits)
                 }

@@ -4,7 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::join::{Item, Open, Way};
+use super::merge::{Shared, merge};
 use super::rows::compact;
+use super::wedge::{Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Partial, Scheduler, size};
 use crate::contract::{Cut, Draft};
 use crate::lower::{R, Unsupported};
@@ -45,25 +47,31 @@ impl Scheduler<'_> {
         let mut group = Group { buffers, extent: way.extent, ..Group::default() };
         self.find_locals(&items, &way, &mut group);
         self.make_partial(&mut items, &way, &mut group);
+        let local = group.locals.iter().map(|local| local.buffer).collect();
+        let items =
+            merge(items.into_iter().zip(way.dims.iter().copied()).collect(), &local, self.in_order);
+        forget_untouched(&mut group, &items);
+        let wedges = self.wedges(&items, &group);
         // Nests are simplified, but for the dimension that is shared.
         let mut dims: SmallVec<[Option<usize>; 4]> = SmallVec::new();
         let items: Vec<Item> = items
             .into_iter()
-            .zip(&way.dims)
-            .map(|(item, &dim)| match item {
-                Item::Nest(nest) => {
+            .zip(&wedges)
+            .map(|((item, dim), wedge)| match item {
+                Item::Nest(nest) if wedge.is_none() => {
                     let (nest, dim) = nest.collapse(Some(dim));
                     dims.push(dim);
                     Item::Nest(nest)
                 }
-                Item::Draft(draft) => {
+                item => {
                     dims.push(Some(dim));
-                    Item::Draft(draft)
+                    item
                 }
             })
             .collect();
         size::choose(&mut group, &items, &dims, self.buffers, self.in_order, &self.tuning);
-        for (mut item, dim) in items.into_iter().zip(dims) {
+        size::spare(&mut group, wedges.iter().any(Option::is_some));
+        for ((mut item, dim), wedge) in items.into_iter().zip(dims).zip(wedges) {
             let Some(dim) = dim else { continue };
             for local in &group.locals {
                 let Some(&rows) = way.rows.get(&local.buffer) else { continue };
@@ -74,15 +82,46 @@ impl Scheduler<'_> {
                 }
             }
             let member = match item {
-                Item::Nest(nest) => {
-                    Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))))
-                }
+                Item::Nest(nest) => self.kernel(nest, dim, wedge, &group),
                 Item::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
             };
             group.members.push(member);
         }
         self.lay_out(&mut group);
         Ok(Step::Compute(Box::new(group)))
+    }
+
+    /// The wedges of the nests of a group, if that spares enough.
+    fn wedges(&self, items: &[Shared], group: &Group) -> Vec<Option<Wedge>> {
+        let local = group.locals.iter().map(|local| local.buffer).collect();
+        let parts = group.partials.iter().map(|partial| partial.parts).collect();
+        let wedges = wedges(items, &local, &parts);
+        let positions = |((item, _), wedge): (&Shared, &Option<Wedge>)| match wedge {
+            Some(_) => item.positions(),
+            None => 0,
+        };
+        let spared = items.iter().zip(&wedges).map(positions).fold(0, usize::saturating_add);
+        if spared < self.tuning.wedge { vec![None; items.len()] } else { wedges }
+    }
+
+    /// A nest of a group, for the positions of a wedge if it has one.
+    fn kernel(&self, nest: Nest, dim: usize, wedge: Option<Wedge>, group: &Group) -> Member {
+        let Some(wedge) = wedge else {
+            return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))));
+        };
+        let zeroed = self.left_out(&nest, wedge, group);
+        Member::Wedged(Box::new(Wedged::new(&nest, wedge, zeroed, self.in_order, dim)))
+    }
+
+    /// The bytes of what a nest sums to that it has to set to 0 before: all if a wedge leaves some out.
+    fn left_out(&self, nest: &Nest, wedge: Wedge, group: &Group) -> usize {
+        let partial = group.partials.iter().find(|partial| partial.parts == nest.target);
+        match partial {
+            Some(partial) if wedge.dim < nest.extents.len() - nest.reduced => {
+                self.buffers[partial.target.index()].bytes()
+            }
+            _ => 0,
+        }
     }
 
     /// A contraction in one piece.
@@ -164,9 +203,17 @@ impl Scheduler<'_> {
         }
         size::choose(&mut group, &items, &[block], self.buffers, self.in_order, &self.tuning);
         let [item] = items;
-        if let Item::Nest(nest) = item {
-            let kernel = Kernel::new(nest, self.in_order, block);
-            if block.is_none() && !serial {
+        if let Some(dim) = block {
+            let item = [(item, dim)];
+            let wedge = self.wedges(&item, &group).into_iter().next().flatten();
+            size::spare(&mut group, wedge.is_some());
+            let [(item, dim)] = item;
+            if let Item::Nest(nest) = item {
+                group.members.push(self.kernel(nest, dim, wedge, &group));
+            }
+        } else if let Item::Nest(nest) = item {
+            let kernel = Kernel::new(nest, self.in_order, None);
+            if !serial {
                 // In one piece.
                 (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
             }
@@ -253,6 +300,17 @@ impl Scheduler<'_> {
             group.buffers.push(parts);
         }
     }
+}
+
+/// Drops the buffers that only held what merged nests handed to each other.
+fn forget_untouched(group: &mut Group, items: &[Shared]) {
+    let mut touched: FxHashSet<BufferId> = FxHashSet::default();
+    for (item, _) in items {
+        item.for_each_buffer(&mut |b| {
+            touched.insert(b);
+        });
+    }
+    group.locals.retain(|local| local.row == 0 || touched.contains(&local.buffer));
 }
 
 fn parallel_size(nest: &Nest) -> usize {

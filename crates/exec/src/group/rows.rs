@@ -86,6 +86,9 @@ pub(super) fn compact(nest: &mut Nest, buffer: BufferId, dim: usize, rows: Rows,
             Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => {}
         }
     }
+    for also in nest.also.iter_mut().filter(|also| also.target == buffer) {
+        moved(&mut also.at);
+    }
     if nest.target == buffer
         && let Some(at) = nest.write.place_mut()
     {

@@ -181,6 +181,9 @@ fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, us
                 for member in &mut group.members {
                     match member {
                         Member::Kernel(kernel) => f(kernel, group.block),
+                        Member::Wedged(wedged) => {
+                            wedged.kernels.iter_mut().for_each(|kernel| f(kernel, group.block));
+                        }
                         Member::Contraction(contraction) => {
                             contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
                         }

@@ -121,7 +121,7 @@ impl Lowering<'_> {
             (std::mem::take(&mut self.sums), std::mem::take(&mut self.positions));
         if !self.lanes_reduced() {
             for (copy, &position) in positions.iter().enumerate() {
-                self.store(position, Dtype::I64, at, copy, strip.masks[copy])?;
+                self.store(position, Dtype::I64, (nest.target, at), copy, strip.masks[copy])?;
             }
             return Some(());
         }

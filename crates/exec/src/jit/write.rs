@@ -6,7 +6,7 @@ use cotan_ir::scalar::Op;
 use super::access::REACH;
 use super::lir::{Add, Ins, IntCompare, One, Places, Two, V};
 use super::lower::{Lowering, Strip, kind_of};
-use crate::nest::{Affine, Write};
+use crate::nest::{Affine, BufferId, Write};
 use crate::vm::ACCUMULATOR_BYTES;
 
 impl Lowering<'_> {
@@ -52,7 +52,7 @@ impl Lowering<'_> {
         let sums = std::mem::take(&mut self.sums);
         if !self.lanes_reduced() {
             for (copy, &sum) in sums.iter().enumerate() {
-                self.store(sum, dtype, at, copy, strip.masks[copy])?;
+                self.store(sum, dtype, (nest.target, at), copy, strip.masks[copy])?;
             }
             return Some(());
         }
@@ -100,12 +100,12 @@ impl Lowering<'_> {
         &mut self,
         v: V,
         dtype: Dtype,
-        at: &Affine,
+        (target, at): (BufferId, &Affine),
         copy: usize,
         mask: Option<V>,
     ) -> Option<()> {
         let (size, kind) = (dtype.size(), kind_of(dtype));
-        let address = self.address(self.order.nest.target, at, size, copy)?;
+        let address = self.address(target, at, size, copy)?;
         let step = self.lane_step(at);
         let apart = step.checked_mul(size as i64)?;
         apart.checked_mul(self.lir.lanes as i64).filter(|far| far.abs() < REACH)?;
@@ -130,6 +130,11 @@ impl Lowering<'_> {
         let n = nest.value.index();
         let dtype = nest.dtypes[n];
         let mask = strip.masks[copy];
+        for also in &nest.also {
+            let v = self.value(also.value.index(), copy)?;
+            let dtype = nest.dtypes[also.value.index()];
+            self.store(v, dtype, (also.target, &also.at), copy, mask)?;
+        }
         if let Some((a, b)) = self.order.product {
             let (mut a, mut b) = (self.value(a.index(), copy)?, self.value(b.index(), copy)?);
             if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
@@ -141,7 +146,7 @@ impl Lowering<'_> {
         }
         let v = self.value(n, copy)?;
         match &nest.write {
-            Write::Store(at) => self.store(v, dtype, at, copy, mask)?,
+            Write::Store(at) => self.store(v, dtype, (nest.target, at), copy, mask)?,
             Write::Sum(_) => {
                 let v = match mask {
                     Some(mask) if self.lanes_reduced() => self.lir.keep(mask, v),

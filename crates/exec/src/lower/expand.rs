@@ -87,7 +87,8 @@ impl Expansion {
     ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
         let source = Some(source);
-        Nest { extents, reduced, instrs, dtypes, value, target, write, source }.without_dead()
+        Nest { extents, reduced, instrs, dtypes, value, target, write, also: Vec::new(), source }
+            .without_dead()
     }
 }
 

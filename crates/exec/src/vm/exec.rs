@@ -362,12 +362,18 @@ impl Kernel {
 
     fn write(&self, frame: &mut Frame) {
         let n = self.count(frame);
+        for also in &self.nest.also {
+            let value = frame.values[also.value.index()];
+            let dtype = self.nest.dtypes[also.value.index()];
+            let (first, step) = at(&also.at, &frame.indices, self.lane());
+            store(frame, also.target, value, dtype, (first, step), n);
+        }
         let (value, dtype) = self.value(frame);
         let size = dtype.size();
         match &self.nest.write {
             Write::Store(place) => {
-                let (first, step) = at(place, &frame.indices, self.lane());
-                self.store(frame, value, dtype, first, step, n);
+                let place = at(place, &frame.indices, self.lane());
+                store(frame, self.nest.target, value, dtype, place, n);
             }
             Write::Sum(_) => {
                 let sum = Self::register(frame, self.registers);
@@ -436,24 +442,6 @@ impl Kernel {
         }
     }
 
-    fn store(
-        &self,
-        frame: &Frame,
-        value: *const u8,
-        dtype: Dtype,
-        first: i64,
-        step: i64,
-        n: usize,
-    ) {
-        let size = dtype.size();
-        let Some(begin) = frame.elements(self.nest.target, first, step, n, size) else {
-            debug_assert!(false, "a store outside its buffer");
-            return;
-        };
-        // SAFETY: `n` lanes of the value; elements of the target.
-        unsafe { tile::store(dtype, begin, step, value, n) };
-    }
-
     /// Where the best elements and their positions are.
     fn champions(&self, frame: &mut Frame) -> (*mut u8, *mut i64) {
         let at = Self::register(frame, self.registers + 1).cast();
@@ -515,11 +503,11 @@ impl Kernel {
         };
         if self.lanes_reduced {
             let (first, _) = at(place, &frame.indices, None);
-            self.store(frame, sum, dtype, first, 0, 1);
+            store(frame, self.nest.target, sum, dtype, (first, 0), 1);
         } else {
-            let (first, step) = at(place, &frame.indices, self.lane());
+            let place = at(place, &frame.indices, self.lane());
             let n = self.count(frame);
-            self.store(frame, sum, dtype, first, step, n);
+            store(frame, self.nest.target, sum, dtype, place, n);
         }
     }
 
@@ -529,6 +517,23 @@ impl Kernel {
         // SAFETY: all bytes of the buffer.
         unsafe { std::ptr::write_bytes(frame.pointers[target], 0, frame.sizes[target]) };
     }
+}
+
+/// Stores lanes of a value at places that have a first one and lie a step apart.
+fn store(
+    frame: &Frame,
+    target: BufferId,
+    value: *const u8,
+    dtype: Dtype,
+    (first, step): (i64, i64),
+    n: usize,
+) {
+    let Some(begin) = frame.elements(target, first, step, n, dtype.size()) else {
+        debug_assert!(false, "a store outside its buffer");
+        return;
+    };
+    // SAFETY: `n` lanes of the value; elements of the target.
+    unsafe { tile::store(dtype, begin, step, value, n) };
 }
 
 /// The lanes from 0 to `n` at which `a + b * lane` is from 0 to `size`, as a half-open range. All

@@ -244,15 +244,15 @@ impl Kernel {
                 sum.saturating_add(weight(instr).saturating_mul(around(level)))
             });
         let mut used = vec![false; count];
-        let (product, value) = (self.product, nest.value);
-        let written = || match product {
-            Some((a, b)) => [a, b].into_iter(),
-            None => [value, value].into_iter(),
-        };
-        written().for_each(|v| used[v.index()] = true);
-        if let Write::AddAt(index) = &nest.write {
-            index.iter().for_each(|c| used[c.value.index()] = true);
+        let mut written: SmallVec<[Val; 4]> = SmallVec::new();
+        match self.product {
+            Some((a, b)) => {
+                written.extend([a, b]);
+                written.extend(nest.also.iter().map(|also| also.value));
+            }
+            None => nest.for_each_written(|v| written.push(v)),
         }
+        written.iter().for_each(|v| used[v.index()] = true);
         for n in (0..count).rev() {
             if used[n] {
                 nest.instrs[n].for_each_operand(|v| used[v.index()] = true);
@@ -260,17 +260,14 @@ impl Kernel {
         }
         // What a tile of lanes reads must be a tile.
         let mut spread = vec![false; count];
-        written().for_each(|v| spread[v.index()] = true);
-        if let Write::AddAt(index) = &nest.write {
-            index.iter().for_each(|c| spread[c.value.index()] = true);
-        }
+        written.iter().for_each(|v| spread[v.index()] = true);
         for (n, instr) in nest.instrs.iter().enumerate() {
             if !uniform[n] {
                 instr.for_each_operand(|v| spread[v.index()] = true);
             }
         }
         self.levels = (0..=self.loops.len()).map(|_| Vec::new()).collect();
-        let registers = assign_registers(nest, &level, &used, self.loops.len(), written());
+        let registers = assign_registers(nest, &level, &used, self.loops.len(), &written);
         self.registers = registers.iter().copied().max().map_or(0, |most| most + 1);
         for (n, instr) in nest.instrs.iter().enumerate() {
             if !used[n] {
@@ -343,7 +340,7 @@ fn assign_registers(
     level: &[usize],
     used: &[bool],
     innermost: usize,
-    written: impl Iterator<Item = Val>,
+    written: &[Val],
 ) -> Vec<usize> {
     let count = nest.instrs.len();
     let mut last = vec![0usize; count];
@@ -352,11 +349,7 @@ fn assign_registers(
             instr.for_each_operand(|v| last[v.index()] = n);
         }
     }
-    let mut keep = |v: Val| last[v.index()] = usize::MAX;
-    written.for_each(&mut keep);
-    if let Write::AddAt(index) = &nest.write {
-        index.iter().for_each(|c| keep(c.value));
-    }
+    written.iter().for_each(|v| last[v.index()] = usize::MAX);
     let mut registers = vec![0usize; count];
     let (mut free, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
     for n in 0..count {
@@ -389,10 +382,7 @@ fn assign_registers(
 fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(Val, Val)> {
     let mut uses = vec![0u32; nest.instrs.len()];
     nest.instrs.iter().for_each(|instr| instr.for_each_operand(|v| uses[v.index()] += 1));
-    uses[nest.value.index()] += 1;
-    if let Write::AddAt(index) = &nest.write {
-        index.iter().for_each(|c| uses[c.value.index()] += 1);
-    }
+    nest.for_each_written(|v| uses[v.index()] += 1);
     let factors = |nest: &Nest, v: Val| match &nest.instrs[v.index()] {
         Instr::Op(Op::Mul, args) if uses[v.index()] == 1 && nest.dtypes[v.index()].is_float() => {
             Some((args[0], args[1]))
@@ -426,10 +416,20 @@ pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
         // The order of additions is that of the indices.
         return Some(last);
     }
-    let choices = if in_order { dims - nest.reduced } else { dims };
     // Of equals the last.
-    let costs = (0..choices).map(|dim| lane_cost(nest, dim));
+    let costs = (0..lane_choices(nest, in_order)).map(|dim| lane_cost(nest, dim));
     costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(dim, _)| dim)
+}
+
+/// The number of dimensions that may be on the lanes.
+fn lane_choices(nest: &Nest, in_order: bool) -> usize {
+    nest.extents.len() - if in_order { nest.reduced } else { 0 }
+}
+
+/// About how many cycles a nest takes for each position.
+pub(crate) fn least_cost(nest: &Nest, in_order: bool) -> f64 {
+    let costs = (0..lane_choices(nest, in_order)).map(|dim| lane_cost(nest, dim));
+    costs.reduce(f64::min).unwrap_or(0.0)
 }
 
 /// About how many cycles a nest takes with a dimension on the lanes, for each position.
@@ -480,6 +480,7 @@ fn lane_cost(nest: &Nest, lane: usize) -> f64 {
             Instr::Op(..) | Instr::MulAdd { .. } => 1.0,
         };
     }
+    cost += nest.also.iter().map(|also| access(&also.at)).sum::<f64>();
     cost += match &nest.write {
         Write::Store(at) => access(at),
         Write::Sum(at) | Write::Best { at, .. } | Write::Extreme { at, .. } if lane < parallel => {

@@ -6,7 +6,7 @@ use cotan_testkit::{Rng, for_each_case};
 use smallvec::SmallVec;
 
 use super::{Buffers, compare};
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
+use crate::nest::{Affine, Also, BufferId, Component, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
 const EXTENTS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 13, 17, 33, 64, 70];
@@ -228,6 +228,12 @@ impl Maker<'_> {
                 }
             },
         };
+        let mut also = Vec::new();
+        while also.len() < 3 && self.rng.chance(25) {
+            let n = self.rng.below(self.dtypes.len());
+            let (target, at) = self.target(dims, self.dtypes[n]);
+            also.push(Also { value: Val(n as u32), target, at, source: None });
+        }
         let nest = Nest {
             extents: self.extents,
             reduced,
@@ -236,6 +242,7 @@ impl Maker<'_> {
             value: Val(n as u32),
             target,
             write,
+            also,
             source: None,
         };
         (nest, self.buffers)
