@@ -151,7 +151,7 @@ fn a_sort() {
 
 #[test]
 fn a_search_that_takes_no_part_of_another() {
-    let n = 24 << 20;
+    let n = 28 << 20;
     let found = program(|b| {
         let x = floats(b, &[n])?;
         b.arg_extreme(Extreme::Max, x)

@@ -11,7 +11,7 @@ use crate::plan::{Buffer, Compute, Contract};
 
 /// A group has at most so many nests: as many as a derivative of a few dozen operations has, which
 /// then hands on blocks only.
-const LARGEST: usize = 192;
+const LARGEST: usize = 128;
 
 /// What a group consists of.
 pub(super) enum Item {
