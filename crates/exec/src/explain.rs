@@ -72,7 +72,9 @@ impl Executable {
 /// The term that a buffer is computed for.
 fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
     let collected = |l: &Loop<Group>| {
-        let part = l.outputs.iter().find(|(_, whole)| *whole == b).map_or(b, |(part, _)| *part);
+        let copied = l.outputs.iter().map(|&(part, whole)| (whole, part));
+        let mut collected = l.collected.iter().copied().chain(copied);
+        let part = collected.find(|(whole, _)| *whole == b).map_or(b, |(_, part)| part);
         source(&l.steps, part)
     };
     steps.iter().find_map(|step| match step {
@@ -154,7 +156,11 @@ impl Text<'_> {
                 }
                 Step::Loop(l) => {
                     let order = if l.reverse { " from the last to the first" } else { "" };
-                    self.line(format_args!("loop of {} steps{order}:", l.length));
+                    let rows = match l.stream {
+                        Some(rows) => format!(", for {rows} rows at a time"),
+                        None => String::new(),
+                    };
+                    self.line(format_args!("loop of {} steps{order}{rows}:", l.length));
                     self.repeated(l);
                 }
                 Step::While(w) => {
@@ -190,6 +196,10 @@ impl Text<'_> {
         for &(whole, part) in &l.inputs {
             let (whole, part) = (self.name(whole), self.name(part));
             self.line(format_args!("{part} = {whole}[step]"));
+        }
+        for &(whole, part) in &l.collected {
+            let (whole, part) = (self.name(whole), self.name(part));
+            self.line(format_args!("{part} lies at {whole}[step]"));
         }
         self.steps(&l.steps);
         for &(part, whole) in &l.outputs {

@@ -14,6 +14,7 @@ mod join;
 mod merge;
 mod rows;
 mod size;
+mod stream;
 mod wedge;
 
 use rustc_hash::FxHashMap;
@@ -51,6 +52,9 @@ pub(crate) struct Group {
     pub buffers: Vec<BufferId>,
     /// What a position costs, in element operations.
     pub cost: usize,
+    /// The members as calls of machine code, if they are short and that is all there is to do.
+    #[cfg(target_arch = "x86_64")]
+    pub calls: Vec<crate::jit::Call>,
 }
 
 /// What is run for each block.
@@ -96,6 +100,8 @@ impl Default for Group {
             partials: Vec::new(),
             buffers: Vec::new(),
             cost: 0,
+            #[cfg(target_arch = "x86_64")]
+            calls: Vec::new(),
         }
     }
 }
@@ -202,7 +208,11 @@ impl Scheduler<'_> {
                     self.item(Item::Draft(draft), &mut slots)?;
                     continue;
                 }
-                Step::Loop(l) => Step::Loop(Box::new(self.repeated(*l)?)),
+                Step::Loop(l) => {
+                    let mut l = self.repeated(*l)?;
+                    l.stream = self.stream(&l);
+                    Step::Loop(Box::new(l))
+                }
                 Step::While(w) => {
                     let before = self.list(w.before)?;
                     let body = self.repeated(w.body)?;
@@ -238,8 +248,9 @@ impl Scheduler<'_> {
 
     fn repeated(&mut self, l: Loop<Nest>) -> R<Loop<Group>> {
         let steps = self.list(l.steps)?;
-        let Loop { length, reverse, states, exchanged, inputs, outputs, .. } = l;
-        Ok(Loop { length, reverse, states, exchanged, inputs, outputs, steps })
+        let stream = None;
+        let Loop { length, reverse, states, exchanged, inputs, outputs, collected, .. } = l;
+        Ok(Loop { length, reverse, states, exchanged, inputs, outputs, collected, stream, steps })
     }
 
     /// Puts an item to its place.

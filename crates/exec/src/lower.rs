@@ -27,8 +27,10 @@ mod order;
 mod part;
 mod places;
 mod product;
+mod repeat;
 mod split;
 mod sums;
+mod twice;
 mod update;
 
 use branch::Side;
@@ -281,6 +283,7 @@ impl Lowering<'_> {
                     inputs.push((whole, part));
                 }
                 let mut inner = Vec::new();
+                let first = self.buffers.len();
                 self.region(m.step, step.results(), &mut inner)?;
                 let mut outputs = Vec::new();
                 let types = program.result_types(t).unwrap_or_default();
@@ -293,15 +296,20 @@ impl Lowering<'_> {
                 let mut states = self.next_states(&states, step.results(), &mut inner)?;
                 self.update_in_place(&mut states, &m.init, &mut outputs, &mut inner);
                 self.forget(m.step);
-                steps.push(Step::Loop(Box::new(Loop {
+                let mut repeated = Loop {
                     length: m.length,
                     reverse: m.reverse,
                     exchanged: self.exchanged(&states),
                     states,
                     inputs,
                     outputs,
+                    collected: Vec::new(),
+                    stream: None,
                     steps: inner,
-                })));
+                };
+                steps.append(&mut repeat::take_invariant(&mut repeated, first));
+                repeated.collected = self.collect_in_place(first, &mut repeated.outputs);
+                steps.push(Step::Loop(Box::new(repeated)));
                 Place::Several(several)
             }
             Node::While(w) => {
@@ -339,6 +347,8 @@ impl Lowering<'_> {
                         states,
                         inputs: Vec::new(),
                         outputs,
+                        collected: Vec::new(),
+                        stream: None,
                         steps: inner,
                     },
                 })));

@@ -1,5 +1,6 @@
 //! Running a plan.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
@@ -18,6 +19,10 @@ use crate::threads;
 use crate::vm::{Frame, add_to, add_up};
 use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
 
+mod stream;
+
+use stream::Part;
+
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
@@ -32,6 +37,9 @@ pub struct RunLimits {
 
 /// So many multiplications of a contraction take as long as an operation on elements.
 const PER_OPERATION: usize = 4;
+
+/// What it takes to begin short kernels, in operations on elements.
+const PER_CALL: usize = 64;
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     let said = std::env::var("COTAN_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
@@ -386,6 +394,17 @@ impl Run<'_> {
 
     /// Runs the nests of a group for all blocks.
     fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
+        #[cfg(target_arch = "x86_64")]
+        if !group.calls.is_empty() {
+            let frame = &mut space.frames[0];
+            self.go_on(frame, group.cost.saturating_mul(group.extent).saturating_add(PER_CALL))?;
+            // SAFETY: the buffers are those of the plan that the code was made for.
+            group.calls.iter().for_each(|call| unsafe { call.run(frame) });
+            return Ok(());
+        }
+        if group.block >= group.extent && group.partials.is_empty() {
+            return self.block(group, 0, &mut space.frames[0]);
+        }
         let chunks = group.chunks();
         let cost = group.cost.saturating_mul(group.extent);
         let alone = group.serial || chunks == 1 || self.threads == 1 || cost < self.plan.shared;
@@ -487,6 +506,11 @@ impl Run<'_> {
                 start.wrapping_sub(range.start.wrapping_mul(local.stride));
         }
         self.go_on(frame, group.cost.saturating_mul(range.len()))?;
+        self.members(group, range, frame)
+    }
+
+    /// Runs the nests of a group for a range of its positions.
+    fn members(&self, group: &Group, range: Range<usize>, frame: &mut Frame) -> Result<(), Stop> {
         for member in &group.members {
             let done = match member {
                 Member::Kernel(kernel) => kernel.run(frame, range.clone(), self.limits),
@@ -503,18 +527,16 @@ impl Run<'_> {
     }
 
     fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = self.begin(l, &mut space.frames[0])?;
+        if let Some(block) = l.stream {
+            return self.stream(l, block, space);
+        }
+        let places = self.begin(l, &mut space.frames[0], Part::ALL)?;
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
-            let frame = &mut space.frames[0];
-            for &(whole, part) in &l.inputs {
-                let offset = at * frame.sizes[part.index()];
-                // SAFETY: part `at` of an array of `length` parts.
-                frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
-            }
+            point(l, at, &mut space.frames[0]);
             self.turn(l, at, space)
         });
-        self.end(l, &places, &mut space.frames[0], done)
+        self.end(l, &places, &mut space.frames[0], Part::ALL, done)
     }
 
     /// One step of a loop, whose outputs go to part `at`.
@@ -523,28 +545,15 @@ impl Run<'_> {
         self.steps(&l.steps, space)?;
         let frame = &mut space.frames[0];
         for &(part, whole) in &l.outputs {
-            let size = frame.sizes[part.index()];
-            let from = frame.pointers[part.index()];
-            // SAFETY: part `at` of an array with a part of `size` bytes for every step.
-            unsafe {
-                let to = frame.pointers[whole.index()].add(at * size);
-                self.copy_bytes(frame, from, to, size)?;
-            }
+            self.copy_rows(frame, part, whole, at, Part::ALL)?;
         }
-        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
-            if exchanged {
-                frame.pointers.swap(state.index(), next.index());
-            } else if state != next {
-                self.copy(frame, next, state)?;
-            }
-        }
-        Ok(())
+        self.exchange(l, frame)
     }
 
     fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = self.begin(&w.body, &mut space.frames[0])?;
+        let places = self.begin(&w.body, &mut space.frames[0], Part::ALL)?;
         let done = self.while_it_holds(w, space);
-        self.end(&w.body, &places, &mut space.frames[0], done)
+        self.end(&w.body, &places, &mut space.frames[0], Part::ALL, done)
     }
 
     fn while_it_holds(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
@@ -560,22 +569,54 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Begins the states of a loop; gives their memory.
-    fn begin(&self, l: &Loop<Group>, frame: &mut Frame) -> Result<Places, Stop> {
+    /// Begins some rows of the states of a loop; gives the memory of these.
+    fn begin(&self, l: &Loop<Group>, frame: &mut Frame, rows: Part) -> Result<Places, Stop> {
         for &(init, state, _) in &l.states {
-            self.copy(frame, init, state)?;
+            let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
+            let (from, to) = (frame.pointers[init.index()], frame.pointers[state.index()]);
+            // SAFETY: both have the bytes of the state.
+            unsafe { self.copy_bytes(frame, from.add(first), to.add(first), bytes)? };
         }
         let place = |b: BufferId| frame.pointers[b.index()];
         Ok(l.states.iter().map(|&(_, state, next)| (place(state), place(next))).collect())
     }
 
-    /// Brings states that have exchanged memory with the next ones back to their own, if the loop is
-    /// `done`: what it holds then; the memory in any case, as the next run needs it.
+    /// Copies some rows to part `at` of an array of parts.
+    fn copy_rows(
+        &self,
+        frame: &mut Frame,
+        part: BufferId,
+        whole: BufferId,
+        at: usize,
+        rows: Part,
+    ) -> Result<(), Stop> {
+        let size = frame.sizes[part.index()];
+        let (first, bytes) = rows.bytes(size);
+        let (from, to) = (frame.pointers[part.index()], frame.pointers[whole.index()]);
+        // SAFETY: part `at` of an array with a part of `size` bytes for every step.
+        unsafe { self.copy_bytes(frame, from.add(first), to.add(at * size + first), bytes) }
+    }
+
+    /// Makes the next states the states.
+    fn exchange(&self, l: &Loop<Group>, frame: &mut Frame) -> Result<(), Stop> {
+        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+            if exchanged {
+                frame.pointers.swap(state.index(), next.index());
+            } else if state != next {
+                self.copy(frame, next, state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings some rows of states that have exchanged memory with the next ones back to their own, if
+    /// the loop is `done`: what they hold then; the memory in any case, as the next run needs it.
     fn end(
         &self,
         l: &Loop<Group>,
         places: &Places,
         frame: &mut Frame,
+        rows: Part,
         mut done: Result<(), Stop>,
     ) -> Result<(), Stop> {
         for ((&(_, state, next), &exchanged), &(own, other)) in
@@ -583,16 +624,26 @@ impl Run<'_> {
         {
             let last = frame.pointers[state.index()];
             if exchanged && last != own {
-                let bytes = frame.sizes[state.index()];
+                let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
                 if done.is_ok() {
                     // SAFETY: both have the bytes of the state, and are different buffers.
-                    done = unsafe { self.copy_bytes(frame, last, own, bytes) };
+                    done =
+                        unsafe { self.copy_bytes(frame, last.add(first), own.add(first), bytes) };
                 }
                 frame.pointers[state.index()] = own;
                 frame.pointers[next.index()] = other;
             }
         }
         done
+    }
+}
+
+/// Points the views of a loop to the parts of a step.
+fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
+    for &(whole, part) in l.inputs.iter().chain(&l.collected) {
+        let offset = at * frame.sizes[part.index()];
+        // SAFETY: part `at` of an array of `length` parts.
+        frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
     }
 }
 

@@ -10,10 +10,12 @@ use cotan_ir::{
     Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermId,
     TermMap, TermSet, use_counts,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::merge::{Merged, merged};
 use crate::options::{Fault, Options};
 use crate::rules::RULES;
+use crate::stored::{Stored, stored};
 
 /// How often the walk is repeated at most.
 const MAX_ROUNDS: usize = 8;
@@ -45,6 +47,7 @@ pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report
 
 fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
     let scopes = Scopes::new(program);
+    let merged = merged(program, &scopes, options);
     // What is made is never larger than what was there, up to a constant; limits were checked there.
     let deadline = options.deadline;
     let limits =
@@ -59,6 +62,10 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         images: vec![None; program.len()],
         results: FxHashMap::default(),
         used_results: used_results(program),
+        stored: stored(program, &scopes, &merged, options),
+        merged,
+        made_before: FxHashSet::default(),
+        kept: FxHashMap::default(),
         uses: TermMap::new(),
         gathered: TermMap::new(),
         searched: TermSet::new(),
@@ -173,6 +180,14 @@ pub(crate) struct Opt<'a> {
     /// What stands for the results of each loop of the source; none for those that nothing reads.
     pub results: FxHashMap<TermId, Vec<Option<TermId>>>,
     pub used_results: FxHashMap<TermId, Vec<bool>>,
+    /// Loops of the source that become one.
+    pub merged: Merged,
+    /// Those of the scope at hand that were made with an earlier one.
+    pub made_before: FxHashSet<TermId>,
+    /// What loops of the source store for each other.
+    pub stored: Stored,
+    /// What stands for it: by the loop, and the term of its step.
+    pub kept: FxHashMap<(TermId, TermId), TermId>,
     /// How often nodes of the result are used, as far as the source says.
     uses: TermMap<u32>,
     /// The gathers from them.
@@ -214,6 +229,11 @@ impl Opt<'_> {
         ts.iter().map(|&t| self.image(t)).collect()
     }
 
+    /// Whether something stands for a node of the source.
+    pub fn has_image(&self, t: TermId) -> bool {
+        self.images.get(t.index()).is_some_and(Option::is_some)
+    }
+
     /// Lets `image` stand for a node of the source.
     pub fn set_image(&mut self, t: TermId, image: TermId) {
         if let Some(slot) = self.images.get_mut(t.index()) {
@@ -235,6 +255,9 @@ impl Opt<'_> {
         for t in ts {
             if let Some(slot) = self.images.get_mut(t.index()) {
                 *slot = None;
+            }
+            if !self.made_before.is_empty() {
+                self.made_before.remove(t);
             }
         }
     }

@@ -165,6 +165,7 @@ pub const RULES: &[Rule] = &[
     rule(Scatters, "scatter/window", "scatter(sh, t, (i, j) => i + j)  ~>  sum over j of t[p - j, j]", "at most three times the work of the scatter", Reassociates),
     rule(Scatters, "scatter/ignored", "scatter(sh, t, (is, js) => ix(is))  ~>  scatter(sh, sum of t over js, is => ix(is))", "", Reassociates),
     rule(Scatters, "scatter/apart", "scatter(sh, t, is => e(v[g(is)]))  ~>  scatter(sh, scatter(sh', t, is => g(is)), js => e(v[js]))", "g affine and in range, half as many js as is", Reassociates),
+    rule(Scatters, "scatter/stack", "scatter(sh, [t0, .., tn], i => [c[i]])  ~>  a stack of sums of those with one place", "c constant; at most 64 places, and two for each part", ZeroSign),
     rule(Scatters, "scatter/merge", "scatter(sh, t, f) + scatter(sh, u, f)  ~>  scatter(sh, t + u, f)", "both used once", Reassociates),
 
     rule(Sums, "sum/zero", "sum_outer(t)  ~>  0", "t is 0 or empty", ZeroSign),
@@ -191,5 +192,7 @@ pub const RULES: &[Rule] = &[
     rule(Loops, "loop/copied-output", "an output that is an input  ~>  the input", "", Bits),
     rule(Loops, "loop/short", "a loop of no step or one  ~>  its start, or the step", "", Bits),
     rule(Loops, "loop/sum", "a state s with next state s + f  ~>  s0 + sum over steps of f", "f made of inputs, of what no step changes, and of arrays half its size, which are stored", Reassociates),
+    rule(Loops, "loop/merge", "loops with the same start, inputs and next states  ~>  one with the outputs of all", "no output needs what comes after the first of them", Bits),
+    rule(Loops, "loop/stored", "a term of a step that an earlier loop's step has too  ~>  an output of that loop, read here", "it takes many operations an element; at most 4 times what the loop reads already", Bits),
     rule(Loops, "custom/inline", "with_vjp(ts, f), with_jvp(ts, f)  ~>  f(ts)", "always: the program is to be run", Bits),
 ];

@@ -69,11 +69,12 @@ fn derivatives_in_forward_mode_are_kept() {
 
 #[test]
 fn meaning_is_kept_with_each_group_of_rules_off() {
-    let switched: [(&str, Options); 6] = [
+    let switched: [(&str, Options); 7] = [
         ("without algebra", Options { algebra: false, ..exact() }),
         ("without views", Options { views: false, ..exact() }),
         ("without scatters", Options { scatters: false, ..exact() }),
         ("without sums", Options { sums: false, ..exact() }),
+        ("storing nothing", Options { recompute: u64::MAX, ..exact() }),
         ("without loops", Options { loops: false, ..exact() }),
         ("without anything", Options::none()),
     ];
@@ -141,7 +142,8 @@ fn every_rule_fires_in_random_programs() {
             1 => derived(&program, Derivative::Jvp).expect("a derivative"),
             _ => bulk(&program).expect("bulk operations"),
         };
-        let (_, report) = optimise(&program, &Options::default()).expect("a result");
+        let options = Options { recompute: 1, ..Options::default() };
+        let (_, report) = optimise(&program, &options).expect("a result");
         for (rule, n) in report.counts() {
             *counts.entry(rule).or_default() += n;
         }

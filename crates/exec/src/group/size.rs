@@ -35,10 +35,15 @@ pub(crate) struct Tuning {
     pub wedge: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
     bytes: usize,
+    /// The bytes that a loop touches for a block of rows that goes through all steps: they should
+    /// stay in the first cache.
+    pub stream: usize,
+    /// The element operations of a step for such a block, at least.
+    pub calls: usize,
     /// The element operations of a block, at least: what it costs to begin one must not count.
     cost: usize,
     /// A block of lanes has a multiple of so many.
-    lanes: usize,
+    pub lanes: usize,
     /// Groups of fewer element operations are run by one thread.
     pub shared: usize,
     /// Branches of fewer element operations are computed whether they are taken or not.
@@ -60,6 +65,8 @@ impl Default for Tuning {
             long_sum: 1 << 15,
             wedge: 1 << 17,
             bytes: 128 << 10,
+            stream: 16 << 10,
+            calls: 1 << 11,
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
@@ -84,6 +91,8 @@ impl Tuning {
             long_sum: 2,
             wedge: 0,
             bytes: 16,
+            stream: 64,
+            calls: 1,
             cost: 1,
             lanes: 1,
             shared: 0,

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::places::{Digit, Places};
+use super::twice::copy_sums;
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Buffer, Role, Step};
 use crate::vm::least_cost;
@@ -86,11 +87,13 @@ pub(super) fn arrange(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &Fx
     for step in steps.iter_mut() {
         if let Step::Loop(l) = step {
             let states = l.states.iter().flat_map(|&(init, state, next)| [init, state, next]);
-            let arrays = l.inputs.iter().chain(&l.outputs).flat_map(|&(whole, part)| [whole, part]);
+            let arrays = l.inputs.iter().chain(&l.outputs).chain(&l.collected);
+            let arrays = arrays.flat_map(|&(whole, part)| [whole, part]);
             let kept = states.chain(arrays).collect();
             arrange(&mut l.steps, buffers, &kept);
         }
     }
+    copy_sums(steps, buffers);
     write_in_place(steps, buffers, kept);
     put_columns_together(steps, buffers, kept);
 }
@@ -114,15 +117,20 @@ fn users_of(steps: &[Step<Nest>]) -> Users {
 fn write_in_place(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
     let mut users = users_of(steps);
     let mut dropped = vec![false; steps.len()];
+    // Nests that read parts of an array because these were moved there.
+    let mut readers: FxHashSet<(usize, BufferId)> = FxHashSet::default();
     for n in (0..steps.len()).rev() {
         let Step::Compute(nest) = &steps[n] else { continue };
         let Some(copy) = Copy::of(nest, buffers) else { continue };
         if kept.contains(&copy.from) {
             continue;
         }
-        let Some(moved) = copy.moved_users(steps, n, &users) else { continue };
+        let Some(moved) = copy.moved_users(steps, n, &users, &readers) else { continue };
         let mut all = users.remove(&copy.to).unwrap_or_default();
         for (k, nest) in moved {
+            if nest.reads(|b| b == copy.to) {
+                readers.insert((k, copy.to));
+            }
             steps[k] = Step::Compute(Box::new(nest));
             all.push(k);
         }
@@ -174,12 +182,16 @@ impl Copy {
         steps: &[Step<Nest>],
         n: usize,
         users: &Users,
+        readers: &FxHashSet<(usize, BufferId)>,
     ) -> Option<Vec<(usize, Nest)>> {
         let mine = users.get(&self.from).filter(|users| users.len() <= MOST_USERS)?;
-        // Before the copy the other one is only written to.
+        // Before the copy the other one is only written to, but for the parts that were moved.
         for &k in users.get(&self.to)?.iter().take_while(|&&k| k < n) {
             let Step::Compute(nest) = &steps[k] else { return None };
-            if !matches!(nest.write, Write::Store(_)) || nest.reads(|b| b == self.to) {
+            let writes = nest.target == self.to;
+            let stores = matches!(nest.write, Write::Store(_));
+            let reads = nest.reads(|b| b == self.to) && !readers.contains(&(k, self.to));
+            if writes && !stores || reads {
                 return None;
             }
         }

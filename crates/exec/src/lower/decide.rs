@@ -233,8 +233,8 @@ impl Lowering<'_> {
             let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
                 && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
                 && sum.instructions <= LARGEST_BODY / 3;
-            // In a loop views, and what is made of almost nothing, such as indices and numbers.
-            let nothing = again && sum.reads <= 1;
+            // In a loop views, and masks and indices made of almost nothing, by which nests are cut.
+            let nothing = again && sum.reads <= 1 && !program.dtype(t).is_float();
             let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
             let repeated = repeated.contains(&t);
             let looked_up = repeated && self.looks_up(node);

@@ -122,20 +122,11 @@ impl Kernel {
     /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
     /// was reached. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
-        let nest = &self.nest;
-        let parallel = nest.extents.len() - nest.reduced;
-        if nest.extents[..parallel].contains(&0) {
-            return true;
-        }
-        if nest.extents[parallel..].contains(&0) {
-            self.sum_of_nothing(frame);
-            return true;
-        }
-        if range.is_empty() {
-            return true;
-        }
         #[cfg(target_arch = "x86_64")]
         if let Some(native) = &self.native {
+            if range.is_empty() {
+                return true;
+            }
             let mut start = range.start;
             while start < range.end {
                 let end = range.end.min(start.saturating_add(self.piece));
@@ -148,6 +139,18 @@ impl Kernel {
                 unsafe { (native.entry)(frame.pointers.as_ptr(), start, end) };
                 start = end;
             }
+            return true;
+        }
+        let nest = &self.nest;
+        let parallel = nest.extents.len() - nest.reduced;
+        if nest.extents[..parallel].contains(&0) {
+            return true;
+        }
+        if nest.extents[parallel..].contains(&0) {
+            self.sum_of_nothing(frame);
+            return true;
+        }
+        if range.is_empty() {
             return true;
         }
         // A sum has one more, a search two.

@@ -186,6 +186,11 @@ impl Kernel {
         }
     }
 
+    /// The dimension that a run may be restricted to a range of.
+    pub(crate) fn blocked(&self) -> Option<usize> {
+        self.dims.get(self.block).copied()
+    }
+
     /// How many indices the dimension has that a run may be restricted to a range of.
     pub(crate) fn positions(&self) -> usize {
         self.dims.get(self.block).map_or(1, |&dim| self.nest.extents[dim])

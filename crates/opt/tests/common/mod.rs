@@ -7,9 +7,10 @@ use cotan_opt::{Options, optimise};
 use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 use cotan_testkit::{Config, Former};
 
-/// The options under which results over the field, where nothing is rounded, are equal.
+/// The options under which results over the field, where nothing is rounded, are equal. Steps of
+/// random loops are small, so what any of them has computed is stored for others.
 pub fn exact() -> Options {
-    Options { fold_floats: false, ..Options::default() }
+    Options { fold_floats: false, recompute: 1, ..Options::default() }
 }
 
 /// A program in bulk operations.
