@@ -13,7 +13,7 @@ use crate::run::RunLimits;
 use crate::workspace::Memory;
 
 /// After how much work, of all kernels together, the limits of a run are looked at: in additions of
-/// elements, a few milliseconds or less.
+/// elements, a millisecond or so.
 pub(crate) const POLL: usize = 1 << 22;
 
 /// What it costs to begin a kernel, in additions.
