@@ -21,6 +21,7 @@ mod branch;
 mod contract;
 mod decide;
 mod expand;
+mod fold;
 mod join;
 mod order;
 mod part;
@@ -112,7 +113,10 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     }
     let mut buffers = lowering.buffers;
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
-    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
+    if !in_order {
+        arrange::copy_columns(&mut steps, &mut buffers);
+    }
+    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning)?;
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
         Role::Input(k) => Some((BufferId(n as u32), k)),
@@ -225,7 +229,9 @@ impl Lowering<'_> {
                 Place::Inline
             }
             Node::SumOuter(_) if decisions.postponed.contains(&t) => Place::Inline,
-            Node::SumOuter(_) => self.sum(t, decisions, steps)?,
+            Node::SumOuter(_) if !decisions.written_out.contains(&t) => {
+                self.sum(t, decisions, steps)?
+            }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 let nest = self.scatter_nest(t, to)?;
@@ -253,6 +259,18 @@ impl Lowering<'_> {
                 let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
                 steps.push(Step::ArgSort { from, to });
                 Place::Buffer(to)
+            }
+            Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
+                let to = self.temporary(self.program.ty(fold.init));
+                let (nest, begins) = self.fold_nest(t, &fold, to)?;
+                self.push(nest, steps);
+                if begins {
+                    return Ok(Place::Several(vec![to]));
+                }
+                let all = self.temporary(self.program.ty(fold.init));
+                let nest = self.fold_init(t, &fold, to, all)?;
+                self.push(nest, steps);
+                Place::Several(vec![all])
             }
             Node::MapAccum(m) => {
                 let step = self.program.region(m.step).clone();

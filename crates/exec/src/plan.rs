@@ -161,6 +161,7 @@ impl Compute for Nest {
 
     fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         f(self.target);
+        self.also.iter().for_each(|also| f(also.target));
         for instr in &self.instrs {
             match instr {
                 Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => f(*buffer),

@@ -10,6 +10,7 @@
 //! * `scatter.rs`: scatters that are views, masked reads or sums of reads;
 //! * `places.rs`: scatters to places that are known;
 //! * `apart.rs`: places that are looked up again and again;
+//! * `extreme.rs`: reads at the position of an extreme;
 //! * `sum.rs`: factors out of sums, sums in the order that allows it;
 //! * `loops.rs`: what a loop need not compute;
 //! * `merge.rs`: loops that go the same way;
@@ -35,6 +36,7 @@ mod accumulate;
 mod affine;
 mod algebra;
 mod apart;
+mod extreme;
 mod loops;
 mod merge;
 mod options;

@@ -91,5 +91,6 @@ cotan_ir::listed! {
         LoopReversed "loops run in the other direction.",
         LoopSumFromZero "loop/sum forgets the start.",
         LoopStoresOther "loop/stored takes arrays of one type for one array.",
+        ExtremeOther "index/extreme and gather/extreme take the other extreme.",
     }
 }

@@ -6,10 +6,11 @@
 //! and the states of a block stay in the first cache from the first step to the last.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::rows::{Rows, aligned};
 use super::{Group, Member, Scheduler};
-use crate::nest::{Affine, BufferId, Instr, Nest, Write};
+use crate::nest::{Affine, BufferId, Instr, Nest};
 use crate::plan::{Loop, Step};
 
 impl Scheduler<'_> {
@@ -72,16 +73,19 @@ impl Scheduler<'_> {
                 rows.is_some_and(|rows| aligned(at, dim, &nest.extents, rows))
             };
             reads_rows(nest, &passed, row_by_row)?;
-            match &nest.write {
-                Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } if !summed => {
-                    if passed.contains(&nest.target) && !row_by_row(nest.target, at) {
-                        return None;
-                    }
-                    unmade.remove(&nest.target);
+            let mut stores: SmallVec<[(BufferId, &Affine); 4]> =
+                nest.also.iter().map(|also| (also.target, &also.at)).collect();
+            match nest.write.place() {
+                Some(at) if !summed => stores.push((nest.target, at)),
+                // A part of a sum over all rows.
+                Some(_) if group.partials.iter().any(|p| p.parts == nest.target) => {}
+                _ => return None,
+            }
+            for (target, at) in stores {
+                if passed.contains(&target) && !row_by_row(target, at) {
+                    return None;
                 }
-                Write::Sum(_) if group.partials.iter().any(|p| p.parts == nest.target) => {}
-                Write::Store(_) | Write::Sum(_) | Write::Extreme { .. } => return None,
-                Write::Add { .. } | Write::AddAt(_) => return None,
+                unmade.remove(&target);
             }
         }
         unmade.is_empty().then_some(())

@@ -78,7 +78,7 @@ fn calls(group: &Group) -> Vec<Call> {
             let native = kernel.native.clone().filter(|_| short)?;
             Some(Call { native, positions: group.extent }).filter(|_| group.extent > 0)
         }
-        Member::Contraction(_) => None,
+        Member::Contraction(_) | Member::Wedged(_) => None,
     };
     let all = group.members.iter().filter(|_| plain).map(call).collect::<Option<Vec<_>>>();
     all.unwrap_or_default()
@@ -167,6 +167,11 @@ unsafe extern "sysv64" fn run_lanes(
 const MANY: usize = 4096;
 const MUCH: usize = 4096;
 
+/// Machine code does not stop on its way. Kernels that would do more than this between looks at the
+/// limits of a run, in additions, are left to the tile machine: they reduce so many elements to one
+/// that takes no part of another.
+const LONGEST: usize = 1 << 24;
+
 /// Gives the kernels of a plan their machine code, where that is possible.
 pub(crate) fn attach(plan: &mut Plan) {
     if let Some(isa) = isa::best() {
@@ -176,18 +181,19 @@ pub(crate) fn attach(plan: &mut Plan) {
 
 fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut count = 0;
-    for_each_kernel(&mut plan.steps, &mut |_| count += 1);
-    let pays = |kernel: &Kernel| {
+    for_each_kernel(&mut plan.steps, &mut |_, _| count += 1);
+    let pays = |kernel: &Kernel, block: usize| {
         let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let much = count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH;
         // A nest without positions is left to the tile machine: code is run without another look.
-        positions > 0 && much
+        let worth = positions > 0 && much;
+        worth && kernel.at_a_time(block.min(kernel.positions())) <= LONGEST
     };
     let mut all: Vec<u8> = Vec::new();
     let mut codes = Vec::new();
     let mut starts: Vec<Option<usize>> = Vec::with_capacity(count);
-    for_each_kernel(&mut plan.steps, &mut |kernel| {
-        let encoded = if pays(kernel) { encode(kernel.order(), isa) } else { None };
+    for_each_kernel(&mut plan.steps, &mut |kernel, block| {
+        let encoded = if pays(kernel, block) { encode(kernel.order(), isa) } else { None };
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);
             let start = all.len();
@@ -202,7 +208,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let Some(memory) = Memory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
     let mut starts = starts.into_iter();
-    for_each_kernel(&mut plan.steps, &mut |kernel| {
+    for_each_kernel(&mut plan.steps, &mut |kernel, _| {
         let start = starts.next().flatten().and_then(|at| code.memory.at(at));
         kernel.native = start.map(|start| {
             // SAFETY: a function of this type begins there.
@@ -236,20 +242,25 @@ fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)
     }
 }
 
-/// All kernels of a plan, in order.
-fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
+/// All kernels of a plan, in order, each with the most positions that it is run for.
+fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, usize)) {
     for_each_step(steps, &mut |step| match step {
         Step::Compute(group) => {
             for member in &mut group.members {
                 match member {
-                    Member::Kernel(kernel) => f(kernel),
+                    Member::Kernel(kernel) => f(kernel, group.block),
+                    Member::Wedged(wedged) => {
+                        wedged.kernels.iter_mut().for_each(|kernel| f(kernel, group.block));
+                    }
                     Member::Contraction(contraction) => {
-                        contraction.kernels_mut().for_each(&mut *f);
+                        contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
                     }
                 }
             }
         }
-        Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
+        Step::Contract(contraction) => {
+            contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
+        }
         Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         Step::Loop(_) | Step::While(_) | Step::If(_) => {}
     });

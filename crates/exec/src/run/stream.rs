@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Frames, Run, Stop, begin_rows, end_rows};
+use super::{Frames, Run, Stop, point};
 use crate::group::Group;
 use crate::nest::BufferId;
 use crate::plan::{Loop, Step};
@@ -63,10 +63,12 @@ impl Run<'_> {
         frame: &mut Frame,
     ) -> Result<(), Stop> {
         self.poll()?;
-        let places = begin_rows(l, frame, part_of(&rows, group));
+        let part = Part { first: rows.start, end: rows.end, of: group.extent };
+        let places = self.begin(l, frame, part)?;
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
-            super::point(l, at, frame);
+            point(l, at, frame);
+            self.go_on(frame, group.cost.saturating_mul(rows.len()))?;
             self.members(group, rows.clone(), frame)?;
             for partial in &group.partials {
                 let target = &self.plan.buffers[partial.target.index()];
@@ -76,24 +78,36 @@ impl Run<'_> {
                 unsafe {
                     match rows.start {
                         0 => std::ptr::copy_nonoverlapping(from, to, target.bytes()),
-                        _ => add_to(target.dtype, to, from, target.shape.numel()),
+                        _ => {
+                            let count = target.shape.numel();
+                            add_to(partial.reduction, target.dtype, to, from, count);
+                        }
                     }
                 }
             }
-            for &(part, whole) in &l.outputs {
-                copy_rows(frame, part, whole, at, part_of(&rows, group));
+            for &(output, whole) in &l.outputs {
+                self.copy_rows(frame, output, whole, at, part)?;
             }
-            super::exchange(l, frame);
-            Ok(())
+            self.exchange(l, frame)
         });
-        end_rows(l, &places, frame, part_of(&rows, group));
-        done
+        self.end(l, &places, frame, part, done)
     }
-}
 
-/// Rows of how many.
-fn part_of(rows: &Range<usize>, group: &Group) -> Part {
-    Part { first: rows.start, end: rows.end, of: group.extent }
+    /// Copies some rows to part `at` of an array of parts.
+    pub(super) fn copy_rows(
+        &self,
+        frame: &mut Frame,
+        part: BufferId,
+        whole: BufferId,
+        at: usize,
+        rows: Part,
+    ) -> Result<(), Stop> {
+        let size = frame.sizes[part.index()];
+        let (first, bytes) = rows.bytes(size);
+        let (from, to) = (frame.pointers[part.index()], frame.pointers[whole.index()]);
+        // SAFETY: part `at` of an array with a part of `size` bytes for every step.
+        unsafe { self.copy_bytes(frame, from.add(first), to.add(at * size + first), bytes) }
+    }
 }
 
 /// A part of the rows of an array.
@@ -112,17 +126,5 @@ impl Part {
     pub(super) fn bytes(self, size: usize) -> (usize, usize) {
         let row = size / self.of;
         (self.first * row, (self.end - self.first) * row)
-    }
-}
-
-/// Copies some rows to part `at` of an array of parts.
-pub(super) fn copy_rows(frame: &Frame, part: BufferId, whole: BufferId, at: usize, rows: Part) {
-    let size = frame.sizes[part.index()];
-    let (first, bytes) = rows.bytes(size);
-    // SAFETY: part `at` of an array with a part of `size` bytes for every step.
-    unsafe {
-        let from = frame.pointers[part.index()].add(first);
-        let to = frame.pointers[whole.index()].add(at * size + first);
-        std::ptr::copy(from, to, bytes);
     }
 }

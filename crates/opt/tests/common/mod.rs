@@ -59,5 +59,14 @@ pub fn configs() -> Vec<Config> {
         integers(&[Op, Cond, Index, Replicate, Stack]),
         only(&[OneHot, SumOuter, Stack, Index, Reshape, Scatter]),
         only(&[Build1, Index, Gather, Scatter, SumOuter]),
+        Config { phrases: 40, ..Config::default() },
+        Config { phrases: 60, ..Config::ring() },
+        Config { phrases: 60, ..Config::integers() },
+        Config { phrases: 80, ..Config::default() },
+        Config {
+            phrases: 80,
+            dtypes: vec![Dtype::I64, Dtype::I64, Dtype::Bool, Dtype::F64],
+            ..Config::default()
+        },
     ]
 }
