@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::lower::op_cost;
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
-pub(crate) use exec::{BEGIN, Frame, POLL};
+pub(crate) use exec::{Frame, POLL};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sums::ACCUMULATOR_BYTES;
 pub(crate) use sums::{add_to, add_up};
