@@ -10,7 +10,7 @@ use crate::nest::{BufferId, Instr, Nest, Write};
 use crate::plan::{Buffer, Compute, Contract};
 
 /// A group has at most so many nests.
-const LARGEST: usize = 48;
+const LARGEST: usize = 128;
 
 /// What a group consists of.
 pub(super) enum Item {
