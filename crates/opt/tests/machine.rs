@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{configs, derived, optimised};
+use common::{bulk, configs, derived, optimised};
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits};
+use cotan_exec::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_opt::Options;
@@ -43,6 +43,41 @@ fn the_machine_runs_what_is_optimised() {
             None => Ok(()),
             Some(difference) => Err(format!("{difference}\nof\n{after}")),
         }
+    });
+}
+
+/// Machine code and the tile machine give the same bits of what is optimised, in both orders of sums,
+/// in large and in tiny blocks.
+#[test]
+fn both_engines_agree_on_what_is_optimised() {
+    let configs = configs();
+    for_each_case("optimised on both engines", 600, |rng| {
+        let config = &configs[rng.below(configs.len())];
+        let program = generate(config, rng).map_err(|e| e.to_string())?;
+        let program =
+            if rng.chance(50) { bulk(&program)? } else { derived(&program, Derivative::Vjp)? };
+        let program = optimised(&program, &Options::default())?;
+        for kind in [InputKind::Generic, InputKind::Special] {
+            let inputs = inputs_for(&program, rng, kind).map_err(|e| e.to_string())?;
+            let inputs = arrays(&inputs);
+            for plan in [Executable::planned, Executable::in_tiny_blocks] {
+                for in_order in [false, true] {
+                    let run = |engine: Engine| {
+                        let executable = plan(&program, in_order, engine).ok()?;
+                        let found = executable.run(&inputs, &RunLimits::default()).unwrap();
+                        Some(found.iter().map(Value::from).collect::<Vec<_>>())
+                    };
+                    let (Some(wanted), Some(found)) = (run(Engine::Machine), run(Engine::Native))
+                    else {
+                        return Ok(());
+                    };
+                    if let Some(difference) = first_difference(&wanted, &found, Equality::Bits) {
+                        return Err(format!("in order: {in_order}, {difference}\nof\n{program}"));
+                    }
+                }
+            }
+        }
+        Ok(())
     });
 }
 
