@@ -38,6 +38,9 @@ pub struct RunLimits {
 /// So many multiplications of a contraction take as long as an operation on elements.
 const PER_OPERATION: usize = 4;
 
+/// What it takes to begin short kernels, in operations on elements.
+const PER_CALL: usize = 64;
+
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     let said = std::env::var("COTAN_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
     said.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
@@ -394,7 +397,7 @@ impl Run<'_> {
         #[cfg(target_arch = "x86_64")]
         if !group.calls.is_empty() {
             let frame = &mut space.frames[0];
-            self.go_on(frame, group.cost.saturating_mul(group.extent))?;
+            self.go_on(frame, group.cost.saturating_mul(group.extent).saturating_add(PER_CALL))?;
             // SAFETY: the buffers are those of the plan that the code was made for.
             group.calls.iter().for_each(|call| unsafe { call.run(frame) });
             return Ok(());

@@ -6,11 +6,21 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{program, value};
+use common::value;
 use cotan_array::Dtype;
 use cotan_exec::{Executable, RunLimits, Stop};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, CancelToken, Extreme, MapAccum, Program, RegionId, Result, TermId};
+use cotan_ir::{
+    Builder, CancelToken, Extreme, Limits, MapAccum, Output, Program, RegionId, Result, TermId,
+};
+
+/// A program of one result, of arrays of any size.
+fn program(body: impl FnOnce(&mut Builder) -> Result<TermId>) -> Program {
+    let limits = Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
+    let mut b = Builder::with_limits(limits, CancelToken::new());
+    let term = body(&mut b).unwrap();
+    b.finish(vec![Output { name: String::new(), term }]).unwrap()
+}
 
 fn floats(b: &mut Builder, dims: &[usize]) -> Result<TermId> {
     let flat = b.iota(dims.iter().product())?;
@@ -104,7 +114,7 @@ fn long() -> Vec<(&'static str, Program)> {
             b.result(done, 0)
         }),
     ];
-    bodies.into_iter().map(|(name, body)| (name, program(&[], |b, _| Ok(vec![body(b)?])))).collect()
+    bodies.into_iter().map(|(name, body)| (name, program(body))).collect()
 }
 
 /// How long after the given time a run comes back that is to stop then.
@@ -148,9 +158,9 @@ fn times() {
 /// A deadline that has passed, or a token that was cancelled before: nothing is begun.
 #[test]
 fn what_is_stopped_before_is_not_begun() {
-    let sum = program(&[], |b, _| {
+    let sum = program(|b| {
         let x = floats(b, &[1000])?;
-        Ok(vec![b.sum_outer(x)?])
+        b.sum_outer(x)
     });
     let executable = Executable::new(&sum).unwrap();
     let cancel = CancelToken::new();

@@ -9,7 +9,8 @@ use crate::contract::Draft;
 use crate::nest::{BufferId, Instr, Nest};
 use crate::plan::{Buffer, Compute, Contract};
 
-/// A group has at most so many nests.
+/// A group has at most so many nests: as many as a derivative of a few dozen operations has, which
+/// then hands on blocks only.
 const LARGEST: usize = 128;
 
 /// What a group consists of.

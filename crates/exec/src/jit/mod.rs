@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::group::{Group, Member};
 use crate::plan::{Plan, Step};
-use crate::vm::{Code, Frame, Kernel, run_code};
+use crate::vm::{Code, Frame, Kernel, LONGEST, run_code};
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
@@ -166,11 +166,6 @@ unsafe extern "sysv64" fn run_lanes(
 /// make than thousands of elements.
 const MANY: usize = 4096;
 const MUCH: usize = 4096;
-
-/// Machine code does not stop on its way. Kernels that would do more than this between looks at the
-/// limits of a run, in additions, are left to the tile machine: they reduce so many elements to one
-/// that takes no part of another.
-const LONGEST: usize = 1 << 24;
 
 /// Gives the kernels of a plan their machine code, where that is possible.
 pub(crate) fn attach(plan: &mut Plan) {

@@ -26,8 +26,14 @@ pub(crate) use tile::{Code, code_of};
 /// Lanes of a tile at most. A tile of eight-byte elements has 2 KiB.
 pub(crate) const TILE: usize = 256;
 
-/// Lanes that machine code is given at least, if there are so many.
-const LANES_AT_A_TIME: usize = 64;
+/// Lanes that machine code is given at least, if there are so many: the first that do not take too
+/// long.
+const LANES_AT_A_TIME: [usize; 4] = [64, 32, 16, 8];
+
+/// Machine code does not stop on its way. Kernels that would do more than this between looks at the
+/// limits of a run, in additions, are left to the tile machine: those that reduce very many elements
+/// to one, and take no part of them at a time. Vectors make several additions in a nanosecond.
+pub(crate) const LONGEST: usize = 1 << 27;
 
 /// A nest, ready to run.
 #[derive(Debug)]
@@ -149,11 +155,15 @@ impl Kernel {
             return usize::MAX;
         }
         let fit = POLL / self.weight.max(1);
-        match self.lane_loop == Some(self.block) {
-            false => fit.max(1),
-            // Whole vectors, and several of them.
-            true => (fit / LANES_AT_A_TIME).max(1) * LANES_AT_A_TIME,
+        if self.lane_loop != Some(self.block) {
+            return fit.max(1);
         }
+        // Whole vectors, and several of them if they do not take too long.
+        let few = LANES_AT_A_TIME
+            .into_iter()
+            .find(|lanes| lanes.saturating_mul(self.weight) <= LONGEST / 2);
+        let [most, .., least] = LANES_AT_A_TIME;
+        if fit >= most { fit / most * most } else { few.unwrap_or(least) }
     }
 
     /// The most work that machine code does for a range of so many positions without a look at the
@@ -306,7 +316,15 @@ fn weight(instr: &Instr) -> usize {
         Instr::Const(_) | Instr::Affine(_) => 0,
         Instr::Load { .. } | Instr::MulAdd { .. } => 1,
         Instr::LoadAt { .. } => COMPUTED,
-        Instr::Op(op, _) => op_cost(*op) as usize,
+        Instr::Op(op, _) => {
+            // Those that vectors are no help with take longer than what they are counted as.
+            let longer = match op {
+                Op::Lgamma | Op::Digamma | Op::Polygamma => 16,
+                Op::FloorDiv | Op::Rem => 4,
+                _ => 1,
+            };
+            longer * op_cost(*op) as usize
+        }
     }
 }
 
@@ -319,7 +337,7 @@ fn write_weight(write: &Write) -> usize {
 }
 
 /// What an access to a computed place costs, in additions: it may be far.
-const COMPUTED: usize = 8;
+const COMPUTED: usize = 32;
 
 /// Registers for values: in the innermost loop they are used again after the last use.
 fn assign_registers(
