@@ -121,6 +121,7 @@ impl Opt<'_> {
                 *used |= read;
             }
             used.extend(&read[states..]);
+            self.make(self.scopes.region(second.step).captures())?;
             others.push((other, body.results.len()..body.results.len() + read.len() - states));
             body.join(&self.body(second.step), states);
         }
@@ -139,6 +140,22 @@ impl Opt<'_> {
         images.truncate(own);
         self.results.insert(t, images);
         Ok(())
+    }
+
+    /// Makes terms of the scope at hand before their turn, and the loops that they need once more: an
+    /// equal node is the same.
+    fn make(&mut self, terms: &[TermId]) -> Result<()> {
+        let (mut stack, mut missing) = (terms.to_vec(), TermSet::new());
+        let mut order = Vec::new();
+        while let Some(t) = stack.pop() {
+            if !self.has_image(t) && missing.insert(t) {
+                order.push(t);
+                self.scopes.for_each_dependency(self.source, t, |u| stack.push(u));
+            }
+        }
+        // Operands stand before their users.
+        order.sort_unstable();
+        self.scope(&order)
     }
 
     /// What is needed of a loop, and how; then the loop, and what stands for its results.

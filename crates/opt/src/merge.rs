@@ -4,10 +4,13 @@
 //! more the same loop with its states saved. Both have the same start, inputs and next states, so
 //! they run through the same states, and one of them can give what both do.
 
-use cotan_ir::{MapAccum, Node, Program, Scope, Scopes, TermId, TermMap, TermSet};
+use cotan_ir::{Node, Program, Scope, Scopes, TermId, TermSet};
 use rustc_hash::FxHashMap;
 
 use crate::options::Options;
+
+/// So many loops are made as one at most, and another.
+const MOST: usize = 8;
 
 /// Which loops are made as one.
 #[derive(Debug, Default)]
@@ -50,9 +53,7 @@ pub(crate) fn merged(program: &Program, scopes: &Scopes, options: &Options) -> M
 
 /// The loops of a scope that go the same way.
 fn merge(program: &Program, scopes: &Scopes, scope: &Scope, merged: &mut Merged) {
-    let mut ways: FxHashMap<Way<'_>, (TermId, &MapAccum)> = FxHashMap::default();
-    // Where each node of the scope stands, once that matters.
-    let mut places: Option<TermMap<usize>> = None;
+    let mut ways: FxHashMap<Way<'_>, TermId> = FxHashMap::default();
     for &t in scope.order() {
         let Node::MapAccum(m) = program.node(t) else { continue };
         let region = program.region(m.step);
@@ -64,28 +65,35 @@ fn merge(program: &Program, scopes: &Scopes, scope: &Scope, merged: &mut Merged)
             next: &region.results()[..m.init.len()],
             level: region.level(),
         };
-        let Some(&(first, one)) = ways.get(&way) else {
-            ways.insert(way, (t, m));
+        let Some(&first) = ways.get(&way) else {
+            ways.insert(way, t);
             continue;
         };
         if m.length <= 1 || merged.contains(t) || merged.later.contains(first) {
             continue;
         }
-        let places = places.get_or_insert_with(|| {
-            let mut places = TermMap::new();
-            for (n, &t) in scope.order().iter().enumerate() {
-                places.insert(t, n);
-            }
-            places
-        });
-        // What it uses besides must be there before the first: it may depend on that.
-        let known = scopes.region(one.step).captures();
-        let before = |u: &TermId| {
-            known.contains(u) || places.get(*u).is_none_or(|at| places.get(first) > Some(at))
-        };
-        if scopes.region(m.step).captures().iter().all(before) {
+        // It is made with the first, so nothing that it uses may depend on that, nor on the others.
+        let mut all = merged.with.get(&first).cloned().unwrap_or_default();
+        all.push(first);
+        if all.len() <= MOST && !depend(program, scopes, scopes.region(m.step).captures(), &all) {
             merged.with.entry(first).or_default().push(t);
             merged.later.insert(t);
         }
     }
+}
+
+/// Whether some terms depend on one of others.
+fn depend(program: &Program, scopes: &Scopes, terms: &[TermId], on: &[TermId]) -> bool {
+    let (mut stack, mut seen) = (terms.to_vec(), TermSet::new());
+    let first = on.iter().min();
+    while let Some(t) = stack.pop() {
+        if on.contains(&t) {
+            return true;
+        }
+        // What a node depends on stands before it.
+        if Some(&t) > first && seen.insert(t) {
+            scopes.for_each_dependency(program, t, |u| stack.push(u));
+        }
+    }
+    false
 }

@@ -28,7 +28,8 @@ impl Opt<'_> {
         let parts = parts.clone();
         let places = outer.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         // Zeros that nothing is added to cost as much as parts.
-        if places > MOST || places > 2 * parts.len() || ty.dtype == Dtype::Bool {
+        let few = (1..=MOST.min(2 * parts.len())).contains(&places);
+        if !few || ty.dtype == Dtype::Bool {
             return Ok(None);
         }
         let region = self.b.region(r);
@@ -62,9 +63,16 @@ impl Opt<'_> {
                 None => self.zeros(&inner)?,
             });
         }
-        let raw = self.b.stack(&all)?;
-        let stack = self.simplify(raw)?;
-        Ok(Some((rule!("scatter/stack"), self.reshape(ty.shape.dims(), stack)?)))
+        // From the innermost axis out.
+        for &size in outer.iter().rev() {
+            let mut stacks = Vec::with_capacity(all.len() / size);
+            for parts in all.chunks(size) {
+                let raw = self.b.stack(parts)?;
+                stacks.push(self.simplify(raw)?);
+            }
+            all = stacks;
+        }
+        Ok(all.first().map(|&stack| (rule!("scatter/stack"), stack)))
     }
 
     /// What an index term is for each value of its variable, if that is known.

@@ -6,6 +6,7 @@
 //! and the states of a block stay in the first cache from the first step to the last.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::rows::{Rows, aligned};
 use super::{Group, Member, Scheduler};
@@ -72,23 +73,19 @@ impl Scheduler<'_> {
                 rows.is_some_and(|rows| aligned(at, dim, &nest.extents, rows))
             };
             reads_rows(nest, &passed, row_by_row)?;
-            // What is stored besides has a place for every row.
-            for also in &nest.also {
-                if passed.contains(&also.target) && !row_by_row(also.target, &also.at) {
-                    return None;
-                }
-                unmade.remove(&also.target);
-            }
+            let mut stores: SmallVec<[(BufferId, &Affine); 4]> =
+                nest.also.iter().map(|also| (also.target, &also.at)).collect();
             match nest.write.place() {
-                Some(at) if !summed => {
-                    if passed.contains(&nest.target) && !row_by_row(nest.target, at) {
-                        return None;
-                    }
-                    unmade.remove(&nest.target);
-                }
-                // A part of what is made of all rows.
+                Some(at) if !summed => stores.push((nest.target, at)),
+                // A part of a sum over all rows.
                 Some(_) if group.partials.iter().any(|p| p.parts == nest.target) => {}
                 _ => return None,
+            }
+            for (target, at) in stores {
+                if passed.contains(&target) && !row_by_row(target, at) {
+                    return None;
+                }
+                unmade.remove(&target);
             }
         }
         unmade.is_empty().then_some(())

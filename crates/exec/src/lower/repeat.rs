@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lowering;
-use crate::nest::{BufferId, Nest, Write};
+use crate::nest::{BufferId, Nest};
 use crate::plan::{Loop, Role, Step};
 
 /// Takes the nests out of a loop that read nothing that it changes, such as an operand copied to
@@ -22,13 +22,7 @@ pub(super) fn take_invariant(l: &mut Loop<Nest>, first: usize) -> Vec<Step<Nest>
         match step {
             Step::Compute(nest) => {
                 let to = nest.target;
-                let whole = match nest.write {
-                    Write::Store(_)
-                    | Write::Sum(_)
-                    | Write::Best { .. }
-                    | Write::Extreme { .. } => true,
-                    Write::Add { .. } | Write::AddAt(_) => false,
-                };
+                let whole = nest.write.place().is_some();
                 let changes =
                     |b: BufferId| changed.contains(&b) || b.index() >= first && !fixed.contains(&b);
                 let own = writers.get(&to) == Some(&1) && to.index() >= first;

@@ -63,7 +63,11 @@ impl Sum {
         let all = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let results = nest.extents[..parallel].iter().product::<usize>();
         let fills = results == buffers[nest.target.index()].shape.numel();
-        if !fills || all < LARGE || all / results.max(1) < LONG || nest.reads(|b| b == nest.target)
+        if !fills
+            || !nest.also.is_empty()
+            || all < LARGE
+            || all / results.max(1) < LONG
+            || nest.reads(|b| b == nest.target)
         {
             return None;
         }

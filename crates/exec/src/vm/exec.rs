@@ -514,11 +514,25 @@ impl Kernel {
         }
     }
 
-    /// Zeros at every parallel position.
-    fn sum_of_nothing(&self, frame: &mut Frame) {
-        let target = self.nest.target.index();
-        // SAFETY: all bytes of the buffer.
-        unsafe { std::ptr::write_bytes(frame.pointers[target], 0, frame.sizes[target]) };
+    /// Zeros at every parallel position: the target may be a part of a larger array.
+    fn sum_of_nothing(&self, frame: &Frame) {
+        let nest = &self.nest;
+        let Some(place) = nest.write.place() else { return };
+        let dtype = match nest.write {
+            Write::Extreme { .. } => Dtype::I64,
+            _ => nest.dtypes[nest.value.index()],
+        };
+        let parallel = nest.extents.len() - nest.reduced;
+        let mut indices = vec![0i64; nest.extents.len()];
+        let zero = 0u64;
+        loop {
+            let (first, _) = at(place, &indices, None);
+            store(frame, nest.target, std::ptr::from_ref(&zero).cast(), dtype, (first, 0), 1);
+            let next = |dim: &usize| indices[*dim] + 1 < nest.extents[*dim] as i64;
+            let Some(dim) = (0..parallel).rev().find(next) else { break };
+            indices[dim] += 1;
+            indices[dim + 1..parallel].fill(0);
+        }
     }
 }
 
