@@ -139,3 +139,18 @@ fn a_factor_of_a_sum_over_rows_that_are_being_made() {
         Ok(vec![products])
     });
 }
+
+#[test]
+fn sums_of_nothing_leave_other_parts_of_an_array_alone() {
+    same(&[numbers(&[5, 3]), numbers(&[0, 3])], |b, xs| {
+        let (rows, nothing) = (b.sum_outer(xs[0])?, b.sum_outer(xs[1])?);
+        let found = b.arg_extreme(cotan_ir::Extreme::Max, xs[1])?;
+        let found = b.op(Op::ToF64, &[found])?;
+        Ok(vec![b.stack(&[rows, nothing])?, b.stack(&[rows, found, nothing])?])
+    });
+    same(&[numbers(&[5, 3]), numbers(&[0, 3])], |b, xs| {
+        let position = |b: &mut Builder, n: usize| b.arg_extreme(cotan_ir::Extreme::Min, xs[n]);
+        let (first, second) = (position(b, 0)?, position(b, 1)?);
+        Ok(vec![b.stack(&[first, second, first])?])
+    });
+}
