@@ -80,10 +80,11 @@ pub enum Engine {
     Native,
 }
 
-static CHOSEN: LazyLock<Engine> = LazyLock::new(|| match std::env::var("COTAN_BACKEND").as_deref() {
-    Ok("vm") => Engine::Machine,
-    _ => Engine::Native,
-});
+static CHOSEN: LazyLock<Engine> =
+    LazyLock::new(|| match std::env::var("COTAN_BACKEND").as_deref() {
+        Ok("vm") => Engine::Machine,
+        _ => Engine::Native,
+    });
 
 impl Engine {
     /// The tile machine if the environment variable `COTAN_BACKEND` is `vm`, else machine code.

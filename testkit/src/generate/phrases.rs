@@ -272,7 +272,7 @@ impl<'a> Generator<'a> {
     /// `scatter([n], t, (i, j) => i + j)`.
     fn added_in_windows(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let Some((&n, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
-        if !ty.dtype.is_numeric() || n < 3 || n > FEW || !self.may_open(3 * n) {
+        if !ty.dtype.is_numeric() || !(3..=FEW).contains(&n) || !self.may_open(3 * n) {
             return Ok(None);
         }
         let row = array_type(ty.dtype, rest, &[])?;
