@@ -1,5 +1,5 @@
 //! Loops that find the largest or smallest run as reductions, whatever the data.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 mod common;
 
