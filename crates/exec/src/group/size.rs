@@ -53,7 +53,7 @@ pub(crate) struct Tuning {
 impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
-            small: 8,
+            small: 64,
             cut: 1 << 14,
             apart: 1 << 14,
             parts: 64,
