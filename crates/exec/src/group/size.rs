@@ -172,8 +172,9 @@ pub(super) fn choose(
     let mut block = (tuning.bytes / bytes).max(tuning.cost / cost.max(1)).max(least);
     let counts = |part: usize| part >= cost.div_ceil(LITTLE_SHARE);
     if counts(adjacent) {
-        // Whole lines of the cache.
-        block = block.next_multiple_of(tuning.lanes.min(64));
+        // Whole lines of the cache: some, where rows are so long that the block would leave it.
+        let lines = if bytes.saturating_mul(64) > 2 * tuning.bytes { 16 } else { 64 };
+        block = block.next_multiple_of(tuning.lanes.min(lines));
     }
     if counts(lanes) {
         // Full tiles.
