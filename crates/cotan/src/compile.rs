@@ -135,18 +135,35 @@ pub struct CompileOptions {
     pub sums: bool,
     /// What loops need not compute.
     pub loops: bool,
+    /// Loops store what others would have to compute again, if that is dear: reverse passes then take
+    /// less time and more memory, which [`Compiled::cost`] tells.
+    pub store: bool,
 }
 
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
-        CompileOptions { algebra: true, views: true, scatters: true, sums: true, loops: true }
+        CompileOptions {
+            algebra: true,
+            views: true,
+            scatters: true,
+            sums: true,
+            loops: true,
+            store: true,
+        }
     }
 }
 
 impl CompileOptions {
     /// No rules.
     pub fn none() -> CompileOptions {
-        CompileOptions { algebra: false, views: false, scatters: false, sums: false, loops: false }
+        CompileOptions {
+            algebra: false,
+            views: false,
+            scatters: false,
+            sums: false,
+            loops: false,
+            store: false,
+        }
     }
 }
 
@@ -195,7 +212,8 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     pub fn recompiled(&self, options: CompileOptions) -> Result<Compiled<A, R>> {
-        let CompileOptions { algebra, views, scatters, sums, loops } = options;
+        let CompileOptions { algebra, views, scatters, sums, loops, store } = options;
+        let defaults = cotan_opt::Options::default();
         let rules = cotan_opt::Options {
             algebra,
             fold_floats: algebra,
@@ -203,7 +221,8 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             scatters,
             sums,
             loops,
-            ..cotan_opt::Options::default()
+            recompute: if store { defaults.recompute } else { u64::MAX },
+            ..defaults
         };
         let optimised = cotan_opt::optimise(&self.program, &rules)?.0;
         let runner = Runner::new(&optimised)?;

@@ -7,8 +7,8 @@ use cotan_array::Dtype;
 use cotan_ir::{Program, TermId, Type};
 
 use crate::contract::Contraction;
-use crate::group::{Group, Member};
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
+use crate::group::{Group, Member, Wedged};
+use crate::nest::{Affine, BufferId, Component, Instr, Nest, Reduction, Write};
 use crate::plan::{Buffer, Compute, Loop, Plan, Role, Step};
 use crate::run::Executable;
 
@@ -72,18 +72,22 @@ impl Executable {
 /// The term that a buffer is computed for.
 fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
     let collected = |l: &Loop<Group>| {
-        let part = l.outputs.iter().find(|(_, whole)| *whole == b).map_or(b, |(part, _)| *part);
+        let copied = l.outputs.iter().map(|&(part, whole)| (whole, part));
+        let mut collected = l.collected.iter().copied().chain(copied);
+        let part = collected.find(|(whole, _)| *whole == b).map_or(b, |(_, part)| part);
         source(&l.steps, part)
     };
     steps.iter().find_map(|step| match step {
         Step::Compute(group) => {
             let parts = group.partials.iter().find(|p| p.target == b).map(|p| p.parts);
+            let of = |nest: &Nest| {
+                let filled = |target: BufferId| target == b || Some(target) == parts;
+                let also = nest.also.iter().find(|also| filled(also.target));
+                also.map_or_else(|| nest.source.filter(|_| filled(nest.target)), |also| also.source)
+            };
             group.members.iter().find_map(|member| match member {
-                Member::Kernel(kernel) => {
-                    let nest = &kernel.nest;
-                    let fills = nest.target == b || Some(nest.target) == parts;
-                    nest.source.filter(|_| fills)
-                }
+                Member::Kernel(kernel) => of(&kernel.nest),
+                Member::Wedged(wedged) => wedged.kernels.first().and_then(|k| of(&k.nest)),
                 Member::Contraction(_) => None,
             })
         }
@@ -152,7 +156,11 @@ impl Text<'_> {
                 }
                 Step::Loop(l) => {
                     let order = if l.reverse { " from the last to the first" } else { "" };
-                    self.line(format_args!("loop of {} steps{order}:", l.length));
+                    let rows = match l.stream {
+                        Some(rows) => format!(", for {rows} rows at a time"),
+                        None => String::new(),
+                    };
+                    self.line(format_args!("loop of {} steps{order}{rows}:", l.length));
                     self.repeated(l);
                 }
                 Step::While(w) => {
@@ -189,6 +197,10 @@ impl Text<'_> {
             let (whole, part) = (self.name(whole), self.name(part));
             self.line(format_args!("{part} = {whole}[step]"));
         }
+        for &(whole, part) in &l.collected {
+            let (whole, part) = (self.name(whole), self.name(part));
+            self.line(format_args!("{part} lies at {whole}[step]"));
+        }
         self.steps(&l.steps);
         for &(part, whole) in &l.outputs {
             let (part, whole) = (self.name(part), self.name(whole));
@@ -210,7 +222,13 @@ impl Text<'_> {
         }
         for member in &group.members {
             match member {
-                Member::Kernel(kernel) => self.nest(&kernel.nest),
+                Member::Kernel(kernel) => self.nest(&kernel.nest, None),
+                Member::Wedged(wedged) => {
+                    // The first panel has everything.
+                    if let Some(kernel) = wedged.kernels.first() {
+                        self.nest(&kernel.nest, Some(wedged));
+                    }
+                }
                 Member::Contraction(contraction) => self.contraction(contraction, group.blocks()),
             }
         }
@@ -219,7 +237,12 @@ impl Text<'_> {
         }
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));
-            self.line(format_args!("{target} = sum of the blocks of {parts}"));
+            let of = match partial.reduction {
+                Reduction::Sum => "sum",
+                Reduction::Largest => "largest",
+                Reduction::Smallest => "smallest",
+            };
+            self.line(format_args!("{target} = {of} of the blocks of {parts}"));
         }
     }
 
@@ -236,7 +259,7 @@ impl Text<'_> {
         }
     }
 
-    fn nest(&mut self, nest: &Nest) {
+    fn nest(&mut self, nest: &Nest, wedged: Option<&Wedged>) {
         self.numbers += 1;
         let number = self.numbers;
         let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
@@ -263,20 +286,29 @@ impl Text<'_> {
         for (dim, extent) in nest.extents.iter().enumerate() {
             let how = match &nest.write {
                 _ if dim < parallel => "for",
-                Write::Extreme { .. } => "over",
+                Write::Best { .. } | Write::Extreme { .. } => "over",
                 _ => "sum over",
             };
-            self.line(format_args!("{how} i{dim} < {extent}"));
+            let part = wedged.filter(|w| w.wedge.dim == dim).map(Wedged::describe);
+            self.line(format_args!("{how} i{dim} < {extent}{}", part.unwrap_or_default()));
         }
         for (n, instr) in nest.instrs.iter().enumerate() {
             if let Some(text) = self.instruction(nest, n, instr) {
                 self.line(format_args!("%{n} = {text}"));
             }
         }
+        for also in &nest.also {
+            let (value, target) = (operand(nest, also.value.index()), self.name(also.target));
+            self.line(format_args!("{target}[{}] = {value}", affine(&also.at)));
+        }
         let (value, target) = (operand(nest, nest.value.index()), self.name(nest.target));
         let text = match &nest.write {
             Write::Store(at) => format!("{target}[{}] = {value}", affine(at)),
             Write::Sum(at) => format!("{target}[{}] = sum {value}", affine(at)),
+            Write::Best { at, largest } => {
+                let which = if *largest { "largest" } else { "smallest" };
+                format!("{target}[{}] = {which} {value}", affine(at))
+            }
             Write::Extreme { at, largest } => {
                 let which = if *largest { "largest" } else { "smallest" };
                 format!("{target}[{}] = position of the {which} {value}", affine(at))

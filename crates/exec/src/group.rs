@@ -11,18 +11,23 @@
 
 mod close;
 mod join;
+mod merge;
 mod rows;
 mod size;
+mod stream;
+mod wedge;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::contract::Contraction;
-use crate::nest::{BufferId, Nest, Write};
+use crate::lower::R;
+use crate::nest::{BufferId, Nest, Reduction, Write};
 use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
 use join::{Item, Joining, Open};
 pub(crate) use size::Tuning;
+pub(crate) use wedge::Wedged;
 
 /// How many groups a nest is tried with.
 const TRIES: usize = 4;
@@ -47,6 +52,9 @@ pub(crate) struct Group {
     pub buffers: Vec<BufferId>,
     /// What a position costs, in element operations.
     pub cost: usize,
+    /// The members as calls of machine code, if they are short and that is all there is to do.
+    #[cfg(target_arch = "x86_64")]
+    pub calls: Vec<crate::jit::Call>,
 }
 
 /// What is run for each block.
@@ -54,6 +62,7 @@ pub(crate) struct Group {
 pub(crate) enum Member {
     Kernel(Box<Kernel>),
     Contraction(Box<Contraction>),
+    Wedged(Box<Wedged>),
 }
 
 /// A buffer that every thread has for itself.
@@ -68,11 +77,13 @@ pub(crate) struct Local {
     fixed: usize,
 }
 
-/// A sum over the shared dimension: what each chunk of blocks gives, and what it gives together.
+/// A sum over the shared dimension, or the largest or smallest element: what each chunk of blocks
+/// gives, and what it gives together.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub parts: BufferId,
     pub target: BufferId,
+    pub reduction: Reduction,
     /// Where a thread keeps the sum of one block.
     pub local: usize,
 }
@@ -89,6 +100,8 @@ impl Default for Group {
             partials: Vec::new(),
             buffers: Vec::new(),
             cost: 0,
+            #[cfg(target_arch = "x86_64")]
+            calls: Vec::new(),
         }
     }
 }
@@ -120,14 +133,14 @@ pub(crate) fn schedule(
     buffers: &mut Vec<Buffer>,
     in_order: bool,
     tuning: Tuning,
-) -> (Vec<Step<Group>>, usize) {
+) -> R<(Vec<Step<Group>>, usize)> {
     let mut touches: FxHashMap<BufferId, u32> = FxHashMap::default();
     for step in &steps {
         step.for_each_buffer(&mut |b| *touches.entry(b).or_default() += 1);
     }
     let mut scheduler = Scheduler { buffers, touches, in_order, tuning, local: 0 };
-    let steps = scheduler.list(steps);
-    (steps, scheduler.local)
+    let steps = scheduler.list(steps)?;
+    Ok((steps, scheduler.local))
 }
 
 struct Scheduler<'a> {
@@ -183,28 +196,32 @@ impl Slots {
 impl Scheduler<'_> {
     /// Groups the nests of a list of steps. A nest goes to the first group that may take it and
     /// comes after what it needs; other steps keep their order.
-    fn list(&mut self, steps: Vec<Step<Nest>>) -> Vec<Step<Group>> {
+    fn list(&mut self, steps: Vec<Step<Nest>>) -> R<Vec<Step<Group>>> {
         let mut slots = Slots::default();
         for step in steps {
             let other = match step {
                 Step::Compute(nest) => {
-                    self.item(Item::Nest(*nest), &mut slots);
+                    self.item(Item::Nest(*nest), &mut slots)?;
                     continue;
                 }
                 Step::Contract(draft) => {
-                    self.item(Item::Draft(draft), &mut slots);
+                    self.item(Item::Draft(draft), &mut slots)?;
                     continue;
                 }
-                Step::Loop(l) => Step::Loop(Box::new(self.repeated(*l))),
+                Step::Loop(l) => {
+                    let mut l = self.repeated(*l)?;
+                    l.stream = self.stream(&l);
+                    Step::Loop(Box::new(l))
+                }
                 Step::While(w) => {
-                    let before = self.list(w.before);
-                    let body = self.repeated(w.body);
+                    let before = self.list(w.before)?;
+                    let body = self.repeated(w.body)?;
                     let (bound, condition) = (w.bound, w.condition);
                     Step::While(Box::new(WhileStep { bound, before, condition, body }))
                 }
                 Step::If(branches) => {
                     let Branches { condition, then, otherwise } = *branches;
-                    let (then, otherwise) = (self.list(then), self.list(otherwise));
+                    let (then, otherwise) = (self.list(then)?, self.list(otherwise)?);
                     Step::If(Box::new(Branches { condition, then, otherwise }))
                 }
                 Step::Zero(b) => Step::Zero(b),
@@ -223,29 +240,31 @@ impl Scheduler<'_> {
             done.append(&mut before.remove(&n).unwrap_or_default());
             done.push(match slot {
                 Slot::Other(step) => step,
-                Slot::Open(open) => self.close(*open),
+                Slot::Open(open) => self.close(*open)?,
             });
         }
-        done
+        Ok(done)
     }
 
-    fn repeated(&mut self, l: Loop<Nest>) -> Loop<Group> {
-        let steps = self.list(l.steps);
-        let Loop { length, reverse, states, exchanged, inputs, outputs, .. } = l;
-        Loop { length, reverse, states, exchanged, inputs, outputs, steps }
+    fn repeated(&mut self, l: Loop<Nest>) -> R<Loop<Group>> {
+        let steps = self.list(l.steps)?;
+        let stream = None;
+        let Loop { length, reverse, states, exchanged, inputs, outputs, collected, .. } = l;
+        Ok(Loop { length, reverse, states, exchanged, inputs, outputs, collected, stream, steps })
     }
 
     /// Puts an item to its place.
-    fn item(&mut self, item: Item, slots: &mut Slots) {
+    fn item(&mut self, item: Item, slots: &mut Slots) -> R<()> {
         let mut buffers: SmallVec<[BufferId; 8]> = SmallVec::new();
         item.for_each_buffer(&mut |b| buffers.push(b));
         let (target, earliest) = (item.target(), slots.earliest(&item));
-        let place = self.place(item, earliest, slots);
+        let place = self.place(item, earliest, slots)?;
         slots.note(&buffers, target, place);
+        Ok(())
     }
 
     /// Puts an item to a place from `earliest` on, and says which.
-    fn place(&mut self, item: Item, earliest: usize, slots: &mut Slots) -> usize {
+    fn place(&mut self, item: Item, earliest: usize, slots: &mut Slots) -> R<usize> {
         let joining =
             Joining { buffers: self.buffers, in_order: self.in_order, tuning: &self.tuning };
         let large = item.positions() >= self.tuning.small;
@@ -257,7 +276,7 @@ impl Scheduler<'_> {
                     && let Some(ways) = joining.together(open, &item)
                 {
                     open.take(item, ways);
-                    return 2 * n + 1;
+                    return Ok(2 * n + 1);
                 }
             }
         }
@@ -268,11 +287,11 @@ impl Scheduler<'_> {
         let mut open = Open::default();
         open.take(item, ways);
         if cost <= self.tuning.little && next < slots.slots.len() && !adds {
-            let step = self.close(open);
+            let step = self.close(open)?;
             slots.before.entry(next).or_default().push(step);
-            return 2 * next;
+            return Ok(2 * next);
         }
         slots.slots.push(Slot::Open(Box::new(open)));
-        2 * slots.slots.len() - 1
+        Ok(2 * slots.slots.len() - 1)
     }
 }

@@ -18,6 +18,8 @@ mod lower;
 mod memory;
 mod nest;
 mod plan;
+#[cfg(all(test, not(miri)))]
+mod polls;
 mod run;
 #[cfg(test)]
 mod samples;

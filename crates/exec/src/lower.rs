@@ -21,13 +21,16 @@ mod branch;
 mod contract;
 mod decide;
 mod expand;
+mod fold;
 mod join;
 mod order;
 mod part;
 mod places;
 mod product;
+mod repeat;
 mod split;
 mod sums;
+mod twice;
 mod update;
 
 use branch::Side;
@@ -110,7 +113,10 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     }
     let mut buffers = lowering.buffers;
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
-    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning);
+    if !in_order {
+        arrange::copy_columns(&mut steps, &mut buffers);
+    }
+    let (steps, local) = schedule(steps, &mut buffers, in_order, tuning)?;
     let arena = place_temporaries(&mut buffers, &steps);
     let input = |(n, buffer): (usize, &Buffer)| match buffer.role {
         Role::Input(k) => Some((BufferId(n as u32), k)),
@@ -223,7 +229,9 @@ impl Lowering<'_> {
                 Place::Inline
             }
             Node::SumOuter(_) if decisions.postponed.contains(&t) => Place::Inline,
-            Node::SumOuter(_) => self.sum(t, decisions, steps)?,
+            Node::SumOuter(_) if !decisions.written_out.contains(&t) => {
+                self.sum(t, decisions, steps)?
+            }
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 let nest = self.scatter_nest(t, to)?;
@@ -252,6 +260,18 @@ impl Lowering<'_> {
                 steps.push(Step::ArgSort { from, to });
                 Place::Buffer(to)
             }
+            Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
+                let to = self.temporary(self.program.ty(fold.init));
+                let (nest, begins) = self.fold_nest(t, &fold, to)?;
+                self.push(nest, steps);
+                if begins {
+                    return Ok(Place::Several(vec![to]));
+                }
+                let all = self.temporary(self.program.ty(fold.init));
+                let nest = self.fold_init(t, &fold, to, all)?;
+                self.push(nest, steps);
+                Place::Several(vec![all])
+            }
             Node::MapAccum(m) => {
                 let step = self.program.region(m.step).clone();
                 let (states, mut inputs) = (self.states(step.params(), &m.init)?, Vec::new());
@@ -263,6 +283,7 @@ impl Lowering<'_> {
                     inputs.push((whole, part));
                 }
                 let mut inner = Vec::new();
+                let first = self.buffers.len();
                 self.region(m.step, step.results(), &mut inner)?;
                 let mut outputs = Vec::new();
                 let types = program.result_types(t).unwrap_or_default();
@@ -275,15 +296,20 @@ impl Lowering<'_> {
                 let mut states = self.next_states(&states, step.results(), &mut inner)?;
                 self.update_in_place(&mut states, &m.init, &mut outputs, &mut inner);
                 self.forget(m.step);
-                steps.push(Step::Loop(Box::new(Loop {
+                let mut repeated = Loop {
                     length: m.length,
                     reverse: m.reverse,
                     exchanged: self.exchanged(&states),
                     states,
                     inputs,
                     outputs,
+                    collected: Vec::new(),
+                    stream: None,
                     steps: inner,
-                })));
+                };
+                steps.append(&mut repeat::take_invariant(&mut repeated, first));
+                repeated.collected = self.collect_in_place(first, &mut repeated.outputs);
+                steps.push(Step::Loop(Box::new(repeated)));
                 Place::Several(several)
             }
             Node::While(w) => {
@@ -321,6 +347,8 @@ impl Lowering<'_> {
                         states,
                         inputs: Vec::new(),
                         outputs,
+                        collected: Vec::new(),
+                        stream: None,
                         steps: inner,
                     },
                 })));

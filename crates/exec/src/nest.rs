@@ -113,7 +113,7 @@ impl Instr {
         }
     }
 
-    fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
+    pub(crate) fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Val)) {
         match self {
             Instr::Const(_) | Instr::Affine(_) | Instr::Load { .. } => {}
             Instr::LoadAt { index, .. } => index.iter_mut().for_each(|c| f(&mut c.value)),
@@ -130,12 +130,67 @@ pub(crate) enum Write {
     Store(Affine),
     /// Adds it up over the reduced dimensions, and stores the sum at an affine place of the others.
     Sum(Affine),
+    /// Stores the largest, or smallest, over the reduced dimensions, as an operation of the table
+    /// finds it: NaN if there is one.
+    Best { at: Affine, largest: bool },
     /// Stores the position of the largest, or smallest, along the only reduced dimension.
     Extreme { at: Affine, largest: bool },
     /// Adds it to the element at an affine place, where no check fails.
     Add { at: Affine, checks: Vec<(Affine, i64)> },
     /// Adds it to the element at a computed place, if that is in range.
     AddAt(Vec<Component>),
+}
+
+/// How values over reduced dimensions become one, and what is made of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Sum,
+    Largest,
+    Smallest,
+}
+
+impl Reduction {
+    pub(crate) fn best(largest: bool) -> Reduction {
+        if largest { Reduction::Largest } else { Reduction::Smallest }
+    }
+}
+
+impl Write {
+    /// How the elements of reduced dimensions become one, if a part of them may be taken first.
+    pub(crate) fn reduction(&self) -> Option<Reduction> {
+        match self {
+            Write::Sum(_) => Some(Reduction::Sum),
+            Write::Best { largest, .. } => Some(Reduction::best(*largest)),
+            Write::Store(_) | Write::Extreme { .. } | Write::Add { .. } | Write::AddAt(_) => None,
+        }
+    }
+
+    /// The place of the element that each parallel position fills, if it is always the same.
+    pub(crate) fn place(&self) -> Option<&Affine> {
+        match self {
+            Write::Store(at) | Write::Sum(at) => Some(at),
+            Write::Best { at, .. } | Write::Extreme { at, .. } => Some(at),
+            Write::Add { .. } | Write::AddAt(_) => None,
+        }
+    }
+
+    pub(crate) fn place_mut(&mut self) -> Option<&mut Affine> {
+        match self {
+            Write::Store(at) | Write::Sum(at) => Some(at),
+            Write::Best { at, .. } | Write::Extreme { at, .. } => Some(at),
+            Write::Add { .. } | Write::AddAt(_) => None,
+        }
+    }
+}
+
+/// A value that a nest stores besides what it writes, at every position of the whole space.
+#[derive(Clone, Debug)]
+pub(crate) struct Also {
+    pub value: Val,
+    pub target: BufferId,
+    pub at: Affine,
+    /// The term that it is, if it is known.
+    pub source: Option<TermId>,
 }
 
 /// A loop nest.
@@ -149,6 +204,8 @@ pub(crate) struct Nest {
     pub value: Val,
     pub target: BufferId,
     pub write: Write,
+    /// What else it stores, in this order, before what it writes.
+    pub also: Vec<Also>,
     /// The term that it computes, if it is known.
     pub source: Option<TermId>,
 }
@@ -162,13 +219,19 @@ impl Nest {
         })
     }
 
+    /// The values that are not for its own instructions only.
+    pub(crate) fn for_each_written(&self, mut f: impl FnMut(Val)) {
+        f(self.value);
+        self.also.iter().for_each(|also| f(also.value));
+        if let Write::AddAt(index) = &self.write {
+            index.iter().for_each(|c| f(c.value));
+        }
+    }
+
     /// The nest without instructions that nothing needs.
     pub(crate) fn without_dead(mut self) -> Nest {
         let mut needed = vec![false; self.instrs.len()];
-        needed[self.value.index()] = true;
-        if let Write::AddAt(index) = &self.write {
-            index.iter().for_each(|c| needed[c.value.index()] = true);
-        }
+        self.for_each_written(|v| needed[v.index()] = true);
         for n in (0..needed.len()).rev() {
             if needed[n] {
                 self.instrs[n].for_each_operand(|v| needed[v.index()] = true);
@@ -188,6 +251,7 @@ impl Nest {
         self.instrs.truncate(kept);
         self.dtypes.truncate(kept);
         self.value = moved[self.value.index()];
+        self.also.iter_mut().for_each(|also| also.value = moved[also.value.index()]);
         if let Write::AddAt(index) = &mut self.write {
             index.iter_mut().for_each(|c| c.value = moved[c.value.index()]);
         }
@@ -195,16 +259,18 @@ impl Nest {
     }
 
     /// Every affine form in it.
-    fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
+    pub(crate) fn affines_mut(&mut self) -> impl Iterator<Item = &mut Affine> {
         let mut write: SmallVec<[&mut Affine; 2]> = SmallVec::new();
         match &mut self.write {
-            Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } => write.push(at),
+            Write::Store(at) | Write::Sum(at) => write.push(at),
+            Write::Best { at, .. } | Write::Extreme { at, .. } => write.push(at),
             Write::Add { at, checks } => {
                 write.push(at);
                 write.extend(checks.iter_mut().map(|(affine, _)| affine));
             }
             Write::AddAt(_) => {}
         }
+        write.extend(self.also.iter_mut().map(|also| &mut also.at));
         let inside = self.instrs.iter_mut().flat_map(|instr| {
             let mut found: SmallVec<[&mut Affine; 2]> = SmallVec::new();
             match instr {

@@ -67,8 +67,12 @@ pub(crate) struct Loop<C: Compute> {
     pub exchanged: Vec<bool>,
     /// Arrays that are stepped through, and the views of their parts.
     pub inputs: Vec<(BufferId, BufferId)>,
-    /// What the step gives, and the arrays that collect it.
+    /// What the step gives, and the arrays that it is copied to.
     pub outputs: Vec<(BufferId, BufferId)>,
+    /// Arrays that collect what the step gives, and the views of their parts, which it writes.
+    pub collected: Vec<(BufferId, BufferId)>,
+    /// If all steps are run for some rows before others: how many rows. There is one group then.
+    pub stream: Option<usize>,
     pub steps: Vec<Step<C>>,
 }
 
@@ -144,7 +148,7 @@ impl<C: Compute> Loop<C> {
         for &(init, state, next) in &self.states {
             [init, state, next].into_iter().for_each(&mut *f);
         }
-        for &(whole, part) in self.inputs.iter().chain(&self.outputs) {
+        for &(whole, part) in self.inputs.iter().chain(&self.outputs).chain(&self.collected) {
             f(whole);
             f(part);
         }
@@ -157,6 +161,7 @@ impl Compute for Nest {
 
     fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         f(self.target);
+        self.also.iter().for_each(|also| f(also.target));
         for instr in &self.instrs {
             match instr {
                 Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => f(*buffer),

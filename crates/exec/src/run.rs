@@ -1,5 +1,6 @@
 //! Running a plan.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
@@ -18,6 +19,10 @@ use crate::threads;
 use crate::vm::{Frame, add_to, add_up};
 use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
 
+mod stream;
+
+use stream::Part;
+
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
@@ -33,6 +38,9 @@ pub struct RunLimits {
 /// So many multiplications of a contraction take as long as an operation on elements.
 const PER_OPERATION: usize = 4;
 
+/// What it takes to begin short kernels, in operations on elements.
+const PER_CALL: usize = 64;
+
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     let said = std::env::var("COTAN_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
     said.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
@@ -40,6 +48,10 @@ static THREADS: LazyLock<usize> = LazyLock::new(|| {
 
 impl RunLimits {
     pub(crate) fn reached(&self) -> bool {
+        #[cfg(all(test, not(miri)))]
+        if crate::polls::look() {
+            return true;
+        }
         self.cancel.is_cancelled() || self.deadline.is_some_and(|at| Instant::now() >= at)
     }
 
@@ -224,7 +236,10 @@ impl Executable {
                 }
             };
         }
-        Run { plan, limits, threads: limits.threads() }.steps(&plan.steps, workspace)?;
+        let run = Run { plan, limits, threads: limits.threads() };
+        run.poll()?;
+        workspace.frames[0].has_looked();
+        run.steps(&plan.steps, workspace)?;
         outputs.truncate(plan.outputs.len());
         for (k, room) in rooms {
             let shape = plan.buffers[plan.outputs[k].index()].shape.clone();
@@ -240,11 +255,13 @@ impl Executable {
     }
 }
 
-fn copy(frame: &Frame, from: BufferId, to: BufferId) {
-    let (a, b) = (from.index(), to.index());
-    let n = frame.sizes[a].min(frame.sizes[b]);
-    // SAFETY: both buffers have `n` bytes.
-    unsafe { std::ptr::copy(frame.pointers[a], frame.pointers[b], n) };
+/// So many bytes are copied, or made 0, between looks at the limits of a run.
+const BYTES_AT_A_TIME: usize = 1 << 22;
+
+/// The first byte and the number of pieces of so many bytes.
+fn pieces(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    let starts = (0..bytes).step_by(BYTES_AT_A_TIME);
+    starts.map(move |start| (start, BYTES_AT_A_TIME.min(bytes - start)))
 }
 
 /// Whether a condition holds that steps before have computed.
@@ -302,6 +319,37 @@ impl Run<'_> {
         if self.limits.reached() { Err(Stop::Limit) } else { Ok(()) }
     }
 
+    /// Notes work that is about to be done, and stops at a limit.
+    fn go_on(&self, frame: &mut Frame, work: usize) -> Result<(), Stop> {
+        if frame.go_on(work, self.limits) { Ok(()) } else { Err(Stop::Limit) }
+    }
+
+    /// Copies as many bytes as both have.
+    fn copy(&self, frame: &mut Frame, from: BufferId, to: BufferId) -> Result<(), Stop> {
+        let (from, to) = (from.index(), to.index());
+        let bytes = frame.sizes[from].min(frame.sizes[to]);
+        let (from, to) = (frame.pointers[from], frame.pointers[to]);
+        // SAFETY: both buffers have so many bytes.
+        unsafe { self.copy_bytes(frame, from, to, bytes) }
+    }
+
+    /// # Safety
+    /// There are so many bytes at both places, which are the same or apart.
+    unsafe fn copy_bytes(
+        &self,
+        frame: &mut Frame,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<(), Stop> {
+        pieces(bytes).try_for_each(|(start, count)| {
+            self.go_on(frame, count)?;
+            // SAFETY: by the contract.
+            unsafe { std::ptr::copy(from.add(start), to.add(start), count) };
+            Ok(())
+        })
+    }
+
     fn step(&self, step: &Step<Group>, space: &mut Workspace) -> Result<(), Stop> {
         let buffers = &self.plan.buffers;
         let frame = &mut space.frames[0];
@@ -309,18 +357,24 @@ impl Run<'_> {
             Step::Compute(group) => return self.group(group, space),
             Step::Contract(contraction) => return self.contract(contraction, space),
             Step::Zero(b) => {
-                let k = b.index();
-                // SAFETY: all bytes of the buffer.
-                unsafe { std::ptr::write_bytes(frame.pointers[k], 0, frame.sizes[k]) };
+                let (to, bytes) = (frame.pointers[b.index()], frame.sizes[b.index()]);
+                for (start, count) in pieces(bytes) {
+                    self.go_on(frame, count)?;
+                    // SAFETY: bytes of the buffer.
+                    unsafe { std::ptr::write_bytes(to.add(start), 0, count) };
+                }
             }
-            Step::Copy { from, to } => copy(frame, *from, *to),
+            Step::Copy { from, to } => self.copy(frame, *from, *to)?,
             Step::ArgSort { from, to } => {
-                self.poll()?;
                 let source = &buffers[from.index()];
                 let (outer, inner) = split(&source.shape);
                 let (from, to) = (frame.pointers[from.index()], frame.pointers[to.index()]);
+                let go_on = &mut |work: usize| frame.go_on(work, self.limits);
                 // SAFETY: the buffers have the shapes that the plan says.
-                unsafe { arg_sort(source.dtype, from, to.cast(), outer, inner) };
+                let done = unsafe { arg_sort(source.dtype, from, to.cast(), outer, inner, go_on) };
+                if !done {
+                    return Err(Stop::Limit);
+                }
             }
             Step::Loop(l) => return self.accumulate(l, space),
             Step::While(w) => return self.repeat(w, space),
@@ -352,6 +406,17 @@ impl Run<'_> {
 
     /// Runs the nests of a group for all blocks.
     fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
+        #[cfg(target_arch = "x86_64")]
+        if !group.calls.is_empty() {
+            let frame = &mut space.frames[0];
+            self.go_on(frame, group.cost.saturating_mul(group.extent).saturating_add(PER_CALL))?;
+            // SAFETY: the buffers are those of the plan that the code was made for.
+            group.calls.iter().for_each(|call| unsafe { call.run(frame) });
+            return Ok(());
+        }
+        if group.block >= group.extent && group.partials.is_empty() {
+            return self.block(group, 0, &mut space.frames[0]);
+        }
         let chunks = group.chunks();
         let cost = group.cost.saturating_mul(group.extent);
         let alone = group.serial || chunks == 1 || self.threads == 1 || cost < self.plan.shared;
@@ -395,7 +460,7 @@ impl Run<'_> {
             unsafe {
                 let parts = space.arena.start().add(offset);
                 let to = space.frames[0].pointers[partial.target.index()];
-                add_up(target.dtype, to, parts, target.shape.numel(), chunks);
+                add_up(partial.reduction, target.dtype, to, parts, target.shape.numel(), chunks);
             }
         }
         Ok(())
@@ -431,8 +496,9 @@ impl Run<'_> {
             if block > first {
                 for &(partial, target, part) in &parts {
                     let sum = frame.local().wrapping_add(partial.local);
+                    let count = target.shape.numel();
                     // SAFETY: both have the elements of the target.
-                    unsafe { add_to(target.dtype, part, sum, target.shape.numel()) };
+                    unsafe { add_to(partial.reduction, target.dtype, part, sum, count) };
                 }
             }
         }
@@ -451,12 +517,16 @@ impl Run<'_> {
             frame.pointers[local.buffer.index()] =
                 start.wrapping_sub(range.start.wrapping_mul(local.stride));
         }
-        if block > 0 || group.serial {
-            self.poll()?;
-        }
+        self.go_on(frame, group.cost.saturating_mul(range.len()))?;
+        self.members(group, range, frame)
+    }
+
+    /// Runs the nests of a group for a range of its positions.
+    fn members(&self, group: &Group, range: Range<usize>, frame: &mut Frame) -> Result<(), Stop> {
         for member in &group.members {
             let done = match member {
                 Member::Kernel(kernel) => kernel.run(frame, range.clone(), self.limits),
+                Member::Wedged(wedged) => wedged.run(frame, range.clone(), self.limits),
                 Member::Contraction(contraction) => {
                     contraction.run_range(frame, range.clone(), self.limits)
                 }
@@ -469,19 +539,16 @@ impl Run<'_> {
     }
 
     fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = begin(l, &space.frames[0]);
+        if let Some(block) = l.stream {
+            return self.stream(l, block, space);
+        }
+        let places = self.begin(l, &mut space.frames[0], Part::ALL)?;
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
-            let frame = &mut space.frames[0];
-            for &(whole, part) in &l.inputs {
-                let offset = at * frame.sizes[part.index()];
-                // SAFETY: part `at` of an array of `length` parts.
-                frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
-            }
+            point(l, at, &mut space.frames[0]);
             self.turn(l, at, space)
         });
-        end(l, &places, &mut space.frames[0]);
-        done
+        self.end(l, &places, &mut space.frames[0], Part::ALL, done)
     }
 
     /// One step of a loop, whose outputs go to part `at`.
@@ -490,28 +557,15 @@ impl Run<'_> {
         self.steps(&l.steps, space)?;
         let frame = &mut space.frames[0];
         for &(part, whole) in &l.outputs {
-            let size = frame.sizes[part.index()];
-            // SAFETY: part `at` of an array with a part of `size` bytes for every step.
-            unsafe {
-                let to = frame.pointers[whole.index()].add(at * size);
-                std::ptr::copy(frame.pointers[part.index()], to, size);
-            }
+            self.copy_rows(frame, part, whole, at, Part::ALL)?;
         }
-        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
-            if exchanged {
-                frame.pointers.swap(state.index(), next.index());
-            } else if state != next {
-                copy(frame, next, state);
-            }
-        }
-        Ok(())
+        self.exchange(l, frame)
     }
 
     fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = begin(&w.body, &space.frames[0]);
+        let places = self.begin(&w.body, &mut space.frames[0], Part::ALL)?;
         let done = self.while_it_holds(w, space);
-        end(&w.body, &places, &mut space.frames[0]);
-        done
+        self.end(&w.body, &places, &mut space.frames[0], Part::ALL, done)
     }
 
     fn while_it_holds(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
@@ -526,31 +580,84 @@ impl Run<'_> {
         }
         Ok(())
     }
+
+    /// Begins some rows of the states of a loop; gives the memory of these.
+    fn begin(&self, l: &Loop<Group>, frame: &mut Frame, rows: Part) -> Result<Places, Stop> {
+        for &(init, state, _) in &l.states {
+            let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
+            let (from, to) = (frame.pointers[init.index()], frame.pointers[state.index()]);
+            // SAFETY: both have the bytes of the state.
+            unsafe { self.copy_bytes(frame, from.add(first), to.add(first), bytes)? };
+        }
+        let place = |b: BufferId| frame.pointers[b.index()];
+        Ok(l.states.iter().map(|&(_, state, next)| (place(state), place(next))).collect())
+    }
+
+    /// Copies some rows to part `at` of an array of parts.
+    fn copy_rows(
+        &self,
+        frame: &mut Frame,
+        part: BufferId,
+        whole: BufferId,
+        at: usize,
+        rows: Part,
+    ) -> Result<(), Stop> {
+        let size = frame.sizes[part.index()];
+        let (first, bytes) = rows.bytes(size);
+        let (from, to) = (frame.pointers[part.index()], frame.pointers[whole.index()]);
+        // SAFETY: part `at` of an array with a part of `size` bytes for every step.
+        unsafe { self.copy_bytes(frame, from.add(first), to.add(at * size + first), bytes) }
+    }
+
+    /// Makes the next states the states.
+    fn exchange(&self, l: &Loop<Group>, frame: &mut Frame) -> Result<(), Stop> {
+        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+            if exchanged {
+                frame.pointers.swap(state.index(), next.index());
+            } else if state != next {
+                self.copy(frame, next, state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings some rows of states that have exchanged memory with the next ones back to their own, if
+    /// the loop is `done`: what they hold then; the memory in any case, as the next run needs it.
+    fn end(
+        &self,
+        l: &Loop<Group>,
+        places: &Places,
+        frame: &mut Frame,
+        rows: Part,
+        mut done: Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        for ((&(_, state, next), &exchanged), &(own, other)) in
+            l.states.iter().zip(&l.exchanged).zip(places)
+        {
+            let last = frame.pointers[state.index()];
+            if exchanged && last != own {
+                let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
+                if done.is_ok() {
+                    // SAFETY: both have the bytes of the state, and are different buffers.
+                    done =
+                        unsafe { self.copy_bytes(frame, last.add(first), own.add(first), bytes) };
+                }
+                frame.pointers[state.index()] = own;
+                frame.pointers[next.index()] = other;
+            }
+        }
+        done
+    }
+}
+
+/// Points the views of a loop to the parts of a step.
+fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
+    for &(whole, part) in l.inputs.iter().chain(&l.collected) {
+        let offset = at * frame.sizes[part.index()];
+        // SAFETY: part `at` of an array of `length` parts.
+        frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
+    }
 }
 
 /// The memory of states and of the next ones.
 type Places = SmallVec<[(*mut u8, *mut u8); 4]>;
-
-/// Begins the states of a loop; gives their memory.
-fn begin(l: &Loop<Group>, frame: &Frame) -> Places {
-    for &(init, state, _) in &l.states {
-        copy(frame, init, state);
-    }
-    let place = |b: BufferId| frame.pointers[b.index()];
-    l.states.iter().map(|&(_, state, next)| (place(state), place(next))).collect()
-}
-
-/// Brings states that have exchanged memory with the next ones back to their own.
-fn end(l: &Loop<Group>, places: &Places, frame: &mut Frame) {
-    for ((&(_, state, next), &exchanged), &(own, other)) in
-        l.states.iter().zip(&l.exchanged).zip(places)
-    {
-        let last = frame.pointers[state.index()];
-        if exchanged && last != own {
-            // SAFETY: both have the bytes of the state, and are different buffers.
-            unsafe { std::ptr::copy(last, own, frame.sizes[state.index()]) };
-            frame.pointers[state.index()] = own;
-            frame.pointers[next.index()] = other;
-        }
-    }
-}

@@ -103,6 +103,13 @@ fn programs_in_bulk_operations() {
 }
 
 #[test]
+fn programs_of_phrases() {
+    let config = Config { phrases: 60, ..Config::default() };
+    check("exec.phrases", 1000, 90, (&config, Executable::in_order as Plan, &ALL[..]), bulk);
+    check("exec.phrases.blocks", 500, 90, (&config, blocks_in_order as Plan, &ALL[..]), bulk);
+}
+
+#[test]
 fn programs_as_written() {
     // Reductions inside a build are for the transform.
     let how = (&Config::default(), Executable::in_order as Plan, &ALL[..]);

@@ -37,7 +37,9 @@ fn agree(program: &Program, plan: Plan, rng: &mut Rng) -> Result<(), String> {
 
 fn check(name: &str, count: usize, make: impl Fn(&Program) -> Option<Program>) {
     for_each_case(name, count, |rng| {
-        let program = generate(&Config::default(), rng).map_err(|e| e.to_string())?;
+        let phrases = if rng.chance(50) { 50 } else { 0 };
+        let config = Config { phrases, ..Config::default() };
+        let program = generate(&config, rng).map_err(|e| e.to_string())?;
         let Some(program) = make(&program) else { return Ok(()) };
         agree(&program, Executable::planned, rng)?;
         agree(&program, Executable::in_tiny_blocks, rng)

@@ -8,7 +8,7 @@ use common::{array, numbers, same, value};
 use cotan_array::{Array, Dtype};
 use cotan_exec::Executable;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, MapAccum, Result, TermId};
+use cotan_ir::{Builder, Extreme, MapAccum, Result, TermId};
 
 /// $\sum_b w_{bv} \sum_j p_{jv} q_{jxb}$ for 16 of $v$, 6 of $b$, 4 of $j$, and some of $x$.
 fn sum_of_sums(b: &mut Builder, ts: &[TermId], xs: usize, scaled: bool) -> Result<Vec<TermId>> {
@@ -137,5 +137,17 @@ fn a_factor_of_a_sum_over_rows_that_are_being_made() {
         let product = b.op(Op::Mul, &[factor, product])?;
         let products = b.sum_outer(product)?;
         Ok(vec![products])
+    });
+}
+
+#[test]
+fn a_search_of_nothing_beside_other_parts() {
+    // It is written where it belongs, and nothing else is.
+    same(&[array(&[3], &[5i64, 6, 7]), array::<f64>(&[0, 3], &[])], |b, xs| {
+        let searched = b.arg_extreme(Extreme::Max, xs[1])?;
+        let sums = b.sum_outer(xs[1])?;
+        let sums = b.op(Op::ToI64, &[sums])?;
+        let other = b.op(Op::Mul, &[xs[0], xs[0]])?;
+        Ok(vec![b.stack(&[other, searched, sums, xs[0]])?])
     });
 }

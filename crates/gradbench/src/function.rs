@@ -20,6 +20,9 @@ const INPUT: &str = "input";
 /// How many compiled functions a program keeps.
 const KEPT: usize = 64;
 
+/// A function that works on more bytes is not kept: it holds on to its memory between calls.
+const KEPT_BYTES: u64 = 64 << 20;
+
 /// A function of so many operations does not take long.
 const SHORT: u64 = 1 << 16;
 
@@ -118,10 +121,12 @@ impl Program {
             Some(compiled) => compiled.clone(),
             None => {
                 let compiled = Rc::new(self.compile(&key)?);
-                if self.compiled.len() >= KEPT {
-                    self.compiled.clear();
+                if compiled.prepared.cost().peak_bytes <= KEPT_BYTES {
+                    if self.compiled.len() >= KEPT {
+                        self.compiled.clear();
+                    }
+                    self.compiled.insert(key, compiled.clone());
                 }
-                self.compiled.insert(key, compiled.clone());
                 compiled
             }
         };

@@ -40,6 +40,7 @@ impl CancelToken {
     }
 
     /// Whether an end was asked for.
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -308,6 +308,29 @@ impl Node {
         }
     }
 
+    /// The same node of other operands, and with the same region.
+    pub fn with_operands(&self, image: impl Fn(TermId) -> TermId) -> Node {
+        let mut node = self.clone();
+        let set = |t: &mut TermId| *t = image(*t);
+        match &mut node {
+            Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
+            Node::Build1(_) => {}
+            Node::Cond(t, u, v) => [t, u, v].into_iter().for_each(set),
+            Node::Op(_, args) => args.iter_mut().for_each(set),
+            Node::Index(t, ix) | Node::OneHot(_, t, ix) => {
+                std::iter::once(t).chain(ix).for_each(set);
+            }
+            Node::SumOuter(t) | Node::Gather(t, _) | Node::Scatter(_, t, _) => set(t),
+            Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => set(t),
+            Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => set(t),
+            Node::Stack(ts) => ts.iter_mut().for_each(set),
+            Node::MapAccum(m) => m.init.iter_mut().chain(&mut m.inputs).for_each(set),
+            Node::While(w) => w.init.iter_mut().for_each(set),
+            Node::Custom(c) => c.args.iter_mut().for_each(set),
+        }
+        node
+    }
+
     /// The region of a binder.
     pub fn region(&self) -> Option<RegionId> {
         match self {

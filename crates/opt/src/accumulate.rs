@@ -11,8 +11,9 @@
 //! steps, are more than the loop reads and writes already.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, MapAccum, Node, Region, Result, TermId, TermMap, TermSet};
+use cotan_ir::{Error, MapAccum, Node, Result, TermId, TermMap, TermSet};
 
+use crate::loops::Body;
 use crate::options::Fault;
 use crate::pass::{Opt, rule};
 use crate::view::AxisMap;
@@ -57,18 +58,18 @@ enum Use {
 
 impl Opt<'_> {
     /// The sums to take after the loop, of states that something needs after it.
-    pub(crate) fn sums_outside(&self, m: &MapAccum, region: &Region, used: &[bool]) -> Outside {
+    pub(crate) fn sums_outside(&self, m: &MapAccum, body: &Body, used: &[bool]) -> Outside {
         let mut outside = Outside::default();
         let size = |t: TermId| self.source.shape(t).numel();
-        let mut found = self.accumulators(m, region, used);
+        let mut found = self.accumulators(m, body, used);
         found.sort_by_key(|a| (std::cmp::Reverse(size(m.init[a.state])), a.state));
         // What the loop reads, and what is no longer a state, may be stored once more.
         let mut budget: usize = m.inputs.iter().map(|&x| size(x)).sum();
         let mut seen = TermSet::new();
         for accumulator in found {
             let state = size(m.init[accumulator.state]);
-            let Some(factors) = self.factors(m, region, &accumulator, &seen) else { continue };
-            let stored = |t: &&TermId| !self.is_input(m, region, **t);
+            let Some(factors) = self.factors(m, body, &accumulator, &seen) else { continue };
+            let stored = |t: &&TermId| !self.is_input(m, body, **t);
             let new: usize = factors.iter().filter(stored).map(|&t| size(t)).sum();
             let Some(left) = budget.saturating_add(state).checked_sub(new.saturating_mul(m.length))
             else {
@@ -85,22 +86,22 @@ impl Opt<'_> {
     }
 
     /// States whose next value is the state and some summands, and which nothing else reads.
-    fn accumulators(&self, m: &MapAccum, region: &Region, used: &[bool]) -> Vec<Accumulator> {
+    fn accumulators(&self, m: &MapAccum, body: &Body, used: &[bool]) -> Vec<Accumulator> {
         let mut uses: TermMap<Use> = TermMap::new();
         let mut note = |t: TermId, at: Use| {
             let first = !uses.contains(t);
             uses.insert(t, if first { at } else { Use::Often });
         };
-        for &t in self.scopes.region(m.step).order() {
+        for &t in &body.order {
             self.scopes.for_each_dependency(self.source, t, |u| note(u, Use::By(t)));
         }
-        for (n, &t) in region.results().iter().enumerate() {
+        for (n, &t) in body.results.iter().enumerate() {
             note(t, Use::Result(n));
         }
         let mut found = Vec::new();
         for state in (0..m.init.len()).filter(|&k| used[k]) {
             let mut summands = Vec::new();
-            let mut t = region.params()[state];
+            let mut t = body.params[state];
             let sums = loop {
                 match uses.get(t) {
                     Some(&Use::Result(n)) => break n == state && !summands.is_empty(),
@@ -125,25 +126,25 @@ impl Opt<'_> {
     }
 
     /// Whether a node of a step is what the loop reads in this step.
-    fn is_input(&self, m: &MapAccum, region: &Region, t: TermId) -> bool {
+    fn is_input(&self, m: &MapAccum, body: &Body, t: TermId) -> bool {
         let Node::Var { level, position, .. } = self.source.node(t) else { return false };
-        *level == region.level() && *position as usize >= m.init.len()
+        *level == body.level && *position as usize >= m.init.len()
     }
 
     /// What a node is for a sum of size `whole`; none if it has to stay in the loop.
     fn part(
         &self,
         m: &MapAccum,
-        region: &Region,
+        body: &Body,
         stored: impl Fn(TermId) -> bool,
         whole: usize,
         t: TermId,
     ) -> Option<Part> {
-        if !self.source.free(t).contains(region.level()) {
+        if !self.source.free(t).contains(body.level) {
             return Some(Part::Fixed);
         }
         let small = self.source.shape(t).numel() <= whole / 2;
-        if small || stored(t) || self.is_input(m, region, t) {
+        if small || stored(t) || self.is_input(m, body, t) {
             return Some(Part::Factor);
         }
         match self.source.node(t) {
@@ -163,7 +164,7 @@ impl Opt<'_> {
     fn factors(
         &self,
         m: &MapAccum,
-        region: &Region,
+        body: &Body,
         accumulator: &Accumulator,
         stored: &TermSet,
     ) -> Option<Vec<TermId>> {
@@ -179,7 +180,7 @@ impl Opt<'_> {
             if count > MAX_NODES {
                 return None;
             }
-            match self.part(m, region, |t| stored.contains(t), whole, t)? {
+            match self.part(m, body, |t| stored.contains(t), whole, t)? {
                 Part::Fixed => {}
                 Part::Factor if stored.contains(t) => {}
                 Part::Factor => factors.push(t),
@@ -194,7 +195,7 @@ impl Opt<'_> {
     pub(crate) fn sum_outside(
         &mut self,
         m: &MapAccum,
-        region: &Region,
+        body: &Body,
         accumulator: &Accumulator,
         stored: &TermMap<TermId>,
     ) -> Result<TermId> {
@@ -213,7 +214,7 @@ impl Opt<'_> {
                 stack.pop();
                 continue;
             }
-            let over_steps = match self.part(m, region, |t| stored.contains(t), whole, t) {
+            let over_steps = match self.part(m, body, |t| stored.contains(t), whole, t) {
                 Some(Part::Fixed) => {
                     let fixed = self.image(t)?;
                     let inner = self.dims(fixed);

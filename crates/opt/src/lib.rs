@@ -8,10 +8,14 @@
 //! * `algebra.rs`: identities, known choices, constants;
 //! * `view.rs`, `read.rs`: views in normal form, reads of views;
 //! * `scatter.rs`: scatters that are views, masked reads or sums of reads;
+//! * `places.rs`: scatters to places that are known;
 //! * `apart.rs`: places that are looked up again and again;
+//! * `extreme.rs`: reads at the position of an extreme;
 //! * `sum.rs`: factors out of sums, sums in the order that allows it;
 //! * `loops.rs`: what a loop need not compute;
-//! * `accumulate.rs`: sums that are better taken after a loop.
+//! * `merge.rs`: loops that go the same way;
+//! * `accumulate.rs`: sums that are better taken after a loop;
+//! * `stored.rs`: what one loop stores for another instead of it being computed again.
 //!
 //! What the executor does anyway is left to it: it expands views, affine reads and elementwise
 //! operations where they are used. What matters here is to be rid of scatters, which are arrays in
@@ -32,13 +36,17 @@ mod accumulate;
 mod affine;
 mod algebra;
 mod apart;
+mod extreme;
 mod loops;
+mod merge;
 mod options;
 mod pass;
+mod places;
 mod push;
 mod read;
 mod rules;
 mod scatter;
+mod stored;
 mod sum;
 mod view;
 

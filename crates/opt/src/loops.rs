@@ -6,13 +6,46 @@
 //! a gradient.
 
 use cotan_ir::{
-    Custom, Error, MapAccum, Node, Param, Region, RegionId, Result, TermId, TermMap, TermSet, While,
+    Custom, Error, MapAccum, Node, Param, Program, RegionId, Result, Scopes, TermId, TermMap,
+    TermSet, While,
 };
 
 use crate::accumulate::Outside;
 use crate::options::Fault;
 use crate::pass::{Opt, rule};
 use crate::view::{AxisMap, view};
+
+/// The step of a loop, or what a function computes.
+pub(crate) struct Body {
+    pub level: u8,
+    pub params: Vec<TermId>,
+    /// Next states, then outputs: those of the loop itself, then what else it is to give.
+    pub results: Vec<TermId>,
+    /// Its nodes, operands before their users.
+    pub order: Vec<TermId>,
+}
+
+impl Body {
+    fn of(source: &Program, scopes: &Scopes, r: RegionId) -> Body {
+        let region = source.region(r);
+        Body {
+            level: region.level(),
+            params: region.params().to_vec(),
+            results: region.results().to_vec(),
+            order: scopes.region(r).order().to_vec(),
+        }
+    }
+
+    /// Takes in the outputs of another step with the same parameters.
+    fn join(&mut self, other: &Body, states: usize) {
+        self.results.extend(other.results.iter().skip(states));
+        let mut known = TermSet::new();
+        for &t in &self.order {
+            known.insert(t);
+        }
+        self.order.extend(other.order.iter().filter(|&&t| known.insert(t)));
+    }
+}
 
 /// What a loop is remade from.
 struct Shrunk {
@@ -29,22 +62,22 @@ struct Shrunk {
 impl Opt<'_> {
     /// Which parameters of a region the given results need, states feeding back: from result `n` of
     /// the region on, `feeds` says which state a result is the next value of.
-    fn needed(&self, region: &Region, roots: &[usize], next: impl Fn(usize) -> usize) -> Vec<bool> {
-        let mut needed = vec![false; region.params().len()];
+    fn needed(&self, body: &Body, roots: &[usize], next: impl Fn(usize) -> usize) -> Vec<bool> {
+        let mut needed = vec![false; body.params.len()];
         let mut seen = TermSet::new();
-        let mut stack: Vec<TermId> = roots.iter().map(|&n| region.results()[n]).collect();
+        let mut stack: Vec<TermId> = roots.iter().map(|&n| body.results[n]).collect();
         while let Some(t) = stack.pop() {
-            if !self.source.free(t).contains(region.level()) || !seen.insert(t) {
+            if !self.source.free(t).contains(body.level) || !seen.insert(t) {
                 continue;
             }
             let node = self.source.node(t);
             if let Node::Var { level, position, .. } = node
-                && *level == region.level()
+                && *level == body.level
             {
                 let k = *position as usize;
                 if !std::mem::replace(&mut needed[k], true) {
                     let n = next(k);
-                    stack.extend(region.results().get(n));
+                    stack.extend(body.results.get(n));
                 }
             }
             node.for_each_operand(|u| stack.push(u));
@@ -64,30 +97,93 @@ impl Opt<'_> {
         }
     }
 
+    fn body(&self, r: RegionId) -> Body {
+        Body::of(self.source, self.scopes, r)
+    }
+
     pub(crate) fn map_accum(&mut self, t: TermId, m: &MapAccum) -> Result<()> {
-        let region = self.source.region(m.step).clone();
-        let states = m.init.len();
-        let used = self.read_results(t);
-        if self.options.loops && m.length <= 1 {
-            return self.unrolled(t, m, &region);
+        if self.made_before.remove(&t) {
+            return Ok(());
         }
+        let mut body = self.body(m.step);
+        let states = m.init.len();
+        let mut used = self.read_results(t);
+        if self.options.loops && m.length <= 1 {
+            return self.unrolled(t, m, &body);
+        }
+        let own = used.len();
+        let mut others = Vec::new();
+        for other in self.merged.with.get(&t).cloned().unwrap_or_default() {
+            let Node::MapAccum(second) = self.source.node(other) else { continue };
+            self.report.count(rule!("loop/merge"));
+            let read = self.read_results(other);
+            for (used, read) in used.iter_mut().zip(&read[..states]) {
+                *used |= read;
+            }
+            used.extend(&read[states..]);
+            self.make(self.scopes.region(second.step).captures())?;
+            others.push((other, body.results.len()..body.results.len() + read.len() - states));
+            body.join(&self.body(second.step), states);
+        }
+        let kept = self.stored.outputs.get(&t).cloned().unwrap_or_default();
+        body.results.extend(&kept);
+        used.resize(body.results.len(), true);
+        let mut images = self.remade(t, m, &body, &used)?;
+        for (&term, image) in kept.iter().zip(&images[used.len() - kept.len()..]) {
+            self.kept.extend(image.map(|image| ((t, term), image)));
+        }
+        for (other, outputs) in others {
+            let all = [&images[..states], &images[outputs]].concat();
+            self.results.insert(other, all);
+            self.made_before.insert(other);
+        }
+        images.truncate(own);
+        self.results.insert(t, images);
+        Ok(())
+    }
+
+    /// Makes terms of the scope at hand before their turn, and the loops that they need once more: an
+    /// equal node is the same.
+    fn make(&mut self, terms: &[TermId]) -> Result<()> {
+        let (mut stack, mut missing) = (terms.to_vec(), TermSet::new());
+        let mut order = Vec::new();
+        while let Some(t) = stack.pop() {
+            if !self.has_image(t) && missing.insert(t) {
+                order.push(t);
+                self.scopes.for_each_dependency(self.source, t, |u| stack.push(u));
+            }
+        }
+        // Operands stand before their users.
+        order.sort_unstable();
+        self.scope(&order)
+    }
+
+    /// What is needed of a loop, and how; then the loop, and what stands for its results.
+    fn remade(
+        &mut self,
+        t: TermId,
+        m: &MapAccum,
+        body: &Body,
+        used: &[bool],
+    ) -> Result<Vec<Option<TermId>>> {
+        let states = m.init.len();
         let roots: Vec<usize> = (0..used.len()).filter(|&n| used[n]).collect();
         // A state that is read after the loop is needed also if no step reads it.
         let beyond = usize::MAX;
-        let mut needed = self.needed(&region, &roots, |k| if k < states { k } else { beyond });
+        let mut needed = self.needed(body, &roots, |k| if k < states { k } else { beyond });
         let mut shrunk = Shrunk {
             invariant: (0..states)
-                .map(|k| self.options.loops && is_invariant(&region, &m.init, k))
+                .map(|k| self.options.loops && is_invariant(body, &m.init, k))
                 .collect(),
             inputs: needed.split_off(states),
             states: needed,
             outside: Outside::default(),
         };
-        for (needed, used) in shrunk.states.iter_mut().zip(&used) {
+        for (needed, used) in shrunk.states.iter_mut().zip(used) {
             *needed |= used;
         }
         if self.options.loops {
-            shrunk.outside = self.sums_outside(m, &region, &used);
+            shrunk.outside = self.sums_outside(m, body, used);
         } else {
             shrunk.states.fill(true);
             shrunk.inputs.fill(true);
@@ -102,18 +198,18 @@ impl Opt<'_> {
         {
             *last = true;
         }
-        self.remade(t, m, &region, &used, &shrunk)
+        self.shrunk(t, m, body, used, &shrunk)
     }
 
-    /// The loop with what is needed only.
-    fn remade(
+    /// The loop with what is needed only, and what stands for its results.
+    fn shrunk(
         &mut self,
         t: TermId,
         m: &MapAccum,
-        region: &Region,
+        body: &Body,
         used: &[bool],
         shrunk: &Shrunk,
-    ) -> Result<()> {
+    ) -> Result<Vec<Option<TermId>>> {
         let states = m.init.len();
         let outside = &shrunk.outside;
         let mut inside = shrunk.states.clone();
@@ -121,13 +217,14 @@ impl Opt<'_> {
             inside[sum.state] = false;
         }
         // Images of the results, then of the factors of sums.
-        let mut images: Vec<Option<TermId>> = vec![None; used.len() + outside.factors.len()];
+        let all = [&body.results[..], &outside.factors].concat();
+        let mut images: Vec<Option<TermId>> = vec![None; all.len()];
         let (mut init, mut inputs, mut params) = (Vec::new(), Vec::new(), Vec::new());
         // Parameters that stay, and terms for those that do not.
         let (mut kept, mut fixed) = (Vec::new(), Vec::new());
         for k in (0..states).filter(|&k| inside[k]) {
             let start = self.image(m.init[k])?;
-            let p = region.params()[k];
+            let p = body.params[k];
             if shrunk.invariant[k] {
                 self.report.count(rule!("loop/invariant-state"));
                 fixed.push((p, start));
@@ -139,7 +236,7 @@ impl Opt<'_> {
             }
         }
         for (n, &x) in m.inputs.iter().enumerate().filter(|(n, _)| shrunk.inputs[*n]) {
-            let (x, p) = (self.image(x)?, region.params()[states + n]);
+            let (x, p) = (self.image(x)?, body.params[states + n]);
             let v = view(&self.b, x);
             if self.options.loops && v.map.first() == Some(&None) {
                 self.report.count(rule!("loop/invariant-input"));
@@ -151,6 +248,14 @@ impl Opt<'_> {
                 params.extend(self.params(&[p]));
             }
         }
+        for recalled in self.stored.inputs.get(&t).cloned().unwrap_or_default() {
+            let missing = || Error::internal("a loop has not stored what another reads");
+            let array = *self.kept.get(&recalled.from).ok_or_else(missing)?;
+            self.report.count(rule!("loop/stored"));
+            inputs.push(array);
+            kept.push(recalled.term);
+            params.push(Param::Value(self.source.ty(recalled.term).clone()));
+        }
         let dropped = shrunk.states.iter().chain(&shrunk.inputs).chain(&used[states..]);
         if dropped.into_iter().any(|needed| !needed) {
             self.report.count(rule!("loop/dead"));
@@ -161,9 +266,8 @@ impl Opt<'_> {
         let moving = wanted.len();
         wanted.extend((states..used.len()).filter(|&n| used[n]));
         wanted.extend(used.len()..images.len());
-        let all = [region.results(), &outside.factors].concat();
         let roots: Vec<TermId> = wanted.iter().map(|&n| all[n]).collect();
-        let made = self.step(m.step, region, &params, &kept, &fixed, &roots)?;
+        let made = self.step(body, &params, &kept, &fixed, &roots)?;
         let (next, outputs) = made.split_at(moving);
         let level = self.b.depth() as u8 + 1;
         let mut stored: Vec<TermId> = Vec::new();
@@ -219,18 +323,16 @@ impl Opt<'_> {
             }
         }
         for sum in &outside.sums {
-            images[sum.state] = Some(self.sum_outside(m, region, sum, &stored)?);
+            images[sum.state] = Some(self.sum_outside(m, body, sum, &stored)?);
         }
-        self.results.insert(t, images);
-        Ok(())
+        Ok(images)
     }
 
     /// Images of some terms of a step, its parameters being those that stay. The region is open
     /// while they are made and closed afterwards; open it again with the same parameters to use them.
     fn step(
         &mut self,
-        r: RegionId,
-        region: &Region,
+        body: &Body,
         params: &[Param],
         kept: &[TermId],
         fixed: &[(TermId, TermId)],
@@ -243,36 +345,32 @@ impl Opt<'_> {
         for &(p, image) in fixed {
             self.set_image(p, image);
         }
-        let made = self.needed_of_scope(r, region, roots);
-        self.forget(self.scopes.region(r).order());
-        self.forget(region.params());
+        let made = self.needed_of(body, roots);
+        self.forget(&body.order);
+        self.forget(&body.params);
         self.b.abandon();
         made
     }
 
-    /// Images of some results of a region, making only what they need.
-    fn needed_of_scope(
-        &mut self,
-        r: RegionId,
-        region: &Region,
-        roots: &[TermId],
-    ) -> Result<Vec<TermId>> {
+    /// Images of some terms of a region, making only what they need.
+    fn needed_of(&mut self, body: &Body, roots: &[TermId]) -> Result<Vec<TermId>> {
         let mut live = TermSet::new();
         let mut stack = roots.to_vec();
         while let Some(t) = stack.pop() {
-            if self.source.free(t).innermost() < region.level() || !live.insert(t) {
+            let outside = self.source.free(t).innermost() < body.level;
+            if outside || self.has_image(t) || !live.insert(t) {
                 continue;
             }
             self.scopes.for_each_dependency(self.source, t, |u| stack.push(u));
         }
-        let order = self.scopes.region(r).order().iter().copied();
+        let order = body.order.iter().copied();
         let order: Vec<TermId> = order.filter(|&t| live.contains(t)).collect();
         self.scope(&order)?;
         self.all_images(roots)
     }
 
     /// A loop of no step or one.
-    fn unrolled(&mut self, t: TermId, m: &MapAccum, region: &Region) -> Result<()> {
+    fn unrolled(&mut self, t: TermId, m: &MapAccum, body: &Body) -> Result<()> {
         self.report.count(rule!("loop/short"));
         let types = self.source.result_types(t).unwrap_or_default();
         let states = m.init.len();
@@ -287,7 +385,7 @@ impl Opt<'_> {
             self.results.insert(t, images);
             return Ok(());
         }
-        for (n, &p) in region.params().iter().enumerate() {
+        for (n, &p) in body.params.iter().enumerate() {
             let image = match m.init.get(n) {
                 Some(&init) => self.image(init)?,
                 None => {
@@ -298,10 +396,10 @@ impl Opt<'_> {
             };
             self.set_image(p, image);
         }
-        let made = self.scope(self.scopes.region(m.step).order());
-        let made = made.and_then(|()| self.all_images(region.results()));
-        self.forget(self.scopes.region(m.step).order());
-        self.forget(region.params());
+        let made = self.scope(&body.order);
+        let made = made.and_then(|()| self.all_images(&body.results));
+        self.forget(&body.order);
+        self.forget(&body.params);
         for (n, y) in made?.into_iter().enumerate() {
             let dims = types.get(n).map(|ty| ty.shape.dims().to_vec()).unwrap_or_default();
             images.push(Some(if n < states { y } else { self.reshape(&dims, y)? }));
@@ -311,13 +409,13 @@ impl Opt<'_> {
     }
 
     pub(crate) fn while_loop(&mut self, t: TermId, w: &While) -> Result<()> {
-        let region = self.source.region(w.step).clone();
+        let body = self.body(w.step);
         let states = w.init.len();
         let used = self.read_results(t);
         // The condition is always needed; results of the region are one further on.
         let roots: Vec<usize> =
             std::iter::once(0).chain((0..used.len()).filter(|&n| used[n]).map(|n| n + 1)).collect();
-        let mut needed = self.needed(&region, &roots, |k| k + 1);
+        let mut needed = self.needed(&body, &roots, |k| k + 1);
         for (needed, used) in needed.iter_mut().zip(&used) {
             *needed |= *used || !self.options.loops;
         }
@@ -329,15 +427,15 @@ impl Opt<'_> {
         let mut fixed = Vec::new();
         let invariant: Vec<bool> = (0..states)
             .map(|k| {
-                let next = region.results()[k + 1];
-                self.options.loops && (next == region.params()[k] || next == w.init[k])
+                let next = body.results[k + 1];
+                self.options.loops && (next == body.params[k] || next == w.init[k])
             })
             .collect();
         let all = (0..states).all(|k| !needed[k] || invariant[k]);
         let (mut init, mut kept, mut params) = (Vec::new(), Vec::new(), Vec::new());
         let mut wanted = vec![0];
         for k in (0..states).filter(|&k| needed[k]) {
-            let (start, p) = (self.image(w.init[k])?, region.params()[k]);
+            let (start, p) = (self.image(w.init[k])?, body.params[k]);
             if invariant[k] && !all {
                 self.report.count(rule!("loop/invariant-state"));
                 fixed.push((p, start));
@@ -354,8 +452,8 @@ impl Opt<'_> {
         if needed.iter().chain(&used[states..]).any(|needed| !needed) {
             self.report.count(rule!("loop/dead"));
         }
-        let roots: Vec<TermId> = wanted.iter().map(|&n| region.results()[n]).collect();
-        let made = self.step(w.step, &region, &params, &kept, &fixed, &roots)?;
+        let roots: Vec<TermId> = wanted.iter().map(|&n| body.results[n]).collect();
+        let made = self.step(&body, &params, &kept, &fixed, &roots)?;
         self.b.open(&params)?;
         let step = self.b.close(&made)?;
         let remade = self.b.while_accum(While { bound: w.bound, init: init.into(), step })?;
@@ -370,9 +468,9 @@ impl Opt<'_> {
 
     /// A function with a derivative of its own is what it computes: the program will be run.
     pub(crate) fn custom(&mut self, t: TermId, c: &Custom) -> Result<()> {
-        let region = self.source.region(c.region).clone();
-        let (params, _) = region
-            .params()
+        let body = self.body(c.region);
+        let (params, _) = body
+            .params
             .split_at_checked(c.args.len())
             .ok_or_else(|| Error::internal("a function with too few parameters"))?;
         for (&p, &arg) in params.iter().zip(&c.args) {
@@ -380,10 +478,9 @@ impl Opt<'_> {
             self.set_image(p, image);
         }
         self.report.count(rule!("custom/inline"));
-        let roots = region.results()[..c.outputs].to_vec();
-        let made = self.needed_of_scope(c.region, &region, &roots);
-        self.forget(self.scopes.region(c.region).order());
-        self.forget(region.params());
+        let made = self.needed_of(&body, &body.results[..c.outputs]);
+        self.forget(&body.order);
+        self.forget(&body.params);
         let images = made?.into_iter().map(Some).collect();
         self.results.insert(t, images);
         Ok(())
@@ -391,7 +488,7 @@ impl Opt<'_> {
 }
 
 /// Whether a state stays what it is at the start.
-fn is_invariant(region: &Region, init: &[TermId], k: usize) -> bool {
-    let next = region.results()[k];
-    next == region.params()[k] || next == init[k]
+fn is_invariant(body: &Body, init: &[TermId], k: usize) -> bool {
+    let next = body.results[k];
+    next == body.params[k] || next == init[k]
 }

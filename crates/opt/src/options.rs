@@ -21,6 +21,10 @@ pub struct Options {
     pub sums: bool,
     /// Loops: states and results that nothing needs, states that do not change.
     pub loops: bool,
+    /// What takes fewer operations an element than this is computed again by a loop that needs what
+    /// another has computed; what takes more is stored, as far as the memory for it is no more than a
+    /// small multiple of what the loop reads. `u64::MAX` stores nothing, and takes the least memory.
+    pub recompute: u64,
     /// Record every firing.
     pub trace: bool,
     /// When to give up.
@@ -41,6 +45,7 @@ impl Default for Options {
             scatters: true,
             sums: true,
             loops: true,
+            recompute: 64,
             trace: false,
             deadline: None,
             cancel: CancelToken::new(),
@@ -71,6 +76,7 @@ cotan_ir::listed! {
         ScatterWrongSign "a solved index has the wrong sign.",
         ScatterDropsConstant "a solved index loses its constant.",
         ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
+        KnownPlaceReversed "scatter/stack counts places from the last.",
         ApartFirstPlace "gather/apart looks up the first place only.",
         SumReplicateOnce "sum/replicate counts one copy.",
         SumFactorKept "sum/factor sums the invariant factor too.",
@@ -84,5 +90,7 @@ cotan_ir::listed! {
         LoopFreezesState "loop/invariant takes the first state as one that does not change.",
         LoopReversed "loops run in the other direction.",
         LoopSumFromZero "loop/sum forgets the start.",
+        LoopStoresOther "loop/stored takes arrays of one type for one array.",
+        ExtremeOther "index/extreme and gather/extreme take the other extreme.",
     }
 }

@@ -8,12 +8,14 @@ use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
     Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermId,
-    TermMap, use_counts,
+    TermMap, TermSet, use_counts,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::merge::{Merged, merged};
 use crate::options::{Fault, Options};
 use crate::rules::RULES;
+use crate::stored::{Stored, stored};
 
 /// How often the walk is repeated at most.
 const MAX_ROUNDS: usize = 8;
@@ -45,6 +47,7 @@ pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report
 
 fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
     let scopes = Scopes::new(program);
+    let merged = merged(program, &scopes, options);
     // What is made is never larger than what was there, up to a constant; limits were checked there.
     let deadline = options.deadline;
     let limits =
@@ -55,11 +58,17 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         scopes: &scopes,
         counts: use_counts(program),
         gathers: gather_counts(program),
+        searches: read_once(program),
         images: vec![None; program.len()],
         results: FxHashMap::default(),
         used_results: used_results(program),
+        stored: stored(program, &scopes, &merged, options),
+        merged,
+        made_before: FxHashSet::default(),
+        kept: FxHashMap::default(),
         uses: TermMap::new(),
         gathered: TermMap::new(),
+        searched: TermSet::new(),
         done: TermMap::new(),
         depth: 0,
         options,
@@ -107,6 +116,37 @@ fn gather_counts(program: &Program) -> Vec<Reads> {
     counts
 }
 
+/// The searches whose positions are read at one place: a component of one index function or index.
+fn read_once(program: &Program) -> TermSet {
+    let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
+    // A region that several nodes have counts for each of them.
+    let mut uses = use_counts(program);
+    let mut seen = vec![false; program.region_count()];
+    for t in program.terms().filter(|t| live[t.index()]) {
+        if let Some(r) = program.node(t).region()
+            && std::mem::replace(&mut seen[r.index()], true)
+        {
+            program.region(r).results().iter().for_each(|u| uses[u.index()] += 1);
+        }
+    }
+    let mut found = TermSet::new();
+    for t in program.terms().filter(|t| live[t.index()]) {
+        let Node::Index(u, ix) = program.node(t) else { continue };
+        let once = |t: TermId| uses[t.index()] == 1 && is_search(program, t);
+        for &i in ix.iter().filter(|&&i| once(i)) {
+            found.insert(i);
+        }
+        if once(*u) && uses[t.index()] == 1 {
+            found.insert(*u);
+        }
+    }
+    found
+}
+
+fn is_search(program: &Program, t: TermId) -> bool {
+    matches!(program.node(t), Node::ArgExtreme(..))
+}
+
 /// Which results of each loop are read.
 fn used_results(program: &Program) -> FxHashMap<TermId, Vec<bool>> {
     let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
@@ -133,15 +173,27 @@ pub(crate) struct Opt<'a> {
     counts: Vec<u32>,
     /// The gathers from each node of the source.
     gathers: Vec<Reads>,
+    /// The searches of the source whose positions are read at one place.
+    searches: TermSet,
     /// What stands for each node of the source.
     images: Vec<Option<TermId>>,
     /// What stands for the results of each loop of the source; none for those that nothing reads.
     pub results: FxHashMap<TermId, Vec<Option<TermId>>>,
     pub used_results: FxHashMap<TermId, Vec<bool>>,
+    /// Loops of the source that become one.
+    pub merged: Merged,
+    /// Those of the scope at hand that were made with an earlier one.
+    pub made_before: FxHashSet<TermId>,
+    /// What loops of the source store for each other.
+    pub stored: Stored,
+    /// What stands for it: by the loop, and the term of its step.
+    pub kept: FxHashMap<(TermId, TermId), TermId>,
     /// How often nodes of the result are used, as far as the source says.
     uses: TermMap<u32>,
     /// The gathers from them.
     gathered: TermMap<Reads>,
+    /// Those that stand for searches whose positions are read at one place.
+    searched: TermSet,
     /// What nodes of the result were simplified to.
     done: TermMap<TermId>,
     depth: usize,
@@ -177,6 +229,11 @@ impl Opt<'_> {
         ts.iter().map(|&t| self.image(t)).collect()
     }
 
+    /// Whether something stands for a node of the source.
+    pub fn has_image(&self, t: TermId) -> bool {
+        self.images.get(t.index()).is_some_and(Option::is_some)
+    }
+
     /// Lets `image` stand for a node of the source.
     pub fn set_image(&mut self, t: TermId, image: TermId) {
         if let Some(slot) = self.images.get_mut(t.index()) {
@@ -188,6 +245,9 @@ impl Opt<'_> {
         let gathers = self.gathers.get(t.index()).copied().unwrap_or_default();
         let before = self.gathered.get(image).copied().unwrap_or_default();
         self.gathered.insert(image, before.and(gathers));
+        if self.searches.contains(t) {
+            self.searched.insert(image);
+        }
     }
 
     /// Forgets images, as another region may use the same nodes with other variables.
@@ -196,12 +256,20 @@ impl Opt<'_> {
             if let Some(slot) = self.images.get_mut(t.index()) {
                 *slot = None;
             }
+            if !self.made_before.is_empty() {
+                self.made_before.remove(t);
+            }
         }
     }
 
     /// Whether at most one place uses a term, as far as is known.
     pub fn used_once(&self, t: TermId) -> bool {
         self.use_count(t) <= 1
+    }
+
+    /// Whether the positions that a search finds are read at one place, as far as is known.
+    pub fn read_once(&self, search: TermId) -> bool {
+        self.used_once(search) && self.searched.contains(search)
     }
 
     /// How many places use a term, as far as is known.

@@ -121,6 +121,11 @@ impl Opt<'_> {
         if let Some((base, ix)) = self.index_of_base(t, ix) {
             return Ok(Some((rule!("index/view"), self.index(base, &ix)?)));
         }
+        if let Some(read) = self.extreme_read(t, ix)
+            && let Some(all) = self.extremes(&read)?
+        {
+            return Ok(Some((rule!("index/extreme"), self.index(all, &read.at)?)));
+        }
         match self.b.node(t) {
             Node::Iota(k) if self.b.bounds(ix[0]).within(*k) => {
                 Ok(Some((rule!("index/iota"), ix[0])))
@@ -171,6 +176,12 @@ impl Opt<'_> {
             // The variables of a region at this depth are those of the one before.
             let f = self.index_function(&sizes, |_, _| Ok(ix))?;
             return Ok(Some((rule!("gather/of-view"), self.gather(base, f)?)));
+        }
+        if let Some(read) = self.extreme_read(t, &ix)
+            && let Some(all) = self.extremes(&read)?
+        {
+            let f = self.index_function(&sizes, |_, _| Ok(read.at))?;
+            return Ok(Some((rule!("gather/extreme"), self.gather(all, f)?)));
         }
         if let fired @ Some(_) = self.push_rules(raw, t, r)? {
             return Ok(fired);

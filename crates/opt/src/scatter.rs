@@ -149,6 +149,9 @@ impl Opt<'_> {
         if self.b.region(r).level() as usize != self.b.depth() + 1 {
             return Ok(None);
         }
+        if let Some(fired) = self.scatter_known(&ty, outer.dims(), t, r)? {
+            return Ok(Some(fired));
+        }
         let forms = forms(&self.b, r, outer.rank());
         if let Some(n) = strided(&forms, &sizes)
             && let Some(form) = &forms[n]

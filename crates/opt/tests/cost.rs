@@ -18,7 +18,7 @@ use cotan_testkit::{InputKind, Rng, generate, inputs_for, scaled};
 
 /// The most work of the result in that of the source: masks and windows. The interpreter makes every
 /// view that a mask is made of; the machine makes none.
-const FACTOR: f64 = 4.0;
+const FACTOR: f64 = 5.0;
 /// What is not counted: the nodes that even an empty program has.
 const FREE: f64 = 200.0;
 

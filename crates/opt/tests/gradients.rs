@@ -151,3 +151,49 @@ fn sums_of_products_are_products_of_sums() {
     let largest = after.terms().map(|t| after.shape(t).numel()).max().unwrap();
     assert_eq!(largest, 50, "{after}");
 }
+
+/// How many products of matrices and vectors of 40 elements the loops of a program have.
+fn products(program: &Program) -> usize {
+    count(program, |node| match node {
+        Node::SumOuter(u) => program.shape(*u).numel() == 1600,
+        _ => false,
+    })
+}
+
+/// The reverse pass of a network reads the activations, unless memory is to be spared.
+#[test]
+fn dear_terms_of_a_step_are_stored_for_the_reverse_pass() {
+    let text = "def main(w: [40, 40]f64, xs: [7, 40]f64) = sum(fold(zeros([40]), xs, (h, x) => build 40 (i => tanh(sum(build 40 (j => w[i, j] * h[j])) + x[i]))))";
+    let stored = gradient("recurrent network", text, &Expected { scatters: 0, work: 1.05 });
+    let program = parse_program(text).unwrap();
+    let before = derive(&program, Derivative::ValueAndGrad, None).unwrap();
+    let again = Options { recompute: u64::MAX, ..Options::default() };
+    let again = optimised(&before, &again).unwrap();
+    // There and back; the second time with the activations once more.
+    assert_eq!((products(&stored), products(&again)), (2, 3), "{stored}{again}");
+    let inputs = |program: &Program| {
+        let loops = program.terms().filter_map(|t| match program.node(t) {
+            Node::MapAccum(m) => Some(m.inputs.len()),
+            _ => None,
+        });
+        loops.sum::<usize>()
+    };
+    // In place of the saved state and the input, from which it was computed.
+    assert!(inputs(&stored) <= inputs(&again), "{stored}{again}");
+}
+
+/// What takes few operations is computed again.
+#[test]
+fn cheap_terms_of_a_step_are_not_stored() {
+    let text = "def main(xs: [7, 40]f64) = sum(fold(zeros([40]), xs, (h, x) => h * h + x * h))";
+    let after = gradient("quadratic loop", text, &Expected { scatters: 0, work: 1.0 });
+    let outputs = |program: &Program| {
+        let loops = program.terms().filter_map(|t| match program.node(t) {
+            Node::MapAccum(m) => Some(program.result_count(t).unwrap() - m.init.len()),
+            _ => None,
+        });
+        loops.collect::<Vec<_>>()
+    };
+    // The states, and the cotangents of the inputs.
+    assert_eq!(outputs(&after), [1, 1], "{after}");
+}

@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{configs, derived, optimised};
+use common::{bulk, configs, derived, optimised};
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits};
+use cotan_exec::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_opt::Options;
@@ -44,6 +44,63 @@ fn the_machine_runs_what_is_optimised() {
             Some(difference) => Err(format!("{difference}\nof\n{after}")),
         }
     });
+}
+
+/// Machine code and the tile machine give the same bits of what is optimised, in both orders of sums,
+/// in large and in tiny blocks.
+#[test]
+fn both_engines_agree_on_what_is_optimised() {
+    let configs = configs();
+    for_each_case("optimised on both engines", 600, |rng| {
+        let config = &configs[rng.below(configs.len())];
+        let program = generate(config, rng).map_err(|e| e.to_string())?;
+        let program =
+            if rng.chance(50) { bulk(&program)? } else { derived(&program, Derivative::Vjp)? };
+        let program = optimised(&program, &Options::default())?;
+        for kind in [InputKind::Generic, InputKind::Special] {
+            let inputs = inputs_for(&program, rng, kind).map_err(|e| e.to_string())?;
+            let inputs = arrays(&inputs);
+            for plan in [Executable::planned, Executable::in_tiny_blocks] {
+                for in_order in [false, true] {
+                    let run = |engine: Engine| {
+                        let executable = plan(&program, in_order, engine).ok()?;
+                        let found = executable.run(&inputs, &RunLimits::default()).unwrap();
+                        Some(found.iter().map(Value::from).collect::<Vec<_>>())
+                    };
+                    let (Some(wanted), Some(found)) = (run(Engine::Machine), run(Engine::Native))
+                    else {
+                        return Ok(());
+                    };
+                    if let Some(difference) = first_difference(&wanted, &found, Equality::Bits) {
+                        return Err(format!("in order: {in_order}, {difference}\nof\n{program}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// The gradient of `logsumexp` needs no position, that of pooling does.
+#[test]
+fn maxima_are_reductions_where_nothing_needs_the_position() {
+    let optimised_gradient = |text: &str| {
+        let program = parse_program(text).unwrap_or_else(|_| panic!("{text} does not parse"));
+        let gradient = derive(&program, Derivative::ValueAndGrad, None).unwrap();
+        optimised(&gradient, &Options::default()).unwrap()
+    };
+    let rows = "def main(x: [300, 40]f64) = sum(build 300 (i => logsumexp(x[i])))";
+    let columns = "def main(x: [40, 300]f64) = sum(logsumexp(x, axis = 0))";
+    for text in [rows, columns] {
+        let gradient = optimised_gradient(text);
+        assert!(!gradient.to_string().contains("argmax"), "{gradient}");
+        let kernels = Executable::new(&gradient).unwrap().kernels(&gradient);
+        assert!(kernels.contains("= largest"), "{kernels}");
+        assert!(!kernels.contains("position of"), "{kernels}");
+    }
+    let pooling = "def main(x: [400]f64) = sum(build 50 (i => max(build 8 (j => x[8 * i + j]))))";
+    let gradient = optimised_gradient(pooling);
+    assert!(gradient.to_string().contains("argmax"), "{gradient}");
 }
 
 #[test]

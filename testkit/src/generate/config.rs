@@ -105,6 +105,9 @@ pub struct Config {
     pub reuse: usize,
     /// In how many of a hundred reads a condition around the read asks whether it is in range.
     pub guarded_reads: usize,
+    /// In how many of a hundred places a phrase is tried: several formers together, as people write
+    /// them and rules wait for them.
+    pub phrases: usize,
     /// Which constants to write.
     pub data: Data,
     /// Whether the results must depend smoothly on all float inputs. Partial operations get
@@ -129,6 +132,7 @@ impl Default for Config {
             max_trips: 250,
             reuse: 50,
             guarded_reads: 10,
+            phrases: 0,
             data: Data::Special,
             smooth: false,
         }

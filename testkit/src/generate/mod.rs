@@ -8,13 +8,15 @@
 //! * each program has at most four sizes, often 0 and 1 among them, so that shapes meet;
 //! * indices lie in, at and just beyond the bounds, and are made of index variables of all
 //!   enclosing lambdas, captured integer arrays and arbitrary integer terms;
-//! * partial operations are guarded by `cond` or `where` half of the time.
+//! * partial operations are guarded by `cond` or `where` half of the time;
+//! * formers meet in phrases (`phrases.rs`), as often as the configuration says.
 
 mod config;
 mod former;
 mod index;
 mod loops;
 mod ops;
+mod phrases;
 mod pool;
 mod shapes;
 mod term;
@@ -134,6 +136,15 @@ impl<'a> Generator<'a> {
     /// A new term of a type, of about `size` nodes.
     fn fresh(&mut self, ty: &Type, size: usize) -> Result<TermId> {
         let exhausted = self.b.len() >= self.max_nodes * 2;
+        if size > 3
+            && !exhausted
+            && self.config.phrases > 0
+            && self.rng.chance(self.config.phrases)
+            && let Some(t) = self.phrase(ty, size - 3)?
+        {
+            self.pool.add(&self.b, t);
+            return Ok(t);
+        }
         let former = if size <= 1 || exhausted { None } else { self.choose_former(ty) };
         let t = match former {
             None => self.leaf(ty)?,

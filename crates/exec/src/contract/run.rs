@@ -26,6 +26,9 @@ const COLUMNS: usize = 1024;
 /// After how many multiplications the limits of a run are looked at: a millisecond or less.
 const POLL: usize = 1 << 22;
 
+/// Products of operands that are read where they lie are added up so many at a time.
+const DEEP: usize = 1 << 18;
+
 /// Packed operands begin at multiples of so many bytes.
 const LINE: usize = 64;
 
@@ -262,10 +265,12 @@ impl Contraction {
         let scratch: SmallVec<[Scratch; 16]> =
             frames.iter().map(|frame| Scratch(frame.local())).collect();
         let Some(frame) = frames.first_mut() else { return true };
-        if let Some(fallback) = &self.fallback
-            && !self.operands_are_finite(self, &frame.pointers, [0; 3])
-        {
-            return fallback.run_all(frame, limits);
+        if let Some(fallback) = &self.fallback {
+            match self.operands_are_finite(self, &frame.pointers, [0; 3], limits) {
+                None => return false,
+                Some(false) => return fallback.run_all(frame, limits),
+                Some(true) => {}
+            }
         }
         let places = self.places(&frame.pointers, [0; 3]);
         let (unit, pieces) = self.cuts(threads);
@@ -310,13 +315,13 @@ impl Contraction {
             Some(ranged) => (ranged.rest.as_deref().unwrap_or(self), ranged.steps),
         };
         let start = steps.map(|step| step.wrapping_mul(range.start as i64));
-        if let Some(fallback) = &self.fallback
-            && !self.operands_are_finite(core, &frame.pointers, start)
-        {
-            return match self.ranged {
-                None => fallback.run_all(frame, limits),
-                Some(_) => fallback.run(frame, range, limits),
-            };
+        if let Some(fallback) = &self.fallback {
+            match (self.operands_are_finite(core, &frame.pointers, start, limits), &self.ranged) {
+                (None, _) => return false,
+                (Some(false), None) => return fallback.run_all(frame, limits),
+                (Some(false), Some(_)) => return fallback.run(frame, range, limits),
+                (Some(true), _) => {}
+            }
         }
         let scratch = self.scratch.map_or(frame.local(), |b| frame.pointers[b.index()]);
         let places = core.places(&frame.pointers, start);
@@ -343,26 +348,33 @@ impl Contraction {
     }
 
     /// Whether the operands that must be finite are, so many elements further, for one of the
-    /// blocks.
+    /// blocks; `None` when a limit was reached.
     fn operands_are_finite(
         &self,
         core: &Contraction,
         pointers: &[*mut u8],
         start: [i64; 3],
-    ) -> bool {
+        limits: &RunLimits,
+    ) -> Option<bool> {
         let places = core.places(pointers, start);
         let operands = [(&core.left, places.left), (&core.right, places.right)];
-        operands.into_iter().zip(self.finite).all(|((operand, from), needed)| {
+        let poll = &mut Poll { limits, work: 0 };
+        for ((operand, from), _) in
+            operands.into_iter().zip(self.finite).filter(|(_, needed)| *needed)
+        {
             let (first, last) = operand.ends;
             // SAFETY: these elements are in the buffer.
-            unsafe {
-                !needed
-                    || match self.dtype {
-                        Dtype::F32 => all_finite(from.cast::<f32>().add(first), last - first + 1),
-                        _ => all_finite(from.cast::<f64>().add(first), last - first + 1),
-                    }
+            let finite = unsafe {
+                match self.dtype {
+                    Dtype::F32 => all_finite(from.cast::<f32>().add(first), last - first + 1, poll),
+                    _ => all_finite(from.cast::<f64>().add(first), last - first + 1, poll),
+                }
+            };
+            if finite != Some(true) {
+                return finite;
             }
-        })
+        }
+        Some(true)
     }
 
     /// Makes some of the blocks; gives `false` when a limit was reached.
@@ -506,32 +518,38 @@ impl Contraction {
                     let rows = (last - row).min(sizes.rows);
                     let (tile, tail) = machine.tile(rows, columns);
                     let at = to_row * row as i64 + to_column * column as i64;
-                    let job = Job {
-                        depth: k,
-                        left: left.wrapping_offset((left_row * row as i64) as isize),
-                        left_row,
-                        left_depth,
-                        right: right.wrapping_add(column),
-                        right_depth,
-                        to: to.wrapping_offset(at as isize),
-                        to_rows: to_rows.as_ptr(),
-                        tail,
-                        accumulate: false,
-                        factor: E::of(self.factor),
-                    };
-                    // SAFETY: places are within the buffers over the whole iteration space, and
-                    // the columns of the right operand are neighbours.
-                    unsafe {
-                        if to_column == 1 || columns == 1 {
-                            tile(&job);
-                        } else {
-                            let step = |v: usize| to_column.wrapping_mul(v as i64);
-                            scattered(job, tile, rows, columns, step);
+                    for deep in (0..k).step_by(DEEP) {
+                        let depth = (k - deep).min(DEEP);
+                        let along = left_row * row as i64 + left_depth * deep as i64;
+                        let job = Job {
+                            depth,
+                            left: left.wrapping_offset(along as isize),
+                            left_row,
+                            left_depth,
+                            right: right
+                                .wrapping_add(column)
+                                .wrapping_offset((right_depth * deep as i64) as isize),
+                            right_depth,
+                            to: to.wrapping_offset(at as isize),
+                            to_rows: to_rows.as_ptr(),
+                            tail,
+                            accumulate: deep > 0,
+                            factor: E::of(self.factor),
+                        };
+                        // SAFETY: places are within the buffers over the whole iteration space,
+                        // and the columns of the right operand are neighbours.
+                        unsafe {
+                            if to_column == 1 || columns == 1 {
+                                tile(&job);
+                            } else {
+                                let step = |v: usize| to_column.wrapping_mul(v as i64);
+                                scattered(job, tile, rows, columns, step);
+                            }
+                        }
+                        if !poll.go_on(rows * columns * depth) {
+                            return false;
                         }
                     }
-                }
-                if !poll.go_on((last - first) * columns * k) {
-                    return false;
                 }
             }
         }
@@ -619,16 +637,28 @@ unsafe fn scattered<E: Real>(
     }
 }
 
-/// Whether all of `n` elements are finite.
+/// Whether all of `n` elements are finite; `None` when a limit was reached.
 ///
 /// # Safety
 /// There are so many.
-unsafe fn all_finite<E: Real>(from: *const E, n: usize) -> bool {
+unsafe fn all_finite<E: Real>(from: *const E, n: usize, poll: &mut Poll) -> Option<bool> {
+    // SAFETY: by the contract.
+    let elements = unsafe { std::slice::from_raw_parts(from, n) };
+    for piece in elements.chunks(POLL) {
+        if !are_finite(piece) {
+            return Some(false);
+        }
+        if !poll.go_on(piece.len()) {
+            return None;
+        }
+    }
+    Some(true)
+}
+
+fn are_finite<E: Real>(elements: &[E]) -> bool {
     // 0 times anything that is not finite is not 0. Several sums, so that vectors can be used.
     const SUMS: usize = 16;
     let mut sums = [E::ZERO; SUMS];
-    // SAFETY: by the contract.
-    let elements = unsafe { std::slice::from_raw_parts(from, n) };
     let (chunks, rest) = elements.as_chunks::<SUMS>();
     for chunk in chunks {
         for (sum, &x) in sums.iter_mut().zip(chunk) {

@@ -4,19 +4,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::join::{Item, Open, Way};
+use super::merge::{Shared, merge};
 use super::rows::compact;
+use super::wedge::{Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Partial, Scheduler, size};
 use crate::contract::{Cut, Draft};
+use crate::lower::{R, Unsupported};
 use crate::nest::{BufferId, Nest, Write};
 use crate::plan::{Buffer, Role, Step};
 use crate::vm::Kernel;
 
+/// A sum of more elements for each position of the result's longest axis is cut into parts.
+const LONG_POSITION: usize = 1 << 22;
+
 /// The bytes that thread-local buffers begin at multiples of.
 const ALIGNMENT: usize = 64;
 
+/// A draft is made of what is a contraction, and stays one when it is cut: places of fewer positions
+/// are within the buffers if all are. The nest that it stands for would be no way out, as what that
+/// reads may not be kept.
+const NO_CONTRACTION: Unsupported = Unsupported("a contraction that was none in the end");
+
 impl Scheduler<'_> {
     /// Plans the kernels of a group.
-    pub(super) fn close(&mut self, open: Open) -> Step<Group> {
+    pub(super) fn close(&mut self, open: Open) -> R<Step<Group>> {
         let Open { mut items, mut ways, touched, .. } = open;
         let mut buffers: Vec<BufferId> = touched.into_iter().collect();
         buffers.sort_unstable();
@@ -24,37 +35,43 @@ impl Scheduler<'_> {
             && let Some(item) = items.pop()
         {
             return match item {
-                Item::Nest(nest) => Step::Compute(Box::new(self.alone(nest, buffers))),
+                Item::Nest(nest) => Ok(Step::Compute(Box::new(self.alone(nest, buffers)))),
                 Item::Draft(draft) => self.whole(*draft),
             };
         }
         // Of several ways the one with the most positions, the first of equals.
         ways.sort_by_key(|way| std::cmp::Reverse(way.extent));
         let Some(way) = ways.into_iter().next() else {
-            return Step::Compute(Box::new(Group::default()));
+            return Ok(Step::Compute(Box::new(Group::default())));
         };
         let mut group = Group { buffers, extent: way.extent, ..Group::default() };
         self.find_locals(&items, &way, &mut group);
         self.make_partial(&mut items, &way, &mut group);
+        let local = group.locals.iter().map(|local| local.buffer).collect();
+        let items =
+            merge(items.into_iter().zip(way.dims.iter().copied()).collect(), &local, self.in_order);
+        forget_untouched(&mut group, &items);
+        let wedges = self.wedges(&items, &group);
         // Nests are simplified, but for the dimension that is shared.
         let mut dims: SmallVec<[Option<usize>; 4]> = SmallVec::new();
         let items: Vec<Item> = items
             .into_iter()
-            .zip(&way.dims)
-            .map(|(item, &dim)| match item {
-                Item::Nest(nest) => {
+            .zip(&wedges)
+            .map(|((item, dim), wedge)| match item {
+                Item::Nest(nest) if wedge.is_none() => {
                     let (nest, dim) = nest.collapse(Some(dim));
                     dims.push(dim);
                     Item::Nest(nest)
                 }
-                Item::Draft(draft) => {
+                item => {
                     dims.push(Some(dim));
-                    Item::Draft(draft)
+                    item
                 }
             })
             .collect();
         size::choose(&mut group, &items, &dims, self.buffers, self.in_order, &self.tuning);
-        for (mut item, dim) in items.into_iter().zip(dims) {
+        size::spare(&mut group, wedges.iter().any(Option::is_some));
+        for ((mut item, dim), wedge) in items.into_iter().zip(dims).zip(wedges) {
             let Some(dim) = dim else { continue };
             for local in &group.locals {
                 let Some(&rows) = way.rows.get(&local.buffer) else { continue };
@@ -65,37 +82,60 @@ impl Scheduler<'_> {
                 }
             }
             let member = match item {
-                Item::Nest(nest) => {
-                    Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))))
-                }
-                Item::Draft(draft) => self.contraction(*draft, dim, &mut group),
+                Item::Nest(nest) => self.kernel(nest, dim, wedge, &group),
+                Item::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
             };
             group.members.push(member);
         }
         self.lay_out(&mut group);
-        Step::Compute(Box::new(group))
+        Ok(Step::Compute(Box::new(group)))
     }
 
-    /// A contraction in one piece.
-    fn whole(&mut self, draft: Draft) -> Step<Group> {
-        let buffers = &*self.buffers;
-        let length = |b: BufferId| buffers[b.index()].shape.numel();
-        match draft.finish(None, length) {
-            Some(contraction) => {
-                // Every thread has scratch memory of its own.
-                self.local = self.local.max(contraction.scratch_bytes());
-                Step::Contract(Box::new(contraction))
+    /// The wedges of the nests of a group, if that spares enough.
+    fn wedges(&self, items: &[Shared], group: &Group) -> Vec<Option<Wedge>> {
+        let local = group.locals.iter().map(|local| local.buffer).collect();
+        let parts = group.partials.iter().map(|partial| partial.parts).collect();
+        let wedges = wedges(items, &local, &parts);
+        let positions = |((item, _), wedge): (&Shared, &Option<Wedge>)| match wedge {
+            Some(_) => item.positions(),
+            None => 0,
+        };
+        let spared = items.iter().zip(&wedges).map(positions).fold(0, usize::saturating_add);
+        if spared < self.tuning.wedge { vec![None; items.len()] } else { wedges }
+    }
+
+    /// A nest of a group, for the positions of a wedge if it has one.
+    fn kernel(&self, nest: Nest, dim: usize, wedge: Option<Wedge>, group: &Group) -> Member {
+        let Some(wedge) = wedge else {
+            return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))));
+        };
+        let zeroed = self.left_out(&nest, wedge, group);
+        Member::Wedged(Box::new(Wedged::new(&nest, wedge, zeroed, self.in_order, dim)))
+    }
+
+    /// The bytes of what a nest sums to that it has to set to 0 before: all if a wedge leaves some out.
+    fn left_out(&self, nest: &Nest, wedge: Wedge, group: &Group) -> usize {
+        let partial = group.partials.iter().find(|partial| partial.parts == nest.target);
+        match partial {
+            Some(partial) if wedge.dim < nest.extents.len() - nest.reduced => {
+                self.buffers[partial.target.index()].bytes()
             }
-            None => {
-                let mut touched = vec![draft.whole.target];
-                crate::plan::Compute::for_each_buffer(&draft.whole, &mut |b| touched.push(b));
-                Step::Compute(Box::new(self.alone(draft.whole, touched)))
-            }
+            _ => 0,
         }
     }
 
-    /// A contraction for the blocks of a group; the nest that it stands for if there is none.
-    fn contraction(&mut self, draft: Draft, dim: usize, group: &mut Group) -> Member {
+    /// A contraction in one piece.
+    fn whole(&mut self, draft: Draft) -> R<Step<Group>> {
+        let buffers = &*self.buffers;
+        let length = |b: BufferId| buffers[b.index()].shape.numel();
+        let contraction = draft.finish(None, length).ok_or(NO_CONTRACTION)?;
+        // Every thread has scratch memory of its own.
+        self.local = self.local.max(contraction.scratch_bytes());
+        Ok(Step::Contract(Box::new(contraction)))
+    }
+
+    /// A contraction for the blocks of a group.
+    fn contraction(&mut self, draft: Draft, dim: usize, group: &mut Group) -> R<Member> {
         let cut = Cut { dim, block: group.block };
         let (buffers, extent, block) = (&*self.buffers, group.extent.max(1), group.block);
         let rows: FxHashSet<BufferId> =
@@ -104,17 +144,14 @@ impl Scheduler<'_> {
             (elements, true) => elements / extent * block,
             (elements, false) => elements,
         };
-        let Some(mut contraction) = draft.finish(Some(cut), length) else {
-            let (nest, dim) = draft.whole.collapse(Some(dim));
-            return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, dim)));
-        };
+        let mut contraction = draft.finish(Some(cut), length).ok_or(NO_CONTRACTION)?;
         let bytes = contraction.scratch_bytes();
         if bytes > 0 {
             let scratch = self.bytes(bytes);
             contraction.set_scratch(scratch);
             group.locals.push(Local { buffer: scratch, stride: 0, row: 0, fixed: bytes });
         }
-        Member::Contraction(Box::new(contraction))
+        Ok(Member::Contraction(Box::new(contraction)))
     }
 
     /// A new buffer of so many bytes, in units of eight.
@@ -137,11 +174,17 @@ impl Scheduler<'_> {
         // Of equals the outermost: its rows lie one after the other.
         let longest =
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
-        let sum = matches!(nest.write, Write::Sum(_));
-        let summed = sum && !self.in_order && positions >= self.tuning.long_sum;
+        let sums = nest.write.reduction().is_some();
+        let summed = sums && !self.in_order && positions >= self.tuning.long_sum;
         let block = match longest(0..parallel) {
             _ if serial => None,
-            Some(dim) if !summed || nest.extents[dim] >= 8 => Some(dim),
+            // Enough positions to share, and none of them longer than threads and users wait.
+            Some(dim)
+                if !summed
+                    || nest.extents[dim] >= 8 && positions / nest.extents[dim] <= LONG_POSITION =>
+            {
+                Some(dim)
+            }
             _ if summed && positions / parallel_size(&nest).max(1) >= self.tuning.long_sum => {
                 longest(parallel..nest.extents.len())
             }
@@ -160,9 +203,17 @@ impl Scheduler<'_> {
         }
         size::choose(&mut group, &items, &[block], self.buffers, self.in_order, &self.tuning);
         let [item] = items;
-        if let Item::Nest(nest) = item {
-            let kernel = Kernel::new(nest, self.in_order, block);
-            if block.is_none() && !serial {
+        if let Some(dim) = block {
+            let item = [(item, dim)];
+            let wedge = self.wedges(&item, &group).into_iter().next().flatten();
+            size::spare(&mut group, wedge.is_some());
+            let [(item, dim)] = item;
+            if let Item::Nest(nest) = item {
+                group.members.push(self.kernel(nest, dim, wedge, &group));
+            }
+        } else if let Item::Nest(nest) = item {
+            let kernel = Kernel::new(nest, self.in_order, None);
+            if !serial {
                 // In one piece.
                 (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
             }
@@ -227,6 +278,7 @@ impl Scheduler<'_> {
             if dim < item.parallel() {
                 continue;
             }
+            let Some(reduction) = item.main().write.reduction() else { continue };
             let target = item.target();
             // Of the shape of one part, until it is known how many there are.
             let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
@@ -243,11 +295,22 @@ impl Scheduler<'_> {
                     }
                 }
             }
-            group.partials.push(Partial { parts, target, local: 0 });
+            group.partials.push(Partial { parts, target, reduction, local: 0 });
             group.buffers.retain(|&b| b != target);
             group.buffers.push(parts);
         }
     }
+}
+
+/// Drops the buffers that only held what merged nests handed to each other.
+fn forget_untouched(group: &mut Group, items: &[Shared]) {
+    let mut touched: FxHashSet<BufferId> = FxHashSet::default();
+    for (item, _) in items {
+        item.for_each_buffer(&mut |b| {
+            touched.insert(b);
+        });
+    }
+    group.locals.retain(|local| local.row == 0 || touched.contains(&local.buffer));
 }
 
 fn parallel_size(nest: &Nest) -> usize {

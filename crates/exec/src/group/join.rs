@@ -6,11 +6,12 @@ use smallvec::SmallVec;
 use super::Tuning;
 use super::rows::{Rows, aligned, aligned_components};
 use crate::contract::Draft;
-use crate::nest::{BufferId, Instr, Nest, Write};
+use crate::nest::{BufferId, Instr, Nest};
 use crate::plan::{Buffer, Compute, Contract};
 
-/// A group has at most so many nests.
-const LARGEST: usize = 48;
+/// A group has at most so many nests: as many as a derivative of a few dozen operations has, which
+/// then hands on blocks only.
+const LARGEST: usize = 128;
 
 /// What a group consists of.
 pub(super) enum Item {
@@ -128,10 +129,7 @@ impl Way {
             }
         }
         if dim < nest.extents.len() - nest.reduced {
-            let (Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. }) = &nest.write
-            else {
-                return None;
-            };
+            let at = nest.write.place()?;
             let rows = Rows { stride: at.coeffs[dim], count: self.extent as i64 };
             if rows.stride <= 0 || !aligned(at, dim, &nest.extents, rows) {
                 return None;
@@ -207,8 +205,8 @@ impl Joining<'_> {
         let few =
             self.buffers[target.index()].shape.numel() * 4 * self.tuning.parts < item.positions();
         // Sums over the shared dimension must be small, and wait for the last block.
-        let sum = matches!(nest.write, Write::Sum(_));
-        let partial = sum && !self.in_order && few && !open.touched.contains(&target);
+        let sums = nest.write.reduction().is_some();
+        let partial = sums && !self.in_order && few && !open.touched.contains(&target);
         let dims = if partial { nest.extents.len() } else { parallel };
         let mut ways = Vec::new();
         for way in &open.ways {

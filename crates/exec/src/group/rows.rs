@@ -3,7 +3,7 @@
 //! Of a buffer with rows of stride $s$ and count $n$ the element at place $a$ belongs to row
 //! $\lfloor a / s \rfloor \bmod n$: the rows are an axis of it, wherever that lies among the axes.
 
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
+use crate::nest::{Affine, BufferId, Component, Instr, Nest};
 
 /// An axis of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +86,11 @@ pub(super) fn compact(nest: &mut Nest, buffer: BufferId, dim: usize, rows: Rows,
             Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => {}
         }
     }
+    for also in nest.also.iter_mut().filter(|also| also.target == buffer) {
+        moved(&mut also.at);
+    }
     if nest.target == buffer
-        && let Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. } = &mut nest.write
+        && let Some(at) = nest.write.place_mut()
     {
         moved(at);
     }

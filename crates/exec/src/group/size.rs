@@ -31,12 +31,19 @@ pub(crate) struct Tuning {
     pub little: usize,
     /// A sum of so many elements is cut into parts.
     pub long_sum: usize,
+    /// Nests of so many positions leave out those that do not count.
+    pub wedge: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
     bytes: usize,
+    /// The bytes that a loop touches for a block of rows that goes through all steps: they should
+    /// stay in the first cache.
+    pub stream: usize,
+    /// The element operations of a step for such a block, at least.
+    pub calls: usize,
     /// The element operations of a block, at least: what it costs to begin one must not count.
     cost: usize,
     /// A block of lanes has a multiple of so many.
-    lanes: usize,
+    pub lanes: usize,
     /// Groups of fewer element operations are run by one thread.
     pub shared: usize,
     /// Branches of fewer element operations are computed whether they are taken or not.
@@ -56,7 +63,10 @@ impl Default for Tuning {
             products: 48,
             little: 1 << 16,
             long_sum: 1 << 15,
+            wedge: 1 << 17,
             bytes: 128 << 10,
+            stream: 16 << 10,
+            calls: 1 << 11,
             cost: 1 << 14,
             lanes: TILE,
             shared: 1 << 16,
@@ -79,7 +89,10 @@ impl Tuning {
             products: 1,
             little: 8,
             long_sum: 2,
+            wedge: 0,
             bytes: 16,
+            stream: 64,
+            calls: 1,
             cost: 1,
             lanes: 1,
             shared: 0,
@@ -159,8 +172,9 @@ pub(super) fn choose(
     let mut block = (tuning.bytes / bytes).max(tuning.cost / cost.max(1)).max(least);
     let counts = |part: usize| part >= cost.div_ceil(LITTLE_SHARE);
     if counts(adjacent) {
-        // Whole lines of the cache.
-        block = block.next_multiple_of(tuning.lanes.min(64));
+        // Whole lines of the cache: some, where rows are so long that the block would leave it.
+        let lines = if bytes.saturating_mul(64) > 2 * tuning.bytes { 16 } else { 64 };
+        block = block.next_multiple_of(tuning.lanes.min(lines));
     }
     if counts(lanes) {
         // Full tiles.
@@ -169,6 +183,17 @@ pub(super) fn choose(
     group.block = block.min(extent);
     if !group.partials.is_empty() {
         group.per_chunk = group.blocks().div_ceil(tuning.parts);
+    }
+}
+
+/// Lets blocks that may leave out a part of their rows have few of these.
+pub(super) fn spare(group: &mut Group, wedged: bool) {
+    /// At least so many blocks, each with so many operations.
+    const BLOCKS: usize = 16;
+    const COST: usize = 1 << 12;
+    if wedged {
+        let most = group.extent.div_ceil(BLOCKS).max(COST / group.cost.max(1)).max(1);
+        group.block = group.block.min(most);
     }
 }
 

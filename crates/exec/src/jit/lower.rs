@@ -132,8 +132,11 @@ impl Lowering<'_> {
         if !one_by_one {
             self.items(depth, strip, 0..strip.copies)?;
         }
-        let sum = matches!(self.order.nest.write, Write::Sum(_) | Write::Extreme { .. });
-        let begins = sum && depth == self.order.first_reduced;
+        let reduces = match self.order.nest.write {
+            Write::Sum(_) | Write::Best { .. } | Write::Extreme { .. } => true,
+            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => false,
+        };
+        let begins = reduces && depth == self.order.first_reduced;
         if begins {
             self.begin_sum(strip)?;
         }

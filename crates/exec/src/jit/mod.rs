@@ -28,14 +28,14 @@ use std::sync::Arc;
 
 use crate::group::{Group, Member};
 use crate::plan::{Plan, Step};
-use crate::vm::{Code, Kernel, run_code};
+use crate::vm::{Code, Frame, Kernel, LONGEST, run_code};
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
 pub(crate) use shape::Order;
 
-/// A kernel as a function: the first byte of each buffer, and the range of the run. The range is
-/// not empty.
+/// A kernel as a function: the first byte of each buffer, and the range of the run. Neither the range
+/// nor any dimension is empty.
 pub(crate) type Entry = unsafe extern "sysv64" fn(*const *mut u8, usize, usize);
 
 /// A kernel in machine code.
@@ -44,6 +44,44 @@ pub(crate) struct Native {
     pub entry: Entry,
     /// What the code lies in.
     _code: Arc<Loaded>,
+}
+
+/// A kernel in machine code with all that it takes to run it, for those that are short.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    native: Native,
+    /// The positions of the kernel, at least one.
+    positions: usize,
+}
+
+impl Call {
+    /// Runs the kernel.
+    ///
+    /// # Safety
+    /// The buffers of the frame are those that the code was made for.
+    pub(crate) unsafe fn run(&self, frame: &Frame) {
+        // SAFETY: by the contract, and the range is not empty.
+        unsafe { (self.native.entry)(frame.pointers.as_ptr(), 0, self.positions) };
+    }
+}
+
+/// Kernels of more element operations are no short ones.
+const SHORT: usize = 1 << 14;
+
+/// The calls of a group that has nothing but short kernels to run, each once.
+fn calls(group: &Group) -> Vec<Call> {
+    let plain = group.block >= group.extent && group.locals.is_empty() && group.partials.is_empty();
+    let call = |member: &Member| match member {
+        Member::Kernel(kernel) => {
+            let elements = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+            let short = elements.saturating_mul(kernel.nest.instrs.len()) <= SHORT;
+            let native = kernel.native.clone().filter(|_| short)?;
+            Some(Call { native, positions: group.extent }).filter(|_| group.extent > 0)
+        }
+        Member::Wedged(_) | Member::Contraction(_) => None,
+    };
+    let all = group.members.iter().filter(|_| plain).map(call).collect::<Option<Vec<_>>>();
+    all.unwrap_or_default()
 }
 
 /// Machine code with what it refers to.
@@ -138,16 +176,19 @@ pub(crate) fn attach(plan: &mut Plan) {
 
 fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut count = 0;
-    for_each_kernel(&mut plan.steps, &mut |_| count += 1);
-    let pays = |kernel: &Kernel| {
+    for_each_kernel(&mut plan.steps, &mut |_, _| count += 1);
+    let pays = |kernel: &Kernel, block: usize| {
         let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
-        count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH
+        let much = count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH;
+        let short = kernel.at_a_time(block.min(kernel.positions())) <= LONGEST;
+        // A nest without positions is left to the tile machine: code is run without another look.
+        positions > 0 && much && short
     };
     let mut all: Vec<u8> = Vec::new();
     let mut codes = Vec::new();
     let mut starts: Vec<Option<usize>> = Vec::with_capacity(count);
-    for_each_kernel(&mut plan.steps, &mut |kernel| {
-        let encoded = if pays(kernel) { encode(kernel.order(), isa) } else { None };
+    for_each_kernel(&mut plan.steps, &mut |kernel, block| {
+        let encoded = if pays(kernel, block) { encode(kernel.order(), isa) } else { None };
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);
             let start = all.len();
@@ -162,7 +203,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let Some(memory) = Memory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
     let mut starts = starts.into_iter();
-    for_each_kernel(&mut plan.steps, &mut |kernel| {
+    for_each_kernel(&mut plan.steps, &mut |kernel, _| {
         let start = starts.next().flatten().and_then(|at| code.memory.at(at));
         kernel.native = start.map(|start| {
             // SAFETY: a function of this type begins there.
@@ -170,33 +211,52 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
             Native { entry, _code: code.clone() }
         });
     });
+    for_each_step(&mut plan.steps, &mut |step| {
+        if let Step::Compute(group) = step {
+            group.calls = calls(group);
+        }
+    });
 }
 
-/// All kernels of a plan, in order.
-fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel)) {
+/// All steps of a plan, those inside of others in place of these.
+fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)) {
     for step in steps {
         match step {
-            Step::Compute(group) => {
-                for member in &mut group.members {
-                    match member {
-                        Member::Kernel(kernel) => f(kernel),
-                        Member::Contraction(contraction) => {
-                            contraction.kernels_mut().for_each(&mut *f);
-                        }
+            Step::Loop(l) => for_each_step(&mut l.steps, f),
+            Step::While(w) => {
+                for_each_step(&mut w.before, f);
+                for_each_step(&mut w.body.steps, f);
+            }
+            Step::If(branches) => {
+                for_each_step(&mut branches.then, f);
+                for_each_step(&mut branches.otherwise, f);
+            }
+            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => f(step),
+            Step::Copy { .. } | Step::ArgSort { .. } => f(step),
+        }
+    }
+}
+
+/// All kernels of a plan, in order, each with the most positions that it is run for.
+fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, usize)) {
+    for_each_step(steps, &mut |step| match step {
+        Step::Compute(group) => {
+            for member in &mut group.members {
+                match member {
+                    Member::Kernel(kernel) => f(kernel, group.block),
+                    Member::Wedged(wedged) => {
+                        wedged.kernels.iter_mut().for_each(|kernel| f(kernel, group.block));
+                    }
+                    Member::Contraction(contraction) => {
+                        contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
                     }
                 }
             }
-            Step::Contract(contraction) => contraction.kernels_mut().for_each(&mut *f),
-            Step::Loop(l) => for_each_kernel(&mut l.steps, f),
-            Step::While(w) => {
-                for_each_kernel(&mut w.before, f);
-                for_each_kernel(&mut w.body.steps, f);
-            }
-            Step::If(branches) => {
-                for_each_kernel(&mut branches.then, f);
-                for_each_kernel(&mut branches.otherwise, f);
-            }
-            Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         }
-    }
+        Step::Contract(contraction) => {
+            contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
+        }
+        Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
+        Step::Loop(_) | Step::While(_) | Step::If(_) => {}
+    });
 }

@@ -10,7 +10,7 @@ use crate::vm::code_of;
 
 /// Predicates of comparisons, without signals.
 pub(super) const EQUAL: u8 = 0x00;
-const UNORDERED: u8 = 0x03;
+pub(super) const UNORDERED: u8 = 0x03;
 const NOT_EQUAL: u8 = 0x04;
 pub(super) const LESS: u8 = 0x11;
 pub(super) const LESS_OR_EQUAL: u8 = 0x12;

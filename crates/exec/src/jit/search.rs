@@ -1,4 +1,4 @@
-//! Searches: the positions of the largest or smallest elements.
+//! Searches: the largest or smallest elements, and their positions.
 //!
 //! Each lane has a champion with its position; what is better takes their places. The result does
 //! not depend on the order, since of equals the first position counts, and of NaNs the first.
@@ -7,6 +7,7 @@ use cotan_array::Dtype;
 
 use super::lir::{Ins, IntCompare, Kind, One, Two, V};
 use super::lower::{Lowering, Strip, kind_of};
+use super::ops::UNORDERED;
 use crate::nest::Affine;
 
 /// Predicates: not less or equal, not greater or equal (both hold for NaN), and neither is NaN.
@@ -18,6 +19,34 @@ const ORDERED: u8 = 0x07;
 const CHAMPIONS: usize = 4;
 
 impl Lowering<'_> {
+    /// What nothing is worse than.
+    pub(super) fn worst(&mut self, dtype: Dtype, largest: bool) -> Option<V> {
+        let kind = kind_of(dtype);
+        Some(match (dtype, largest) {
+            (Dtype::F64 | Dtype::F32, true) => self.lir.float(kind, f64::NEG_INFINITY),
+            (Dtype::F64 | Dtype::F32, false) => self.lir.float(kind, f64::INFINITY),
+            (Dtype::I64, true) => self.lir.constant(kind, i64::MIN as u64),
+            (Dtype::I64, false) => self.lir.constant(kind, i64::MAX as u64),
+            (Dtype::Bool, _) => return None,
+        })
+    }
+
+    /// Lets values that are better take the place of the best so far: the operation of the table, in
+    /// place.
+    pub(super) fn take_better(&mut self, best: V, v: V, dtype: Dtype, largest: bool) {
+        let lir = &mut self.lir;
+        if dtype == Dtype::I64 {
+            let (above, below) = if largest { (v, best) } else { (best, v) };
+            let better = lir.compare_int(IntCompare::Greater, above, below);
+            lir.code.push(Ins::Choose(best, better, v, best));
+            return;
+        }
+        // The best so far if they are equal or if it is NaN, but also if the value is.
+        let chosen = lir.two(if largest { Two::Max } else { Two::Min }, v, best);
+        let nan = lir.compare_alike(UNORDERED, v, v);
+        lir.code.push(Ins::Choose(best, nan, v, chosen));
+    }
+
     /// Champions that nothing is worse than, at position 0.
     pub(super) fn begin_search(
         &mut self,
@@ -25,14 +54,7 @@ impl Lowering<'_> {
         dtype: Dtype,
         largest: bool,
     ) -> Option<()> {
-        let kind = kind_of(dtype);
-        let worst = match (dtype, largest) {
-            (Dtype::F64 | Dtype::F32, true) => self.lir.float(kind, f64::NEG_INFINITY),
-            (Dtype::F64 | Dtype::F32, false) => self.lir.float(kind, f64::INFINITY),
-            (Dtype::I64, true) => self.lir.constant(kind, i64::MIN as u64),
-            (Dtype::I64, false) => self.lir.constant(kind, i64::MAX as u64),
-            (Dtype::Bool, _) => return None,
-        };
+        let (kind, worst) = (kind_of(dtype), self.worst(dtype, largest)?);
         let count = if self.lanes_reduced() {
             CHAMPIONS.min(self.lanes().div_ceil(self.lir.lanes))
         } else {
@@ -99,7 +121,7 @@ impl Lowering<'_> {
             (std::mem::take(&mut self.sums), std::mem::take(&mut self.positions));
         if !self.lanes_reduced() {
             for (copy, &position) in positions.iter().enumerate() {
-                self.store(position, Dtype::I64, at, copy, strip.masks[copy])?;
+                self.store(position, Dtype::I64, (nest.target, at), copy, strip.masks[copy])?;
             }
             return Some(());
         }

@@ -1,11 +1,12 @@
 //! Writes: stores, sums, and additions to what is there.
 
 use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
 
 use super::access::REACH;
 use super::lir::{Add, Ins, IntCompare, One, Places, Two, V};
 use super::lower::{Lowering, Strip, kind_of};
-use crate::nest::{Affine, Write};
+use crate::nest::{Affine, BufferId, Write};
 use crate::vm::ACCUMULATOR_BYTES;
 
 impl Lowering<'_> {
@@ -23,10 +24,17 @@ impl Lowering<'_> {
         } else {
             strip.copies
         };
+        let worst = match nest.write {
+            Write::Best { largest, .. } => Some(self.worst(dtype, largest)?),
+            _ => None,
+        };
         self.sums = (0..count)
             .map(|_| {
                 let sum = self.lir.value(kind);
-                self.lir.code.push(Ins::Zero(sum));
+                self.lir.code.push(match worst {
+                    Some(worst) => Ins::Copy(sum, worst),
+                    None => Ins::Zero(sum),
+                });
                 sum
             })
             .collect();
@@ -36,7 +44,7 @@ impl Lowering<'_> {
     pub(super) fn end_sum(&mut self, strip: &Strip) -> Option<()> {
         let nest = self.order.nest;
         let at = match &nest.write {
-            Write::Sum(at) => at,
+            Write::Sum(at) | Write::Best { at, .. } => at,
             Write::Extreme { at, largest } => return self.end_search(strip, at, *largest),
             Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return None,
         };
@@ -44,7 +52,7 @@ impl Lowering<'_> {
         let sums = std::mem::take(&mut self.sums);
         if !self.lanes_reduced() {
             for (copy, &sum) in sums.iter().enumerate() {
-                self.store(sum, dtype, at, copy, strip.masks[copy])?;
+                self.store(sum, dtype, (nest.target, at), copy, strip.masks[copy])?;
             }
             return Some(());
         }
@@ -54,15 +62,26 @@ impl Lowering<'_> {
         Some(())
     }
 
-    /// The sum of all accumulators: the upper half is added to the lower until one is left.
+    /// Two parts of a sum together, or the better of two.
+    fn combined(&mut self, a: V, b: V, dtype: Dtype) -> Option<V> {
+        let best = |largest| if largest { Op::Max } else { Op::Min };
+        match self.order.nest.write {
+            Write::Best { largest, .. } => {
+                self.op(best(largest), &[(a, dtype), (b, dtype)], dtype, None)
+            }
+            _ if dtype == Dtype::I64 => Some(self.lir.two(Two::IntAdd, a, b)),
+            _ => Some(self.lir.two(Two::Add, a, b)),
+        }
+    }
+
+    /// What all accumulators give together: the upper half goes to the lower until one is left.
     fn fold(&mut self, sums: &[V], dtype: Dtype) -> Option<V> {
-        let op = if dtype == Dtype::I64 { Two::IntAdd } else { Two::Add };
         let bytes = self.lir.bytes(kind_of(dtype));
         let mut sums: Vec<V> = sums.to_vec();
         let mut half = ACCUMULATOR_BYTES / bytes / 2;
         while half >= 1 {
             for k in half..sums.len().min(2 * half) {
-                sums[k - half] = self.lir.two(op, sums[k - half], sums[k]);
+                sums[k - half] = self.combined(sums[k - half], sums[k], dtype)?;
             }
             sums.truncate(half);
             half /= 2;
@@ -71,7 +90,7 @@ impl Lowering<'_> {
         let mut left = bytes;
         while left > dtype.size() {
             let upper = self.lir.one(One::Upper(left as u8), sum);
-            sum = self.lir.two(op, sum, upper);
+            sum = self.combined(sum, upper, dtype)?;
             left /= 2;
         }
         Some(sum)
@@ -81,12 +100,12 @@ impl Lowering<'_> {
         &mut self,
         v: V,
         dtype: Dtype,
-        at: &Affine,
+        (target, at): (BufferId, &Affine),
         copy: usize,
         mask: Option<V>,
     ) -> Option<()> {
         let (size, kind) = (dtype.size(), kind_of(dtype));
-        let address = self.address(self.order.nest.target, at, size, copy)?;
+        let address = self.address(target, at, size, copy)?;
         let step = self.lane_step(at);
         let apart = step.checked_mul(size as i64)?;
         apart.checked_mul(self.lir.lanes as i64).filter(|far| far.abs() < REACH)?;
@@ -111,6 +130,11 @@ impl Lowering<'_> {
         let n = nest.value.index();
         let dtype = nest.dtypes[n];
         let mask = strip.masks[copy];
+        for also in &nest.also {
+            let v = self.value(also.value.index(), copy)?;
+            let dtype = nest.dtypes[also.value.index()];
+            self.store(v, dtype, (also.target, &also.at), copy, mask)?;
+        }
         if let Some((a, b)) = self.order.product {
             let (mut a, mut b) = (self.value(a.index(), copy)?, self.value(b.index(), copy)?);
             if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
@@ -122,7 +146,7 @@ impl Lowering<'_> {
         }
         let v = self.value(n, copy)?;
         match &nest.write {
-            Write::Store(at) => self.store(v, dtype, at, copy, mask)?,
+            Write::Store(at) => self.store(v, dtype, (nest.target, at), copy, mask)?,
             Write::Sum(_) => {
                 let v = match mask {
                     Some(mask) if self.lanes_reduced() => self.lir.keep(mask, v),
@@ -130,6 +154,17 @@ impl Lowering<'_> {
                 };
                 let sum = *self.sums.get(copy)?;
                 self.lir.code.push(Ins::AddTo(sum, v, dtype == Dtype::I64));
+            }
+            Write::Best { largest, .. } => {
+                let best = *self.sums.get(copy)?;
+                let v = match mask {
+                    Some(mask) if self.lanes_reduced() => {
+                        let worst = self.worst(dtype, *largest)?;
+                        self.lir.choose(mask, v, worst)
+                    }
+                    _ => v,
+                };
+                self.take_better(best, v, dtype, *largest);
             }
             Write::Extreme { largest, .. } => self.search(v, copy, mask, *largest)?,
             Write::Add { at, checks } => {

@@ -2,14 +2,17 @@
 //!
 //! What is computed only to be put into its place in a larger array, such as a part of a
 //! concatenation, is written there at once. An array of many short rows, which nests go through with
-//! the rows on their lanes, lies column by column, so that lanes are neighbours.
+//! the rows on their lanes, lies column by column, so that lanes are neighbours. Of an input there is
+//! a copy that lies so, if it is read much more often than it has elements.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::places::{Digit, Places};
-use crate::nest::{BufferId, Instr, Nest, Write};
+use super::twice::copy_sums;
+use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Buffer, Role, Step};
+use crate::vm::least_cost;
 
 /// An array of more elements keeps runs of neighbours together that are longer than a line of the
 /// cache: writing to places that lie apart is dearer than a copy.
@@ -23,17 +26,74 @@ const MOST_USERS: usize = 64;
 const MANY_ROWS: usize = 256;
 const SHORT_ROW: usize = 8;
 
+/// A copy by columns is for nests with so many positions for each of its elements.
+const READ_OFTEN: usize = 16;
+
+/// Copies the inputs of a program that should lie column by column.
+pub(super) fn copy_columns(steps: &mut Vec<Step<Nest>>, buffers: &mut Vec<Buffer>) {
+    let mut inputs: Vec<(BufferId, Vec<usize>)> = users_of(steps).into_iter().collect();
+    inputs.retain(|(b, _)| matches!(buffers[b.index()].role, Role::Input(_)));
+    inputs.sort_unstable_by_key(|(b, _)| *b);
+    let mut copies = Vec::new();
+    for (b, users) in inputs {
+        let Some((rows, places)) = columns(&buffers[b.index()]) else { continue };
+        let to = BufferId(buffers.len() as u32);
+        let elements = buffers[b.index()].shape.numel();
+        if buffers[b.index()].shape.dims().first() != Some(&rows) {
+            continue;
+        }
+        let mut moved = Vec::new();
+        for k in users {
+            let Step::Compute(nest) = &steps[k] else { continue };
+            let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+            if positions / elements < READ_OFTEN {
+                continue;
+            }
+            if let Some(nearer) = places.moved_nest(nest, b, to)
+                && least_cost(&nearer, false) < least_cost(nest, false)
+            {
+                moved.push((k, nearer));
+            }
+        }
+        if moved.is_empty() {
+            continue;
+        }
+        for (k, nest) in moved {
+            steps[k] = Step::Compute(Box::new(nest));
+        }
+        let dtype = buffers[b.index()].dtype;
+        buffers.push(Buffer { role: Role::Temporary(0), ..buffers[b.index()].clone() });
+        let (row, rows) = ((elements / rows) as i64, rows as i64);
+        let form = |coeffs: [i64; 2]| Affine { constant: 0, coeffs: coeffs.into_iter().collect() };
+        let load = Instr::Load { buffer: b, at: form([1, row]), checks: Vec::new() };
+        copies.push(Step::Compute(Box::new(Nest {
+            extents: vec![row as usize, rows as usize],
+            reduced: 0,
+            instrs: vec![load],
+            dtypes: vec![dtype],
+            value: Val(0),
+            target: to,
+            write: Write::Store(form([rows, 1])),
+            also: Vec::new(),
+            source: None,
+        })));
+    }
+    steps.splice(0..0, copies);
+}
+
 /// Drops copies from a list of steps, and from the loops in it, and arranges arrays. What is `kept`
 /// stays as it is.
 pub(super) fn arrange(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
     for step in steps.iter_mut() {
         if let Step::Loop(l) = step {
             let states = l.states.iter().flat_map(|&(init, state, next)| [init, state, next]);
-            let arrays = l.inputs.iter().chain(&l.outputs).flat_map(|&(whole, part)| [whole, part]);
+            let arrays = l.inputs.iter().chain(&l.outputs).chain(&l.collected);
+            let arrays = arrays.flat_map(|&(whole, part)| [whole, part]);
             let kept = states.chain(arrays).collect();
             arrange(&mut l.steps, buffers, &kept);
         }
     }
+    copy_sums(steps, buffers);
     write_in_place(steps, buffers, kept);
     put_columns_together(steps, buffers, kept);
 }
@@ -57,15 +117,20 @@ fn users_of(steps: &[Step<Nest>]) -> Users {
 fn write_in_place(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
     let mut users = users_of(steps);
     let mut dropped = vec![false; steps.len()];
+    // Nests that read parts of an array because these were moved there.
+    let mut readers: FxHashSet<(usize, BufferId)> = FxHashSet::default();
     for n in (0..steps.len()).rev() {
         let Step::Compute(nest) = &steps[n] else { continue };
         let Some(copy) = Copy::of(nest, buffers) else { continue };
         if kept.contains(&copy.from) {
             continue;
         }
-        let Some(moved) = copy.moved_users(steps, n, &users) else { continue };
+        let Some(moved) = copy.moved_users(steps, n, &users, &readers) else { continue };
         let mut all = users.remove(&copy.to).unwrap_or_default();
         for (k, nest) in moved {
+            if nest.reads(|b| b == copy.to) {
+                readers.insert((k, copy.to));
+            }
             steps[k] = Step::Compute(Box::new(nest));
             all.push(k);
         }
@@ -117,12 +182,16 @@ impl Copy {
         steps: &[Step<Nest>],
         n: usize,
         users: &Users,
+        readers: &FxHashSet<(usize, BufferId)>,
     ) -> Option<Vec<(usize, Nest)>> {
         let mine = users.get(&self.from).filter(|users| users.len() <= MOST_USERS)?;
-        // Before the copy the other one is only written to.
+        // Before the copy the other one is only written to, but for the parts that were moved.
         for &k in users.get(&self.to)?.iter().take_while(|&&k| k < n) {
             let Step::Compute(nest) = &steps[k] else { return None };
-            if !matches!(nest.write, Write::Store(_)) || nest.reads(|b| b == self.to) {
+            let writes = nest.target == self.to;
+            let stores = matches!(nest.write, Write::Store(_));
+            let reads = nest.reads(|b| b == self.to) && !readers.contains(&(k, self.to));
+            if writes && !stores || reads {
                 return None;
             }
         }
@@ -132,7 +201,8 @@ impl Copy {
             let Step::Compute(nest) = &steps[k] else { return None };
             let to = self.places.moved_nest(nest, self.from, self.to)?;
             if nest.target == self.from {
-                if k > n || self.large && scatters(nest, &to) {
+                // A sum of nothing fills its whole target with zeros.
+                if nest.extents.contains(&0) || k > n || self.large && scatters(nest, &to) {
                     return None;
                 }
                 written = true;
@@ -145,14 +215,10 @@ impl Copy {
 
 /// Whether a long run of neighbours that a nest writes is none any more.
 fn scatters(nest: &Nest, moved: &Nest) -> bool {
-    match (&nest.write, &moved.write) {
-        (
-            Write::Store(a) | Write::Sum(a) | Write::Extreme { at: a, .. },
-            Write::Store(b) | Write::Sum(b) | Write::Extreme { at: b, .. },
-        ) => (0..nest.extents.len())
-            .any(|dim| nest.extents[dim] > LONG && a.coeffs[dim] == 1 && b.coeffs[dim] != 1),
-        _ => false,
-    }
+    nest.write.place().zip(moved.write.place()).is_some_and(|(a, b)| {
+        (0..nest.extents.len())
+            .any(|dim| nest.extents[dim] > LONG && a.coeffs[dim] == 1 && b.coeffs[dim] != 1)
+    })
 }
 
 fn put_columns_together(steps: &mut [Step<Nest>], buffers: &[Buffer], kept: &FxHashSet<BufferId>) {

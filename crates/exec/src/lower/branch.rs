@@ -231,6 +231,7 @@ impl Lowering<'_> {
     fn work(&self, t: TermId) -> u64 {
         let elements = |t: TermId| self.program.shape(t).numel() as u64;
         match self.program.node(t) {
+            Node::MapAccum(m) if let Some(fold) = self.fold(m) => elements(fold.input),
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => LOOP,
             Node::ArgSort(u) => elements(*u).saturating_mul(64),
             Node::SumOuter(u) | Node::ArgExtreme(_, u) => elements(*u),

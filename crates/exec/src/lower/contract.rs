@@ -73,6 +73,7 @@ impl Lowering<'_> {
             value: Val(2),
             target: to,
             write: Write::Sum(at.clone()),
+            also: Vec::new(),
             source: nest.source,
         };
         let core = self.turned(core, &mut before);

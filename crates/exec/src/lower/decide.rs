@@ -31,6 +31,8 @@ pub(crate) struct Decisions {
     pub absorbed: FxHashSet<TermId>,
     /// Short sums that are written out where they are needed.
     pub unrolled: FxHashSet<TermId>,
+    /// Short sums that are made by a nest in which they are written out.
+    pub written_out: FxHashSet<TermId>,
     /// Sums of products that have a sum among their factors, and that sum.
     pub joined: FxHashMap<TermId, TermId>,
     /// Those factors: made with their only users, or not at all.
@@ -120,6 +122,14 @@ impl Lowering<'_> {
                 Node::Scatter(_, _, r) | Node::Build1(r) => self.count_captures(*r, &mut uses),
                 Node::Replicate(k, u) if *k > 1 => {
                     repeated.insert(*u);
+                }
+                Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
+                    // The first row, which is read with the others.
+                    if self.is_first_row(&fold)
+                        && let Some(used) = uses.get_mut(&fold.input)
+                    {
+                        *used = used.saturating_sub(1);
+                    }
                 }
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
@@ -223,8 +233,8 @@ impl Lowering<'_> {
             let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
                 && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
                 && sum.instructions <= LARGEST_BODY / 3;
-            // In a loop views, and what is made of almost nothing, such as indices and numbers.
-            let nothing = again && sum.reads <= 1;
+            // In a loop views, and masks and indices made of almost nothing, by which nests are cut.
+            let nothing = again && sum.reads <= 1 && !program.dtype(t).is_float();
             let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
             let repeated = repeated.contains(&t);
             let looked_up = repeated && self.looks_up(node);
@@ -233,6 +243,10 @@ impl Lowering<'_> {
             // It runs over what it has taken in, which has no place of its own to be read from.
             let absorbing = self.absorbs(node, &decisions.absorbed);
             if forced || dear || product || absorbing || sum.instructions > LARGEST_BODY {
+                let short = repetitions as usize <= SHORT_SUM && sum.instructions <= LARGEST_BODY;
+                if matches!(node, Node::SumOuter(_)) && short && !product && !absorbing {
+                    decisions.written_out.insert(t);
+                }
                 decisions.materialised.insert(t);
                 continue;
             }
@@ -243,6 +257,7 @@ impl Lowering<'_> {
         }
         for &t in scope.order().iter().filter(|_| !self.in_order) {
             if let Some(factor) = self.factor_sum(t, &uses, &captured, &decisions) {
+                decisions.written_out.remove(&t);
                 decisions.joined.insert(t, factor);
                 decisions.postponed.insert(factor);
             }
@@ -268,6 +283,7 @@ impl Lowering<'_> {
         forced.extend(self.program.region(r).results());
         for &t in self.scopes.region(r).order() {
             match self.program.node(t) {
+                Node::MapAccum(m) if self.fold(m).is_some() => {}
                 Node::MapAccum(m) => {
                     forced.extend(m.init.iter().chain(&m.inputs));
                     self.forced_inside(m.step, forced);
@@ -306,7 +322,8 @@ impl Lowering<'_> {
             at = *v;
         }
         match self.program.node(at) {
-            Node::Op(Op::Mul | Op::Scale, args) => args.iter().all(small),
+            // A square depends on everything that its root does.
+            Node::Op(Op::Mul | Op::Scale, args) => args[0] != args[1] && args.iter().all(small),
             _ => false,
         }
     }

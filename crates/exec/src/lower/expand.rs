@@ -22,8 +22,8 @@ const LONGEST_BODY: usize = 1 << 14;
 type Memo = FxHashMap<(TermId, Vec<Val>), Val>;
 
 /// A body in the making, with what the variables of open index functions stand for.
-struct Expansion {
-    body: Body,
+pub(super) struct Expansion {
+    pub(super) body: Body,
     variables: FxHashMap<TermId, Val>,
     /// For each open index function its level and the values made under it; the first is outside.
     memos: Vec<(u8, Memo)>,
@@ -33,7 +33,7 @@ struct Expansion {
 }
 
 impl Expansion {
-    fn new(extents: Vec<usize>) -> Expansion {
+    pub(super) fn new(extents: Vec<usize>) -> Expansion {
         Expansion {
             body: Body::new(extents),
             variables: FxHashMap::default(),
@@ -44,7 +44,11 @@ impl Expansion {
     }
 
     /// The index of an element: the part that it is in, then the indices of some dimensions.
-    fn indices(&mut self, part: Option<usize>, dims: std::ops::Range<usize>) -> Vec<Val> {
+    pub(super) fn indices(
+        &mut self,
+        part: Option<usize>,
+        dims: std::ops::Range<usize>,
+    ) -> Vec<Val> {
         let mut ix = Vec::with_capacity(dims.len() + 1);
         ix.extend(part.map(|n| self.body.constant(Scalar::I64(n as i64))));
         ix.extend(dims.map(|dim| self.body.index(dim)));
@@ -63,7 +67,7 @@ impl Expansion {
         scalar_at(array, &ix)
     }
 
-    fn op(&mut self, op: Op, args: &[Val]) -> R<Val> {
+    pub(super) fn op(&mut self, op: Op, args: &[Val]) -> R<Val> {
         self.body.op(op, args).ok_or(Unsupported("an operation that does not fit"))
     }
 
@@ -73,7 +77,7 @@ impl Expansion {
         &mut self.memos[at].1
     }
 
-    fn finish(
+    pub(super) fn finish(
         self,
         source: TermId,
         value: Val,
@@ -83,7 +87,8 @@ impl Expansion {
     ) -> Nest {
         let Body { extents, instrs, dtypes, .. } = self.body;
         let source = Some(source);
-        Nest { extents, reduced, instrs, dtypes, value, target, write, source }.without_dead()
+        Nest { extents, reduced, instrs, dtypes, value, target, write, also: Vec::new(), source }
+            .without_dead()
     }
 }
 
@@ -97,7 +102,7 @@ fn scalar_at(array: &Array, ix: &[usize]) -> Option<Scalar> {
 }
 
 /// The row-major place of an index.
-fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Affine {
+pub(super) fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Affine {
     let mut at = Affine::constant(0, rank);
     let mut stride = 1i64;
     let ix: Vec<usize> = ix.collect();
@@ -320,7 +325,7 @@ impl Lowering<'_> {
     }
 
     /// The element of an array at an index within it.
-    fn element(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
+    pub(super) fn element(&mut self, e: &mut Expansion, t: TermId, ix: &[Val]) -> R<Val> {
         if let Some(&v) = e.variables.get(&t) {
             return Ok(v);
         }

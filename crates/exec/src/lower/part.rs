@@ -84,7 +84,7 @@ impl Part {
         write: Write,
     ) -> Nest {
         let Part { instrs, dtypes, source } = self;
-        Nest { extents, reduced: 0, instrs, dtypes, value, target, write, source }
+        Nest { extents, reduced: 0, instrs, dtypes, value, target, write, also: Vec::new(), source }
     }
 }
 

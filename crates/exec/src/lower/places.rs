@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Write};
+use crate::nest::{Affine, BufferId, Component, Instr, Nest};
 
 /// A digit of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,10 +110,7 @@ impl Places {
     pub(super) fn moved_nest(&self, nest: &Nest, from: BufferId, to: BufferId) -> Option<Nest> {
         let mut nest = nest.clone();
         if nest.target == from {
-            let (Write::Store(at) | Write::Sum(at) | Write::Extreme { at, .. }) = &mut nest.write
-            else {
-                return None;
-            };
+            let at = nest.write.place_mut()?;
             *at = self.moved(at, &nest.extents)?;
             nest.target = to;
         }

@@ -153,6 +153,7 @@ mod tests {
             value: Val(2),
             target: BufferId(0),
             write: Write::Store(Affine { constant: 0, coeffs: smallvec![8, 1] }),
+            also: Vec::new(),
             source: None,
         }
     }

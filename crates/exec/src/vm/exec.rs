@@ -8,12 +8,16 @@ use cotan_array::Dtype;
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
 use super::{extremes, sums};
-use crate::nest::{Affine, BufferId, Component, Val, Write};
+use crate::nest::{Affine, BufferId, Component, Reduction, Val, Write};
 use crate::run::RunLimits;
 use crate::workspace::Memory;
 
-/// After how many tiles, of all kernels together, the limits of a run are looked at.
-const POLL: u32 = 1024;
+/// After how much work, of all kernels together, the limits of a run are looked at: in additions of
+/// elements, a millisecond or so.
+pub(crate) const POLL: usize = 1 << 22;
+
+/// What it costs to begin a kernel, in additions.
+const BEGIN: usize = 256;
 
 /// The memory that kernels run in: where each buffer lies, and room for tiles.
 pub(crate) struct Frame {
@@ -23,8 +27,8 @@ pub(crate) struct Frame {
     pub sizes: Arc<[usize]>,
     /// Memory for a block of a group, or for what a contraction packs.
     local: Memory,
-    /// How many tiles were run since the limits were looked at.
-    unpolled: u32,
+    /// What was done since the limits were looked at.
+    unpolled: usize,
     tiles: Vec<Tile>,
     values: Vec<*const u8>,
     /// What is left of each loop.
@@ -54,14 +58,20 @@ impl Frame {
         }
     }
 
-    /// Counts tiles; says when the limits are to be looked at.
-    fn time_to_poll(&mut self) -> bool {
-        self.unpolled += 1;
-        let now = self.unpolled >= POLL;
-        if now {
-            self.unpolled = 0;
+    /// Notes work that is about to be done; gives `false` when a limit was reached, which is looked
+    /// at from time to time.
+    pub(crate) fn go_on(&mut self, work: usize, limits: &RunLimits) -> bool {
+        self.unpolled = self.unpolled.saturating_add(work);
+        if self.unpolled < POLL {
+            return true;
         }
-        now
+        self.unpolled = 0;
+        !limits.reached()
+    }
+
+    /// Begins to count anew.
+    pub(crate) fn has_looked(&mut self) {
+        self.unpolled = 0;
     }
 
     /// The first byte of the memory for a block, or for a contraction.
@@ -112,6 +122,25 @@ impl Kernel {
     /// Runs the nest for a range of the dimension that it is blocked by; gives `false` when a limit
     /// was reached. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &mut Frame, range: Range<usize>, limits: &RunLimits) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &self.native {
+            if range.is_empty() {
+                return true;
+            }
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start.saturating_add(self.piece));
+                let work = self.weight.saturating_mul(end - start).saturating_add(BEGIN);
+                if !frame.go_on(work, limits) {
+                    return false;
+                }
+                // SAFETY: the buffers are those that the code was made for, and the range is not
+                // empty.
+                unsafe { (native.entry)(frame.pointers.as_ptr(), start, end) };
+                start = end;
+            }
+            return true;
+        }
         let nest = &self.nest;
         let parallel = nest.extents.len() - nest.reduced;
         if nest.extents[..parallel].contains(&0) {
@@ -122,15 +151,6 @@ impl Kernel {
             return true;
         }
         if range.is_empty() {
-            return true;
-        }
-        #[cfg(target_arch = "x86_64")]
-        if let Some(native) = &self.native {
-            if frame.time_to_poll() && limits.reached() {
-                return false;
-            }
-            // SAFETY: the buffers are those that the code was made for, and the range is not empty.
-            unsafe { (native.entry)(frame.pointers.as_ptr(), range.start, range.end) };
             return true;
         }
         // A sum has one more, a search two.
@@ -152,7 +172,7 @@ impl Kernel {
         self.level(0, frame);
         let mut changed = 0;
         loop {
-            if frame.time_to_poll() && limits.reached() {
+            if !frame.go_on(self.tile_weight, limits) {
                 return false;
             }
             for level in changed + 1..=self.loops.len() {
@@ -345,12 +365,18 @@ impl Kernel {
 
     fn write(&self, frame: &mut Frame) {
         let n = self.count(frame);
+        for also in &self.nest.also {
+            let value = frame.values[also.value.index()];
+            let dtype = self.nest.dtypes[also.value.index()];
+            let (first, step) = at(&also.at, &frame.indices, self.lane());
+            store(frame, also.target, value, dtype, (first, step), n);
+        }
         let (value, dtype) = self.value(frame);
         let size = dtype.size();
         match &self.nest.write {
             Write::Store(place) => {
-                let (first, step) = at(place, &frame.indices, self.lane());
-                self.store(frame, value, dtype, first, step, n);
+                let place = at(place, &frame.indices, self.lane());
+                store(frame, self.nest.target, value, dtype, place, n);
             }
             Write::Sum(_) => {
                 let sum = Self::register(frame, self.registers);
@@ -367,6 +393,12 @@ impl Kernel {
                         }
                     }
                 }
+            }
+            Write::Best { largest, .. } => {
+                let best = Self::register(frame, self.registers);
+                let how = (Reduction::best(*largest), self.lanes_reduced);
+                // SAFETY: as of a sum.
+                unsafe { sums::combine(dtype, best, value, n, how) };
             }
             Write::Extreme { largest, .. } => {
                 let parallel = self.nest.extents.len() - self.nest.reduced;
@@ -413,24 +445,6 @@ impl Kernel {
         }
     }
 
-    fn store(
-        &self,
-        frame: &Frame,
-        value: *const u8,
-        dtype: Dtype,
-        first: i64,
-        step: i64,
-        n: usize,
-    ) {
-        let size = dtype.size();
-        let Some(begin) = frame.elements(self.nest.target, first, step, n, size) else {
-            debug_assert!(false, "a store outside its buffer");
-            return;
-        };
-        // SAFETY: `n` lanes of the value; elements of the target.
-        unsafe { tile::store(dtype, begin, step, value, n) };
-    }
-
     /// Where the best elements and their positions are.
     fn champions(&self, frame: &mut Frame) -> (*mut u8, *mut i64) {
         let at = Self::register(frame, self.registers + 1).cast();
@@ -448,6 +462,16 @@ impl Kernel {
             // SAFETY: a register holds `TILE` elements of eight bytes.
             unsafe { tile::zero(sum, self.width.max(sums::ACCUMULATOR_BYTES / 8) * 8) };
         }
+        if let Write::Best { largest, .. } = self.nest.write {
+            let (_, dtype) = self.value(frame);
+            let best = Self::register(frame, self.registers);
+            let worst = sums::worst(dtype, largest);
+            // SAFETY: a register holds `TILE` elements, which are more than the accumulators.
+            unsafe {
+                tile::put(dtype, best, worst);
+                tile::spread(dtype, best, best, self.width.max(sums::accumulators(dtype)));
+            }
+        }
     }
 
     /// Stores the sum of the parallel position that is left, whose indices are still set.
@@ -458,7 +482,14 @@ impl Kernel {
             Write::Sum(place) => {
                 if self.lanes_reduced {
                     // SAFETY: the register holds the accumulators.
-                    unsafe { sums::fold(dtype, sum) };
+                    unsafe { sums::fold(Reduction::Sum, dtype, sum) };
+                }
+                place
+            }
+            Write::Best { at: place, largest } => {
+                if self.lanes_reduced {
+                    // SAFETY: the register holds the accumulators.
+                    unsafe { sums::fold(Reduction::best(*largest), dtype, sum) };
                 }
                 place
             }
@@ -475,20 +506,51 @@ impl Kernel {
         };
         if self.lanes_reduced {
             let (first, _) = at(place, &frame.indices, None);
-            self.store(frame, sum, dtype, first, 0, 1);
+            store(frame, self.nest.target, sum, dtype, (first, 0), 1);
         } else {
-            let (first, step) = at(place, &frame.indices, self.lane());
+            let place = at(place, &frame.indices, self.lane());
             let n = self.count(frame);
-            self.store(frame, sum, dtype, first, step, n);
+            store(frame, self.nest.target, sum, dtype, place, n);
         }
     }
 
-    /// Zeros at every parallel position.
-    fn sum_of_nothing(&self, frame: &mut Frame) {
-        let target = self.nest.target.index();
-        // SAFETY: all bytes of the buffer.
-        unsafe { std::ptr::write_bytes(frame.pointers[target], 0, frame.sizes[target]) };
+    /// Zeros at every parallel position: the target may be a part of a larger array.
+    fn sum_of_nothing(&self, frame: &Frame) {
+        let nest = &self.nest;
+        let Some(place) = nest.write.place() else { return };
+        let dtype = match nest.write {
+            Write::Extreme { .. } => Dtype::I64,
+            _ => nest.dtypes[nest.value.index()],
+        };
+        let parallel = nest.extents.len() - nest.reduced;
+        let mut indices = vec![0i64; nest.extents.len()];
+        let zero = 0u64;
+        loop {
+            let (first, _) = at(place, &indices, None);
+            store(frame, nest.target, std::ptr::from_ref(&zero).cast(), dtype, (first, 0), 1);
+            let next = |dim: &usize| indices[*dim] + 1 < nest.extents[*dim] as i64;
+            let Some(dim) = (0..parallel).rev().find(next) else { break };
+            indices[dim] += 1;
+            indices[dim + 1..parallel].fill(0);
+        }
     }
+}
+
+/// Stores lanes of a value at places that have a first one and lie a step apart.
+fn store(
+    frame: &Frame,
+    target: BufferId,
+    value: *const u8,
+    dtype: Dtype,
+    (first, step): (i64, i64),
+    n: usize,
+) {
+    let Some(begin) = frame.elements(target, first, step, n, dtype.size()) else {
+        debug_assert!(false, "a store outside its buffer");
+        return;
+    };
+    // SAFETY: `n` lanes of the value; elements of the target.
+    unsafe { tile::store(dtype, begin, step, value, n) };
 }
 
 /// The lanes from 0 to `n` at which `a + b * lane` is from 0 to `size`, as a half-open range. All

@@ -13,8 +13,9 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
+use crate::lower::op_cost;
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
-pub(crate) use exec::Frame;
+pub(crate) use exec::{Frame, POLL};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sums::ACCUMULATOR_BYTES;
 pub(crate) use sums::{add_to, add_up};
@@ -24,6 +25,15 @@ pub(crate) use tile::{Code, code_of};
 
 /// Lanes of a tile at most. A tile of eight-byte elements has 2 KiB.
 pub(crate) const TILE: usize = 256;
+
+/// Lanes that machine code is given at least, if there are so many: the first that do not take too
+/// long.
+const LANES_AT_A_TIME: [usize; 4] = [64, 32, 16, 8];
+
+/// Machine code does not stop on its way. Kernels that would do more than this between looks at the
+/// limits of a run, in additions, are left to the tile machine: those that reduce very many elements
+/// to one, and take no part of them at a time. Vectors make several additions in a nanosecond.
+pub(crate) const LONGEST: usize = 1 << 27;
 
 /// A nest, ready to run.
 #[derive(Debug)]
@@ -50,6 +60,11 @@ pub(crate) struct Kernel {
     /// The factors, if products are added up, each rounded once with the sum.
     product: Option<(Val, Val)>,
     registers: usize,
+    /// What a position of the blocked dimension costs, and a tile, in additions.
+    pub weight: usize,
+    tile_weight: usize,
+    /// How many positions are run by machine code at a time: it does not stop on its way.
+    piece: usize,
     /// The same in machine code.
     #[cfg(target_arch = "x86_64")]
     pub native: Option<crate::jit::Native>,
@@ -120,13 +135,42 @@ impl Kernel {
             block: 0,
             product: None,
             registers: 0,
+            weight: 0,
+            tile_weight: 0,
+            piece: usize::MAX,
             #[cfg(target_arch = "x86_64")]
             native: None,
         };
         kernel.block =
             block.and_then(|dim| kernel.dims.iter().position(|&d| d == dim)).unwrap_or(0);
         kernel.plan(lane, in_order);
+        kernel.piece = kernel.positions_at_a_time();
         kernel
+    }
+
+    /// How many positions may be run without a look at the limits of the run. What is summed over
+    /// is run at once.
+    fn positions_at_a_time(&self) -> usize {
+        if self.block >= self.first_reduced {
+            return usize::MAX;
+        }
+        let fit = POLL / self.weight.max(1);
+        if self.lane_loop != Some(self.block) {
+            return fit.max(1);
+        }
+        // Whole vectors, and several of them if they do not take too long.
+        let few = LANES_AT_A_TIME
+            .into_iter()
+            .find(|lanes| lanes.saturating_mul(self.weight) <= LONGEST / 2);
+        let [most, .., least] = LANES_AT_A_TIME;
+        if fit >= most { fit / most * most } else { few.unwrap_or(least) }
+    }
+
+    /// The most work that machine code does for a range of so many positions without a look at the
+    /// limits of the run.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn at_a_time(&self, positions: usize) -> usize {
+        self.weight.saturating_mul(positions.min(self.piece))
     }
 
     /// How it goes through the nest.
@@ -140,6 +184,11 @@ impl Kernel {
             block: self.block,
             product: self.product,
         }
+    }
+
+    /// The dimension that a run may be restricted to a range of.
+    pub(crate) fn blocked(&self) -> Option<usize> {
+        self.dims.get(self.block).copied()
     }
 
     /// How many indices the dimension has that a run may be restricted to a range of.
@@ -183,16 +232,32 @@ impl Kernel {
         if !in_order {
             self.product = fuse_products(nest, &level, self.loops.len());
         }
-        let mut used = vec![false; count];
-        let (product, value) = (self.product, nest.value);
-        let written = || match product {
-            Some((a, b)) => [a, b].into_iter(),
-            None => [value, value].into_iter(),
+        // Positions of the dimensions around an instruction, but for those that a run has a range of.
+        let around = |level: usize| {
+            let dims = self.dims.iter().enumerate().take(level).filter(|(k, _)| *k != self.block);
+            dims.fold(1usize, |n, (_, &dim)| n.saturating_mul(nest.extents[dim]))
         };
-        written().for_each(|v| used[v.index()] = true);
-        if let Write::AddAt(index) = &nest.write {
-            index.iter().for_each(|c| used[c.value.index()] = true);
+        let each = |instr: &Instr| weight(instr).saturating_mul(self.width);
+        let write = write_weight(&nest.write);
+        self.tile_weight =
+            nest.instrs.iter().map(each).fold(write * self.width, usize::saturating_add);
+        self.weight = nest
+            .instrs
+            .iter()
+            .zip(&level)
+            .fold(write.saturating_mul(around(self.loops.len())), |sum, (instr, &level)| {
+                sum.saturating_add(weight(instr).saturating_mul(around(level)))
+            });
+        let mut used = vec![false; count];
+        let mut written: SmallVec<[Val; 4]> = SmallVec::new();
+        match self.product {
+            Some((a, b)) => {
+                written.extend([a, b]);
+                written.extend(nest.also.iter().map(|also| also.value));
+            }
+            None => nest.for_each_written(|v| written.push(v)),
         }
+        written.iter().for_each(|v| used[v.index()] = true);
         for n in (0..count).rev() {
             if used[n] {
                 nest.instrs[n].for_each_operand(|v| used[v.index()] = true);
@@ -200,17 +265,14 @@ impl Kernel {
         }
         // What a tile of lanes reads must be a tile.
         let mut spread = vec![false; count];
-        written().for_each(|v| spread[v.index()] = true);
-        if let Write::AddAt(index) = &nest.write {
-            index.iter().for_each(|c| spread[c.value.index()] = true);
-        }
+        written.iter().for_each(|v| spread[v.index()] = true);
         for (n, instr) in nest.instrs.iter().enumerate() {
             if !uniform[n] {
                 instr.for_each_operand(|v| spread[v.index()] = true);
             }
         }
         self.levels = (0..=self.loops.len()).map(|_| Vec::new()).collect();
-        let registers = assign_registers(nest, &level, &used, self.loops.len(), written());
+        let registers = assign_registers(nest, &level, &used, self.loops.len(), &written);
         self.registers = registers.iter().copied().max().map_or(0, |most| most + 1);
         for (n, instr) in nest.instrs.iter().enumerate() {
             if !used[n] {
@@ -248,13 +310,42 @@ impl Kernel {
     }
 }
 
+/// About what an instruction costs, in additions.
+fn weight(instr: &Instr) -> usize {
+    match instr {
+        Instr::Const(_) | Instr::Affine(_) => 0,
+        Instr::Load { .. } | Instr::MulAdd { .. } => 1,
+        Instr::LoadAt { .. } => COMPUTED,
+        Instr::Op(op, _) => {
+            // Those that vectors are no help with take longer than what they are counted as.
+            let longer = match op {
+                Op::Lgamma | Op::Digamma | Op::Polygamma => 16,
+                Op::FloorDiv | Op::Rem => 4,
+                _ => 1,
+            };
+            longer * op_cost(*op) as usize
+        }
+    }
+}
+
+fn write_weight(write: &Write) -> usize {
+    match write {
+        Write::Store(_) | Write::Sum(_) | Write::Best { .. } => 1,
+        Write::Extreme { .. } => 4,
+        Write::Add { .. } | Write::AddAt(_) => COMPUTED,
+    }
+}
+
+/// What an access to a computed place costs, in additions: it may be far.
+const COMPUTED: usize = 32;
+
 /// Registers for values: in the innermost loop they are used again after the last use.
 fn assign_registers(
     nest: &Nest,
     level: &[usize],
     used: &[bool],
     innermost: usize,
-    written: impl Iterator<Item = Val>,
+    written: &[Val],
 ) -> Vec<usize> {
     let count = nest.instrs.len();
     let mut last = vec![0usize; count];
@@ -263,11 +354,7 @@ fn assign_registers(
             instr.for_each_operand(|v| last[v.index()] = n);
         }
     }
-    let mut keep = |v: Val| last[v.index()] = usize::MAX;
-    written.for_each(&mut keep);
-    if let Write::AddAt(index) = &nest.write {
-        index.iter().for_each(|c| keep(c.value));
-    }
+    written.iter().for_each(|v| last[v.index()] = usize::MAX);
     let mut registers = vec![0usize; count];
     let (mut free, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
     for n in 0..count {
@@ -300,10 +387,7 @@ fn assign_registers(
 fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(Val, Val)> {
     let mut uses = vec![0u32; nest.instrs.len()];
     nest.instrs.iter().for_each(|instr| instr.for_each_operand(|v| uses[v.index()] += 1));
-    uses[nest.value.index()] += 1;
-    if let Write::AddAt(index) = &nest.write {
-        index.iter().for_each(|c| uses[c.value.index()] += 1);
-    }
+    nest.for_each_written(|v| uses[v.index()] += 1);
     let factors = |nest: &Nest, v: Val| match &nest.instrs[v.index()] {
         Instr::Op(Op::Mul, args) if uses[v.index()] == 1 && nest.dtypes[v.index()].is_float() => {
             Some((args[0], args[1]))
@@ -337,10 +421,20 @@ pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
         // The order of additions is that of the indices.
         return Some(last);
     }
-    let choices = if in_order { dims - nest.reduced } else { dims };
     // Of equals the last.
-    let costs = (0..choices).map(|dim| lane_cost(nest, dim));
+    let costs = (0..lane_choices(nest, in_order)).map(|dim| lane_cost(nest, dim));
     costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(dim, _)| dim)
+}
+
+/// The number of dimensions that may be on the lanes.
+fn lane_choices(nest: &Nest, in_order: bool) -> usize {
+    nest.extents.len() - if in_order { nest.reduced } else { 0 }
+}
+
+/// About how many cycles a nest takes for each position.
+pub(crate) fn least_cost(nest: &Nest, in_order: bool) -> f64 {
+    let costs = (0..lane_choices(nest, in_order)).map(|dim| lane_cost(nest, dim));
+    costs.reduce(f64::min).unwrap_or(0.0)
 }
 
 /// About how many cycles a nest takes with a dimension on the lanes, for each position.
@@ -391,9 +485,12 @@ fn lane_cost(nest: &Nest, lane: usize) -> f64 {
             Instr::Op(..) | Instr::MulAdd { .. } => 1.0,
         };
     }
+    cost += nest.also.iter().map(|also| access(&also.at)).sum::<f64>();
     cost += match &nest.write {
         Write::Store(at) => access(at),
-        Write::Sum(at) | Write::Extreme { at, .. } if lane < parallel => access(at) / inside,
+        Write::Sum(at) | Write::Best { at, .. } | Write::Extreme { at, .. } if lane < parallel => {
+            access(at) / inside
+        }
         _ => {
             let others = nest.extents[parallel..].iter().fold(1.0, |n, &k| n * k.max(1) as f64);
             FOLD * extent / (others * vectors)

@@ -1,17 +1,19 @@
-//! Adding tiles up.
+//! Adding tiles up, and finding their largest or smallest elements.
 //!
 //! Lanes that are summed are added to [`accumulators`]: lane $k$ to number $k$ modulo their count,
-//! whatever the instruction set, so that every executor adds in the same order.
+//! whatever the instruction set, so that every executor adds in the same order. Likewise for the
+//! largest and smallest: there the order decides between 0 and -0.
 
 use cotan_array::Dtype;
 
 use crate::isa::for_each_isa;
+use crate::nest::Reduction;
 
 /// The accumulators of a sum over lanes fill so many bytes.
 pub(crate) const ACCUMULATOR_BYTES: usize = 128;
 
 /// How many accumulators a sum over lanes has.
-pub(crate) fn accumulators(dtype: Dtype) -> usize {
+pub(super) fn accumulators(dtype: Dtype) -> usize {
     ACCUMULATOR_BYTES / dtype.size().max(4)
 }
 
@@ -77,6 +79,64 @@ for_each_isa! {
         }
     }
 
+    /// Lets lanes take the places of the largest, or smallest, so far: those of the accumulators if
+    /// lanes are reduced, else each its own.
+    ///
+    /// # Safety
+    /// As [`add`].
+    unsafe fn better(
+        dtype: Dtype,
+        best: *mut u8,
+        a: *const u8,
+        n: usize,
+        reduced: bool,
+        largest: bool
+    ) {
+        // As the operations of the table: the first of equals, and NaN.
+        macro_rules! float {
+            ($t:ty, $count:literal, $better:tt) => {
+                match reduced {
+                    true => cyclic!(best, a, n, $t, $count, |s, k| {
+                        // SAFETY: the operand has `n` elements.
+                        let x = unsafe { a.cast::<$t>().add(k).read() };
+                        *s = if x $better *s || x.is_nan() { x } else { *s };
+                    }),
+                    false => parallel!(best, n, $t, |s, k| {
+                        // SAFETY: as above.
+                        let x = unsafe { a.cast::<$t>().add(k).read() };
+                        *s = if x $better *s || x.is_nan() { x } else { *s };
+                    }),
+                }
+            };
+        }
+        macro_rules! integer {
+            ($better:tt) => {
+                match reduced {
+                    true => cyclic!(best, a, n, i64, 16, |s, k| {
+                        // SAFETY: as above.
+                        let x = unsafe { a.cast::<i64>().add(k).read() };
+                        *s = if x $better *s { x } else { *s };
+                    }),
+                    false => parallel!(best, n, i64, |s, k| {
+                        // SAFETY: as above.
+                        let x = unsafe { a.cast::<i64>().add(k).read() };
+                        *s = if x $better *s { x } else { *s };
+                    }),
+                }
+            };
+        }
+        match (dtype, largest) {
+            (Dtype::F64, true) => float!(f64, 16, >),
+            (Dtype::F64, false) => float!(f64, 16, <),
+            (Dtype::F32, true) => float!(f32, 32, >),
+            (Dtype::F32, false) => float!(f32, 32, <),
+            (Dtype::I64, true) => integer!(>),
+            (Dtype::I64, false) => integer!(<),
+            // Truth values are no numbers.
+            (Dtype::Bool, _) => {}
+        }
+    }
+
     /// Adds products of lanes to a sum, each rounded once with it.
     ///
     /// # Safety
@@ -106,16 +166,50 @@ for_each_isa! {
     }
 }
 
-/// The sum of the accumulators in the first: halves are added to each other.
+/// What nothing is smaller than, or larger, as bits.
+pub(super) fn worst(dtype: Dtype, largest: bool) -> u64 {
+    match (dtype, largest) {
+        (Dtype::F64, true) => f64::NEG_INFINITY.to_bits(),
+        (Dtype::F64, false) => f64::INFINITY.to_bits(),
+        (Dtype::F32, true) => u64::from(f32::NEG_INFINITY.to_bits()),
+        (Dtype::F32, false) => u64::from(f32::INFINITY.to_bits()),
+        (Dtype::I64, true) => i64::MIN as u64,
+        (Dtype::I64, false) => i64::MAX as u64,
+        (Dtype::Bool, largest) => u64::from(!largest),
+    }
+}
+
+/// Adds lanes to a sum, or lets them take the places of the best.
+///
+/// # Safety
+/// As [`add`].
+pub(super) unsafe fn combine(
+    dtype: Dtype,
+    to: *mut u8,
+    a: *const u8,
+    n: usize,
+    (reduction, reduced): (Reduction, bool),
+) {
+    // SAFETY: by the contract.
+    unsafe {
+        match reduction {
+            Reduction::Sum => add(dtype, to, a, n, reduced),
+            Reduction::Largest => better(dtype, to, a, n, reduced, true),
+            Reduction::Smallest => better(dtype, to, a, n, reduced, false),
+        }
+    }
+}
+
+/// What the accumulators give together, in the first: halves are combined with each other.
 ///
 /// # Safety
 /// The accumulators of a type of numbers.
-pub(super) unsafe fn fold(dtype: Dtype, sum: *mut u8) {
+pub(super) unsafe fn fold(reduction: Reduction, dtype: Dtype, sum: *mut u8) {
     let mut left = accumulators(dtype);
     while left > 1 {
         left /= 2;
         // SAFETY: the upper half of what is left is added to the lower, which it is apart from.
-        unsafe { add(dtype, sum, sum.add(left * dtype.size()), left, false) };
+        unsafe { combine(dtype, sum, sum.add(left * dtype.size()), left, (reduction, false)) };
     }
 }
 
@@ -123,13 +217,20 @@ pub(super) unsafe fn fold(dtype: Dtype, sum: *mut u8) {
 ///
 /// # Safety
 /// There are so many parts one after the other, and the target has room for one.
-pub(crate) unsafe fn add_up(dtype: Dtype, to: *mut u8, from: *const u8, n: usize, parts: usize) {
+pub(crate) unsafe fn add_up(
+    reduction: Reduction,
+    dtype: Dtype,
+    to: *mut u8,
+    from: *const u8,
+    n: usize,
+    parts: usize,
+) {
     let bytes = n * dtype.size();
     // SAFETY: by the contract.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, bytes);
         for part in 1..parts {
-            add(dtype, to, from.add(part * bytes), n, false);
+            combine(dtype, to, from.add(part * bytes), n, (reduction, false));
         }
     }
 }
@@ -138,7 +239,13 @@ pub(crate) unsafe fn add_up(dtype: Dtype, to: *mut u8, from: *const u8, n: usize
 ///
 /// # Safety
 /// There are so many of both, apart from each other.
-pub(crate) unsafe fn add_to(dtype: Dtype, to: *mut u8, from: *const u8, n: usize) {
+pub(crate) unsafe fn add_to(
+    reduction: Reduction,
+    dtype: Dtype,
+    to: *mut u8,
+    from: *const u8,
+    n: usize,
+) {
     // SAFETY: by the contract.
-    unsafe { add(dtype, to, from, n, false) };
+    unsafe { combine(dtype, to, from, n, (reduction, false)) };
 }

@@ -7,9 +7,10 @@ use cotan_opt::{Options, optimise};
 use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 use cotan_testkit::{Config, Former};
 
-/// The options under which results over the field, where nothing is rounded, are equal.
+/// The options under which results over the field, where nothing is rounded, are equal. Steps of
+/// random loops are small, so what any of them has computed is stored for others.
 pub fn exact() -> Options {
-    Options { fold_floats: false, ..Options::default() }
+    Options { fold_floats: false, recompute: 1, ..Options::default() }
 }
 
 /// A program in bulk operations.
@@ -58,5 +59,14 @@ pub fn configs() -> Vec<Config> {
         integers(&[Op, Cond, Index, Replicate, Stack]),
         only(&[OneHot, SumOuter, Stack, Index, Reshape, Scatter]),
         only(&[Build1, Index, Gather, Scatter, SumOuter]),
+        Config { phrases: 40, ..Config::default() },
+        Config { phrases: 60, ..Config::ring() },
+        Config { phrases: 60, ..Config::integers() },
+        Config { phrases: 80, ..Config::default() },
+        Config {
+            phrases: 80,
+            dtypes: vec![Dtype::I64, Dtype::I64, Dtype::Bool, Dtype::F64],
+            ..Config::default()
+        },
     ]
 }

@@ -193,6 +193,81 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "loop/merge",
+            |s| {
+                let k = 2 + s.choice(3);
+                Ok((k, s.array(&[])?, s.array(&[k])?, s.array(&[])?))
+            },
+            // The second has an output more, and the first one that the second has not.
+            |b, &(k, s, xs, c)| {
+                let next = |b: &mut Builder, v: &[TermId]| b.op(Op::Mul, &[v[0], v[1]]);
+                let one = looped(b, k, &[s], &[xs], |b, v| {
+                    Ok(vec![next(b, v)?, b.op(Op::Sub, &[v[1], v[0]])?])
+                })?;
+                let two = looped(b, k, &[s], &[xs], |b, v| {
+                    Ok(vec![next(b, v)?, b.op(Op::Mul, &[v[0], c])?, v[0]])
+                })?;
+                let last = b.result(two, 0)?;
+                let all = [b.result(one, 1)?, b.result(two, 1)?, b.result(two, 2)?];
+                let sum = b.op(Op::Add, &[all[0], all[1]])?;
+                let product = b.op(Op::Mul, &[sum, all[2]])?;
+                let sum = b.sum_outer(product)?;
+                b.op(Op::Add, &[sum, last])
+            },
+            |b, &(k, s, xs, c)| {
+                let m = looped(b, k, &[s], &[xs], |b, v| {
+                    let next = b.op(Op::Mul, &[v[0], v[1]])?;
+                    let (less, more) = (b.op(Op::Sub, &[v[1], v[0]])?, b.op(Op::Mul, &[v[0], c])?);
+                    let sum = b.op(Op::Add, &[less, more])?;
+                    Ok(vec![next, b.op(Op::Mul, &[sum, v[0]])?])
+                })?;
+                let (last, all) = (b.result(m, 0)?, b.result(m, 1)?);
+                let sum = b.sum_outer(all)?;
+                b.op(Op::Add, &[sum, last])
+            },
+        ),
+        check(
+            "loop/stored",
+            |s| {
+                let (k, reverse) = (2 + s.choice(3), s.choice(2) == 1);
+                Ok((k, reverse, s.array(&[])?, s.array(&[k])?, s.array(&[k])?))
+            },
+            // The second loop computes the next state of the first again, from what that has saved
+            // and from one of two inputs.
+            |b, &(k, reverse, s, xs, ys)| {
+                let first = looped(b, k, &[s], &[ys, xs], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], v[2]])?;
+                    let next = b.op(Op::Sub, &[product, v[1]])?;
+                    Ok(vec![b.op(Op::Add, &[next, v[0]])?, v[0]])
+                })?;
+                let saved = b.result(first, 1)?;
+                let step = b.lambda(&vec![number(); 4], |b, v| {
+                    let product = b.op(Op::Mul, &[v[2], v[1]])?;
+                    let again = b.op(Op::Sub, &[product, v[3]])?;
+                    let twice = b.op(Op::Sub, &[again, v[0]])?;
+                    Ok(vec![b.op(Op::Mul, &[again, twice])?])
+                })?;
+                let (init, inputs) = ([s].into(), [xs, saved, ys].into());
+                let second = b.map_accum(MapAccum { length: k, reverse, init, inputs, step })?;
+                b.result(second, 0)
+            },
+            |b, &(k, reverse, s, xs, ys)| {
+                let first = looped(b, k, &[s], &[xs, ys], |b, v| {
+                    let product = b.op(Op::Mul, &[v[0], v[1]])?;
+                    let next = b.op(Op::Sub, &[product, v[2]])?;
+                    Ok(vec![b.op(Op::Add, &[next, v[0]])?, next])
+                })?;
+                let stored = b.result(first, 1)?;
+                let step = b.lambda(&vec![number(); 2], |b, v| {
+                    let twice = b.op(Op::Sub, &[v[1], v[0]])?;
+                    Ok(vec![b.op(Op::Mul, &[v[1], twice])?])
+                })?;
+                let (init, inputs) = ([s].into(), [stored].into());
+                let second = b.map_accum(MapAccum { length: k, reverse, init, inputs, step })?;
+                b.result(second, 0)
+            },
+        ),
+        check(
             "custom/inline",
             |s| {
                 let k = s.size();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail so")]
 
 mod algebra;
+mod extremes;
 mod loops;
 mod scatters;
 mod sums;
@@ -14,10 +15,17 @@ use cotan_testkit::rules::{Check, assert_all_checked};
 use support::optimiser;
 
 fn all() -> Vec<Check> {
-    [algebra::checks(), views::checks(), scatters::checks(), sums::checks(), loops::checks()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        algebra::checks(),
+        views::checks(),
+        extremes::checks(),
+        scatters::checks(),
+        sums::checks(),
+        loops::checks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[test]
@@ -33,6 +41,11 @@ fn algebra_holds() {
 #[test]
 fn view_rules_hold() {
     optimiser().check(&views::checks());
+}
+
+#[test]
+fn extreme_rules_hold() {
+    optimiser().check(&extremes::checks());
 }
 
 #[test]

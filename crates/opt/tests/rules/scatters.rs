@@ -1,10 +1,10 @@
 //! Scatters. The right sides are builds: what stands at a place of the result.
 
-use cotan_array::Dtype;
+use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Result, TermId};
 
-use crate::support::{Check, check};
+use crate::support::{Check, check, fill};
 
 /// `sum (build k (j => f(j)))`
 fn total(
@@ -208,6 +208,40 @@ pub fn checks() -> Vec<Check> {
                     Ok(vec![is[0], b.index(places, is)?])
                 })?;
                 b.scatter(&[2, n], sums, f)
+            },
+        ),
+        check(
+            "scatter/stack",
+            |s| {
+                let n = 2 + s.choice(2);
+                let sh = s.shape_of_rank(0, 2);
+                let parts = (0..3).map(|_| s.array(&sh)).collect::<Result<Vec<_>>>()?;
+                // One past the end is dropped.
+                let places: Vec<i64> = (0..3).map(|_| s.choice(n + 1) as i64).collect();
+                Ok((n, parts, places))
+            },
+            |b, (n, parts, places)| {
+                let table =
+                    b.constant(&Array::from_vec(Shape::new("places", &[3])?, places.clone())?)?;
+                let stack = b.stack(parts)?;
+                let f = b.index_function(&[3], |b, is| {
+                    let last = b.scalar(1i64)?;
+                    Ok(vec![b.index(table, &[is[0]])?, last])
+                })?;
+                b.scatter(&[*n, 2], stack, f)
+            },
+            |b, (n, parts, places)| {
+                let zero = fill(b, parts[0], 0.0)?;
+                let mut rows = Vec::new();
+                for k in 0..*n as i64 {
+                    let here = parts.iter().zip(places).filter(|(_, place)| **place == k);
+                    let mut sum = zero;
+                    for (&part, _) in here {
+                        sum = b.op(Op::Add, &[sum, part])?;
+                    }
+                    rows.push(b.stack(&[zero, sum])?);
+                }
+                b.stack(&rows)
             },
         ),
         check(

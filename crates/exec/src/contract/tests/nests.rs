@@ -133,6 +133,7 @@ fn case(rng: &mut Rng) -> Case {
         value: Val(2),
         target: BufferId(2),
         write: Write::Sum(at),
+        also: Vec::new(),
         source: None,
     };
     let collapsed = nest.clone().collapse(None).0;
@@ -314,6 +315,7 @@ pub(super) fn batched(dtype: Dtype, batch: usize, m: usize, n: usize, k: usize) 
         value: Val(2),
         target: BufferId(2),
         write: Write::Sum(affine([m * n, n, 1, 0])),
+        also: Vec::new(),
         source: None,
     };
     Case { nest, sizes: [batch * m * k, batch * k * n, batch * m * n] }

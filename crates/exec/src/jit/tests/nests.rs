@@ -67,6 +67,7 @@ fn more_strided_reads_than_registers() {
                 value,
                 target,
                 write: Write::Store(Affine::index(0, 1)),
+                also: Vec::new(),
                 source: None,
             };
             let kernel = Kernel::new(nest, true, None);

@@ -30,7 +30,17 @@ fn nest(op: Op, typing: &[Dtype], n: usize, stride: i64, buffers: &mut Buffers) 
     let target = buffers.add(dtype, length, &mut rng);
     let value = Val(instrs.len() as u32 - 1);
     let (extents, write) = (vec![n], Write::Store(at(stride)));
-    Nest { extents, reduced: 0, instrs, dtypes, value, target, write, source: None }
+    Nest {
+        extents,
+        reduced: 0,
+        instrs,
+        dtypes,
+        value,
+        target,
+        write,
+        also: Vec::new(),
+        source: None,
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use cotan_testkit::{Rng, for_each_case};
 use smallvec::SmallVec;
 
 use super::{Buffers, compare};
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
+use crate::nest::{Affine, Also, BufferId, Component, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
 const EXTENTS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 13, 17, 33, 64, 70];
@@ -188,11 +188,11 @@ impl Maker<'_> {
         let numbers: Vec<usize> =
             (0..self.dtypes.len()).filter(|&n| self.dtypes[n] != Dtype::Bool).collect();
         let last = self.dtypes.len() - 1;
-        let kind = if numbers.is_empty() { 0 } else { self.rng.below(6) };
+        let kind = if numbers.is_empty() { 0 } else { self.rng.below(7) };
         let number = *self.rng.pick(if numbers.is_empty() { &[0] } else { &numbers[..] });
         let (n, reduced) = match kind {
             0 | 1 => (last, 0),
-            2 => (number, self.rng.below(dims + 1)),
+            2 | 6 => (number, self.rng.below(dims + 1)),
             3 => (number, dims.min(1)),
             _ => (number, 0),
         };
@@ -210,6 +210,10 @@ impl Maker<'_> {
                 let (target, at) = self.target(dims - reduced, Dtype::I64);
                 (target, Write::Extreme { at, largest: self.rng.chance(50) })
             }
+            6 => {
+                let (target, at) = self.target(dims - reduced, dtype);
+                (target, Write::Best { at, largest: self.rng.chance(50) })
+            }
             4 => {
                 let (at, checks, count) = self.place();
                 (self.buffers.add(dtype, count, self.rng), Write::Add { at, checks })
@@ -224,6 +228,12 @@ impl Maker<'_> {
                 }
             },
         };
+        let mut also = Vec::new();
+        while also.len() < 3 && self.rng.chance(25) {
+            let n = self.rng.below(self.dtypes.len());
+            let (target, at) = self.target(dims, self.dtypes[n]);
+            also.push(Also { value: Val(n as u32), target, at, source: None });
+        }
         let nest = Nest {
             extents: self.extents,
             reduced,
@@ -232,6 +242,7 @@ impl Maker<'_> {
             value: Val(n as u32),
             target,
             write,
+            also,
             source: None,
         };
         (nest, self.buffers)

@@ -37,6 +37,7 @@ impl Maker {
             value: Val(0),
             target: BufferId(0),
             write: Write::Store(at),
+            also: Vec::new(),
             source: None,
         };
         Maker { nest }

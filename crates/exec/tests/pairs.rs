@@ -1,0 +1,147 @@
+//! Pairs of elements of which only some count: nests that share their positions are one nest, and
+//! blocks of rows leave out the columns that have nothing for them. The results are those of the
+//! reference interpreter.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{array, numbers, same};
+use cotan_array::{Array, Element};
+use cotan_ir::scalar::Op;
+use cotan_ir::{Builder, Result, TermId};
+
+/// Which pairs count: those whose indices compare so, after a shift of the first.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    op: Op,
+    shift: i64,
+}
+
+/// Each element of an array, so many times beside itself.
+fn along_rows(b: &mut Builder, x: TermId, n: usize) -> Result<TermId> {
+    let copies = b.replicate(n, x)?;
+    b.transpose(&[1, 0], copies)
+}
+
+fn filled<T: Element>(b: &mut Builder, [n, m]: [usize; 2], x: T) -> Result<TermId> {
+    let x = b.scalar(x)?;
+    let row = b.replicate(m, x)?;
+    b.replicate(n, row)
+}
+
+/// 2 for pairs that count, 0 for others.
+fn mask(b: &mut Builder, sizes: [usize; 2], counted: Counted) -> Result<TermId> {
+    let (i, j) = (b.iota(sizes[0])?, b.iota(sizes[1])?);
+    let (i, j) = (along_rows(b, i, sizes[1])?, b.replicate(sizes[0], j)?);
+    let shift = filled(b, sizes, counted.shift)?;
+    let i = b.op(Op::Add, &[i, shift])?;
+    let holds = b.op(counted.op, &[i, j])?;
+    let (two, zero) = (filled(b, sizes, 2.0)?, filled(b, sizes, 0.0)?);
+    b.op(Op::Select, &[holds, two, zero])
+}
+
+/// Differences of all pairs, and their weights: their squares where they count, and 0 elsewhere.
+fn weights(b: &mut Builder, xs: &[TermId], counted: Counted) -> Result<(TermId, TermId)> {
+    let sizes = [xs[0], xs[1]].map(|x| b.shape(x).dims()[0]);
+    let (rows, columns) = (along_rows(b, xs[0], sizes[1])?, b.replicate(sizes[0], xs[1])?);
+    let difference = b.op(Op::Sub, &[rows, columns])?;
+    let square = b.op(Op::Mul, &[difference, difference])?;
+    // Dear enough to be computed once for all sums, which are exact.
+    let sixteen = filled(b, sizes, 16.0)?;
+    let mut dear = square;
+    for _ in 0..7 {
+        let sin = b.op(Op::Sin, &[dear])?;
+        let product = b.op(Op::Mul, &[sin, sixteen])?;
+        dear = b.op(Op::Floor, &[product])?;
+    }
+    let mask = mask(b, sizes, counted)?;
+    Ok((difference, b.op(Op::Scale, &[mask, dear])?))
+}
+
+/// Sums of the weights, of all, of rows and of columns, and of their products with differences.
+fn sums(b: &mut Builder, xs: &[TermId], counted: Counted) -> Result<Vec<TermId>> {
+    let (difference, weight) = weights(b, xs, counted)?;
+    let force = b.op(Op::Scale, &[weight, difference])?;
+    let force = b.op(Op::Neg, &[force])?;
+    let columns = b.sum_outer(force)?;
+    let turned = b.transpose(&[1, 0], force)?;
+    let rows = b.sum_outer(turned)?;
+    let total = b.sum_outer(weight)?;
+    let total = b.sum_outer(total)?;
+    Ok(vec![total, rows, columns])
+}
+
+const COMPARISONS: [Op; 4] = [Op::Lt, Op::Le, Op::Gt, Op::Ge];
+
+#[test]
+fn pairs_that_count_by_their_order() {
+    for (n, m) in [(1, 1), (7, 7), (9, 5), (5, 21), (40, 9)] {
+        for op in COMPARISONS {
+            for shift in [-30, -3, 0, 2] {
+                let counted = Counted { op, shift };
+                same(&[numbers(&[n]), numbers(&[m])], |b, xs| sums(b, xs, counted));
+            }
+        }
+    }
+}
+
+#[test]
+fn large_blocks_leave_out_what_does_not_count() {
+    for op in [Op::Lt, Op::Ge] {
+        let counted = Counted { op, shift: 1 };
+        let kernels = same(&[numbers(&[400]), numbers(&[400])], |b, xs| sums(b, xs, counted));
+        assert!(kernels.matches(" only\n").count() >= 3, "{kernels}");
+    }
+    // Not all comparisons are of an order.
+    let counted = Counted { op: Op::Ne, shift: 1 };
+    let kernels = same(&[numbers(&[400]), numbers(&[400])], |b, xs| sums(b, xs, counted));
+    assert!(!kernels.contains(" only"), "{kernels}");
+}
+
+#[test]
+fn what_does_not_count_may_be_anything() {
+    let mut elements = vec![1.0; 400];
+    (elements[3], elements[70], elements[390]) = (f64::INFINITY, f64::NAN, f64::NEG_INFINITY);
+    let x: Array = array(&[400], &elements);
+    let counted = |op| Counted { op, shift: 0 };
+    same(&[x.clone(), numbers(&[400])], |b, xs| sums(b, xs, counted(Op::Lt)));
+    same(&[numbers(&[400]), x], |b, xs| sums(b, xs, counted(Op::Ge)));
+}
+
+#[test]
+fn all_of_a_result_is_there() {
+    // The weights are wanted themselves, with their zeros.
+    let counted = Counted { op: Op::Lt, shift: 0 };
+    same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+        let (difference, weight) = weights(b, xs, counted)?;
+        let force = b.op(Op::Scale, &[weight, difference])?;
+        let turned = b.transpose(&[1, 0], force)?;
+        Ok(vec![weight, b.sum_outer(force)?, b.sum_outer(turned)?])
+    });
+}
+
+#[test]
+fn readers_that_go_elsewhere() {
+    // One sum takes the pairs in order and the other those that are not, of what is made once; or
+    // one takes all of them.
+    for (op, other) in [(Op::Lt, Op::Gt), (Op::Gt, Op::Lt), (Op::Lt, Op::Lt)] {
+        same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+            let (_, weight) = weights(b, xs, Counted { op: Op::Ne, shift: 0 })?;
+            let mut sums = Vec::new();
+            for (n, op) in [op, other].into_iter().enumerate() {
+                let mask = mask(b, [400, 400], Counted { op, shift: 3 })?;
+                let counted = b.op(Op::Scale, &[mask, weight])?;
+                let counted = if n == 0 { counted } else { b.transpose(&[1, 0], counted)? };
+                sums.push(b.sum_outer(counted)?);
+            }
+            Ok(sums)
+        });
+    }
+    same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+        let (difference, weight) = weights(b, xs, Counted { op: Op::Lt, shift: 0 })?;
+        let more = b.op(Op::Add, &[weight, difference])?;
+        let force = b.op(Op::Scale, &[weight, difference])?;
+        let turned = b.transpose(&[1, 0], force)?;
+        Ok(vec![b.sum_outer(more)?, b.sum_outer(force)?, b.sum_outer(turned)?])
+    });
+}
