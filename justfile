@@ -22,6 +22,10 @@ soak rounds="1000" times="100":
         just random {{times}} $((round * 1000000000)) || exit 1; \
     done
 
+# The tests of everything that runs programs, on every backend; `--quick` as in `.ci/run`
+backends *args:
+    scripts/backends {{args}}
+
 # Coverage-guided fuzzing of `parse`, `npy`, `roundtrip` or `engines`; needs nightly Rust and cargo-fuzz
 fuzz target="parse" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}

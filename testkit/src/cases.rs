@@ -2,9 +2,12 @@
 //!
 //! Two environment variables scale every random test:
 //!
-//! * `COTAN_CASES=100` runs 100 times as many cases;
+//! * `COTAN_CASES=100` runs 100 times as many cases, `COTAN_CASES=0.01` a hundredth of them, for
+//!   slow machines such as emulators;
 //! * `COTAN_SEED=17` starts from seed 17 instead of the test's own seed. Case `n` of a run uses the
 //!   seed `start + n`, so the seed printed by a failure reproduces it as the first case.
+
+use std::str::FromStr;
 
 use crate::Rng;
 
@@ -32,10 +35,14 @@ pub(crate) fn first_seed(name: &str) -> u64 {
     setting("COTAN_SEED").unwrap_or_else(|| seed_of(name))
 }
 
-/// `count` times `COTAN_CASES`.
+/// `count` times `COTAN_CASES`, and at least 1.
 pub fn scaled(count: usize) -> usize {
-    let factor = setting("COTAN_CASES").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
-    count.saturating_mul(factor)
+    times(count, setting("COTAN_CASES").unwrap_or(1.0))
+}
+
+fn times(count: usize, factor: f64) -> usize {
+    // A product that is no number of cases saturates.
+    ((count as f64 * factor).ceil() as usize).max(1)
 }
 
 /// Ends a test: the one place where the kit panics.
@@ -46,7 +53,7 @@ pub fn fail(message: &str) -> ! {
 }
 
 /// The value of an environment variable that must be a number.
-fn setting(variable: &str) -> Option<u64> {
+fn setting<T: FromStr>(variable: &str) -> Option<T> {
     let text = std::env::var(variable).ok()?;
     match text.trim().parse() {
         Ok(value) => Some(value),
@@ -84,10 +91,19 @@ mod tests {
             first.push(rng.bits());
             Ok(())
         });
-        assert!(first.len() >= 50);
+        assert_eq!(first.len(), scaled(50));
         first.sort();
         first.dedup();
         assert_eq!(first.len(), scaled(50));
+    }
+
+    #[test]
+    fn numbers_of_cases_grow_and_shrink() {
+        assert_eq!(times(300, 1.0), 300);
+        assert_eq!(times(300, 100.0), 30_000);
+        assert_eq!(times(300, 0.01), 3);
+        assert_eq!(times(300, 0.001), 1);
+        assert_eq!(times(300, 0.0), 1);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What runs programs.
 
+use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use cotan_array::Array;
@@ -13,7 +14,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// What runs a compiled function.
 ///
 /// The environment variable `COTAN_BACKEND`, read once, chooses: `jit` (the default), `vm` or
-/// `interp`. The first two give the same results to the last bit.
+/// `interp`. The first two give the same results to the last bit. With any other value nothing
+/// compiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
@@ -26,31 +28,55 @@ pub enum Backend {
     Interpreter,
 }
 
-static CHOSEN: LazyLock<Backend> = LazyLock::new(|| match std::env::var("COTAN_BACKEND") {
-    Ok(name) if name == "interp" => Backend::Interpreter,
-    Ok(name) if name == "vm" => Backend::Machine,
-    _ => Backend::Native,
-});
+/// The environment variable that chooses.
+const VARIABLE: &str = "COTAN_BACKEND";
+
+/// What it says: a backend, or something that is none.
+static CHOSEN: LazyLock<std::result::Result<Backend, OsString>> =
+    LazyLock::new(|| match std::env::var_os(VARIABLE) {
+        None => Ok(Backend::Native),
+        Some(name) => match name.to_str() {
+            Some("jit") => Ok(Backend::Native),
+            Some("vm") => Ok(Backend::Machine),
+            Some("interp") => Ok(Backend::Interpreter),
+            _ => Err(name),
+        },
+    });
+
+fn chosen() -> Result<Backend> {
+    CHOSEN.clone().map_err(|name| {
+        let message = format!("the environment variable {VARIABLE} is {name:?}");
+        Error::new(ErrorKind::Data, "compile", message).with_hint("set it to jit, vm or interp")
+    })
+}
 
 /// A program's way of running.
 #[derive(Clone, Debug)]
-pub(crate) struct Runner(Option<Executable>);
+pub(crate) struct Runner {
+    /// None if the interpreter runs it.
+    executable: Option<Executable>,
+    backend: Backend,
+}
 
 impl Runner {
-    pub(crate) fn new(program: &Program) -> Runner {
-        match *CHOSEN {
-            Backend::Native => Runner(Executable::planned(program, false, Engine::Native).ok()),
-            Backend::Machine => Runner(Executable::planned(program, false, Engine::Machine).ok()),
-            Backend::Interpreter => Runner(None),
-        }
+    pub(crate) fn new(program: &Program) -> Result<Runner> {
+        let chosen = chosen()?;
+        let planned = |engine| Executable::planned(program, false, engine).ok();
+        let executable = match chosen {
+            Backend::Native => planned(Engine::Native),
+            Backend::Machine => planned(Engine::Machine),
+            Backend::Interpreter => None,
+        };
+        let backend = if executable.is_some() { chosen } else { Backend::Interpreter };
+        Ok(Runner { executable, backend })
     }
 
     pub(crate) fn executable(&self) -> Option<&Executable> {
-        self.0.as_ref()
+        self.executable.as_ref()
     }
 
     pub(crate) fn backend(&self) -> Backend {
-        if self.0.is_some() { *CHOSEN } else { Backend::Interpreter }
+        self.backend
     }
 
     pub(crate) fn run(
@@ -60,7 +86,7 @@ impl Runner {
         inputs: &[Array],
         outputs: &mut Vec<Array>,
     ) -> Result<()> {
-        let Some(executable) = &self.0 else {
+        let Some(executable) = &self.executable else {
             *outputs = interpret(program, options, inputs)?;
             return Ok(());
         };
@@ -88,7 +114,7 @@ pub(crate) fn run_program(
     inputs: &[Array],
 ) -> Result<Vec<Array>> {
     let mut outputs = Vec::new();
-    Runner::new(program).run(program, options, inputs, &mut outputs)?;
+    Runner::new(program)?.run(program, options, inputs, &mut outputs)?;
     Ok(outputs)
 }
 

@@ -195,7 +195,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         })?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
         let optimised = Pipeline::new(&[Pass::OPTIMISE]).run(&program)?;
-        let runner = Runner::new(&optimised);
+        let runner = Runner::new(&optimised)?;
         let cost = Cost::of(&optimised, &runner);
         let (several, types) = (F::SEVERAL, PhantomData);
         Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
@@ -225,7 +225,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             ..defaults
         };
         let optimised = cotan_opt::optimise(&self.program, &rules)?.0;
-        let runner = Runner::new(&optimised);
+        let runner = Runner::new(&optimised)?;
         let cost = Cost::of(&optimised, &runner);
         Ok(Compiled { optimised, cost, runner, ..self.clone() })
     }

@@ -35,7 +35,7 @@ impl Prepared {
     /// Prepares a program, which may contain `build`s.
     pub fn new(source: &Program) -> Result<Prepared> {
         let program = Pipeline::new(&[Pass::BULK, Pass::OPTIMISE]).run(source)?;
-        let runner = Runner::new(&program);
+        let runner = Runner::new(&program)?;
         Ok(Prepared { program, runner })
     }
 

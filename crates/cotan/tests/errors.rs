@@ -202,7 +202,7 @@ fn limits() {
     let sum = compile(|x: Arr<f64>| build(1000, |i| x * i.cast::<f64>()).sum(), [100]).unwrap();
     let small = RunOptions { max_bytes: Some(500), ..RunOptions::default() };
     let x = Tensor::zeros(100).unwrap();
-    insta::assert_snapshot!(texts(&[
+    let texts = texts(&[
         ("sizes that cannot be counted", of_matrix(|_| zeros::<f64>([long, long]))),
         ("an argument that cannot be", failed(compile(|x: Arr<f64>| x, [usize::MAX, 2]))),
         ("a tensor that cannot be", failed(Tensor::<f64>::zeros([long, long]))),
@@ -211,7 +211,11 @@ fn limits() {
         ("nesting", of_matrix(|a| nested(61, a))),
         ("deep nesting", of_matrix(|a| nested(1000, a))),
         ("memory of a run", failed(sum.call_with(&small, &x))),
-    ]));
+    ]);
+    // Each backend needs another amount.
+    let needed = format!("needs {} bytes at once", sum.cost().peak_bytes);
+    assert!(texts.contains(&needed), "{texts}");
+    insta::assert_snapshot!(texts.replace(&needed, "needs (so many) bytes at once"));
 }
 
 #[test]
@@ -280,4 +284,28 @@ fn data() {
     ];
     std::fs::remove_dir_all(&folder).unwrap();
     insta::assert_snapshot!(shown.join("\n"));
+}
+
+/// The environment is read once, so that each value needs a process of its own: this test calls
+/// itself.
+#[test]
+fn backends_that_there_are_not() {
+    const NAME: &str = "backends_that_there_are_not";
+    let variable = std::env::var("COTAN_BACKEND");
+    if variable.as_deref() == Ok("gpu") {
+        let error = of_matrix(|a| a + 1.0);
+        assert_eq!(error.kind(), ErrorKind::Data);
+        let text = error.to_string();
+        for part in ["COTAN_BACKEND", "gpu", "jit, vm or interp"] {
+            assert!(text.contains(part), "{text}");
+        }
+        return;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .env("COTAN_BACKEND", "gpu")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }

@@ -1,5 +1,6 @@
 //! Tests that every kind of work looks at the limits of a run often enough, and stops where it is
 //! told to. They count looks, not time.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 use std::cell::Cell;
 

@@ -72,13 +72,25 @@ pub enum Stop {
 }
 
 /// What runs loop nests. The results are the same, to the last bit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// The tile machine.
     Machine,
     /// Machine code where there is some for a nest, else the tile machine.
-    #[default]
     Native,
+}
+
+static CHOSEN: LazyLock<Engine> =
+    LazyLock::new(|| match std::env::var("COTAN_BACKEND").as_deref() {
+        Ok("vm") => Engine::Machine,
+        _ => Engine::Native,
+    });
+
+impl Engine {
+    /// The tile machine if the environment variable `COTAN_BACKEND` is `vm`, else machine code.
+    pub fn chosen() -> Engine {
+        *CHOSEN
+    }
 }
 
 /// A program, ready to run any number of times, from any number of threads.
@@ -97,12 +109,12 @@ impl std::fmt::Debug for Executable {
 }
 
 impl Executable {
-    /// Plans a program. It may contain `build`s.
+    /// Plans a program, which may contain `build`s, for the engine of [`Engine::chosen`].
     ///
     /// Sums are taken in a fixed order that suits the machine, the same in every run and for any
     /// number of threads.
     pub fn new(program: &Program) -> Result<Executable, Unsupported> {
-        Executable::planned(program, false, Engine::default())
+        Executable::planned(program, false, Engine::chosen())
     }
 
     /// As [`new`](Executable::new), or [`in_order`](Executable::in_order) if so wished, run by the
@@ -118,7 +130,7 @@ impl Executable {
     /// Plans a program such that sums are taken from the first element to the last: the results are
     /// those of the reference interpreter to the last bit.
     pub fn in_order(program: &Program) -> Result<Executable, Unsupported> {
-        Executable::planned(program, true, Engine::default())
+        Executable::planned(program, true, Engine::chosen())
     }
 
     /// As [`new`](Executable::new) or [`in_order`](Executable::in_order), but with blocks of a few

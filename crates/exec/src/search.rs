@@ -106,7 +106,7 @@ fn sort(
             while let (Some((&x, after_x)), Some((&y, after_y))) =
                 (a.split_first(), b.split_first())
             {
-                if merged.len() % AT_A_TIME == 0 && !go_on(AT_A_TIME * PER_ROW) {
+                if merged.len().is_multiple_of(AT_A_TIME) && !go_on(AT_A_TIME * PER_ROW) {
                     return false;
                 }
                 if order(y, x) == Ordering::Less {

@@ -1,6 +1,6 @@
 //! Runs that are told to stop, stop soon. That they look often enough is tested without a clock, in
 //! `src/polls.rs`; here is how long it takes.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 mod common;
 

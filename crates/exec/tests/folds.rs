@@ -1,13 +1,13 @@
 //! Loops that find the largest or smallest run as reductions, whatever the data.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 mod common;
 
 use common::{agrees, array, numbers, program, same, shape, value};
 use cotan_array::{Array, Dtype, Element};
-use cotan_exec::{Engine, Executable};
+use cotan_exec::{Engine, Executable, RunLimits};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, MapAccum, Result, TermId};
+use cotan_ir::{Builder, Extreme, MapAccum, Result, TermId};
 
 /// The loop `s = op(s, row)` over the rows of an array.
 fn fold(b: &mut Builder, op: Op, init: TermId, rows: TermId) -> Result<TermId> {
@@ -134,4 +134,37 @@ fn other_loops_stay() {
 fn a_long_one_in_parts() {
     let kernels = same(&[different(&[100_000], |k| k as f64)], |b, xs| extremes(b, xs[0]));
     assert!(kernels.contains("largest of the blocks of"), "{kernels}");
+}
+
+/// The largest of each of 1000 rows of 1000, by a search and a read, and by a fold.
+#[test]
+#[ignore = "a measurement: cargo test -p cotan-exec --test folds -- --ignored --nocapture"]
+fn times() {
+    let (m, n) = (1000, 1000);
+    let arrays = [different(&[m, n], |k| k as f64), different(&[m, n], |k| k as f32)];
+    for (x, name) in arrays.into_iter().zip(["f64", "f32"]) {
+        let inputs = [x];
+        let searched = program(&inputs, |b, xs| {
+            let rows = b.transpose(&[1, 0], xs[0])?;
+            let position = b.arg_extreme(Extreme::Max, rows)?;
+            let f = b.index_function(&[m], |b, is| Ok(vec![is[0], b.index(position, is)?]))?;
+            Ok(vec![b.gather(xs[0], f)?])
+        });
+        let folded = program(&inputs, |b, xs| {
+            let rows = b.transpose(&[1, 0], xs[0])?;
+            extremes(b, rows).map(|both| vec![both[0]])
+        });
+        let plans = [&searched, &folded].map(|p| Executable::new(p).unwrap());
+        let mut least = [f64::INFINITY; 2];
+        // In turns; what disturbs the machine is in the longer ones.
+        for _ in 0..200 {
+            for (plan, least) in plans.iter().zip(&mut least) {
+                let limits = RunLimits { threads: Some(1), ..RunLimits::default() };
+                let begin = std::time::Instant::now();
+                plan.run(&inputs, &limits).unwrap();
+                *least = least.min(begin.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        println!("{name}: {:.3} ms by a search, {:.3} ms by a fold", least[0], least[1]);
+    }
 }

@@ -1,5 +1,5 @@
 //! Products that are rounded together with a sum: where they are formed, and where not.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 mod common;
 

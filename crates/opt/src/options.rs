@@ -90,7 +90,7 @@ cotan_ir::listed! {
         LoopFreezesState "loop/invariant takes the first state as one that does not change.",
         LoopReversed "loops run in the other direction.",
         LoopSumFromZero "loop/sum forgets the start.",
-        ExtremeOther "index/extreme and gather/extreme take the other extreme.",
         LoopStoresOther "loop/stored takes arrays of one type for one array.",
+        ExtremeOther "index/extreme and gather/extreme take the other extreme.",
     }
 }

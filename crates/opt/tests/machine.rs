@@ -81,6 +81,28 @@ fn both_engines_agree_on_what_is_optimised() {
     });
 }
 
+/// The gradient of `logsumexp` needs no position, that of pooling does.
+#[test]
+fn maxima_are_reductions_where_nothing_needs_the_position() {
+    let optimised_gradient = |text: &str| {
+        let program = parse_program(text).unwrap_or_else(|_| panic!("{text} does not parse"));
+        let gradient = derive(&program, Derivative::ValueAndGrad, None).unwrap();
+        optimised(&gradient, &Options::default()).unwrap()
+    };
+    let rows = "def main(x: [300, 40]f64) = sum(build 300 (i => logsumexp(x[i])))";
+    let columns = "def main(x: [40, 300]f64) = sum(logsumexp(x, axis = 0))";
+    for text in [rows, columns] {
+        let gradient = optimised_gradient(text);
+        assert!(!gradient.to_string().contains("argmax"), "{gradient}");
+        let kernels = Executable::new(&gradient).unwrap().kernels(&gradient);
+        assert!(kernels.contains("= largest"), "{kernels}");
+        assert!(!kernels.contains("position of"), "{kernels}");
+    }
+    let pooling = "def main(x: [400]f64) = sum(build 50 (i => max(build 8 (j => x[8 * i + j]))))";
+    let gradient = optimised_gradient(pooling);
+    assert!(gradient.to_string().contains("argmax"), "{gradient}");
+}
+
 #[test]
 fn gradients_take_less_memory() {
     let programs = [

@@ -4,7 +4,7 @@
 //! a meeting: the operands are random terms, the sizes are random, and whatever else is in the
 //! program is as likely to be around it as around anything.
 
-use cotan_array::{Array, Dtype};
+use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Extreme, MapAccum, Param, RegionId, Result, TermId, Type};
 
@@ -22,7 +22,7 @@ const FEW: usize = 12;
 impl<'a> Generator<'a> {
     /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
-        let phrases: [Phrase<'a>; 25] = [
+        let phrases: [Phrase<'a>; 28] = [
             Self::neutral,
             Self::power,
             Self::scaled,
@@ -46,6 +46,9 @@ impl<'a> Generator<'a> {
             Self::sum_of_put,
             Self::sum_of_put,
             Self::loop_of_copies,
+            Self::loops_again,
+            Self::loops_again,
+            Self::put_parts,
             Self::best,
             Self::best_of_rows,
         ];
@@ -269,7 +272,7 @@ impl<'a> Generator<'a> {
     /// `scatter([n], t, (i, j) => i + j)`.
     fn added_in_windows(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let Some((&n, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
-        if !ty.dtype.is_numeric() || n < 3 || n > FEW || !self.may_open(3 * n) {
+        if !ty.dtype.is_numeric() || !(3..=FEW).contains(&n) || !self.may_open(3 * n) {
             return Ok(None);
         }
         let row = array_type(ty.dtype, rest, &[])?;
@@ -433,6 +436,60 @@ impl<'a> Generator<'a> {
         let done = self.b.map_accum(MapAccum { length, reverse: false, init, inputs, step })?;
         let (copied, made) = (self.b.result(done, 1)?, self.b.result(done, 2)?);
         self.b.op(Op::Add, &[copied, made]).map(Some)
+    }
+
+    /// Two loops that go through the same states, and one that computes again what they have computed.
+    fn loops_again(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        let Some((&length, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
+        let ring = [Op::Add, Op::Mul].iter().all(|&op| self.may(op, ty.dtype));
+        if !ty.dtype.is_numeric() || !ring || length < 2 || !self.may_open(length) {
+            return Ok(None);
+        }
+        let row = array_type(ty.dtype, rest, &[])?;
+        let (init, xs) = (self.term(&row, size / 3)?, self.term(ty, size / 3)?);
+        let param = || Param::Value(row.clone());
+        let mut collected = Vec::with_capacity(2);
+        for saved in [true, false] {
+            let step = self.b.lambda(&[param(), param()], |b, vars| {
+                let product = b.op(Op::Mul, &[vars[0], vars[1]])?;
+                let next = b.op(Op::Add, &[product, vars[1]])?;
+                Ok(vec![next, if saved { vars[0] } else { product }])
+            })?;
+            let (init, inputs) = (vec![init].into(), vec![xs].into());
+            let done = self.b.map_accum(MapAccum { length, reverse: false, init, inputs, step })?;
+            collected.push(self.b.result(done, 1)?);
+        }
+        let params: Vec<Param> = (0..4).map(|_| param()).collect();
+        let step = self.b.lambda(&params, |b, vars| {
+            let product = b.op(Op::Mul, &[vars[1], vars[3]])?;
+            let again = b.op(Op::Add, &[product, vars[3]])?;
+            let next = b.op(Op::Mul, &[again, vars[0]])?;
+            Ok(vec![next, b.op(Op::Add, &[next, vars[2]])?])
+        })?;
+        let (init, inputs) = (vec![init].into(), [&collected[..], &[xs]].concat().into());
+        let reverse = self.rng.chance(50);
+        let done = self.b.map_accum(MapAccum { length, reverse, init, inputs, step })?;
+        self.b.result(done, 1).map(Some)
+    }
+
+    /// Parts of an array, each at a place that is a number.
+    fn put_parts(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        let Some((&n, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
+        let count = n.div_ceil(2) + 1;
+        if !ty.dtype.is_numeric() || !self.may(Op::Add, ty.dtype) || !self.may_open(count) {
+            return Ok(None);
+        }
+        let row = array_type(ty.dtype, rest, &[])?;
+        let mut parts = Vec::with_capacity(count);
+        for _ in 0..count {
+            parts.push(self.term(&row, size / count)?);
+        }
+        // One past the end is dropped.
+        let places: Vec<i64> = (0..count).map(|_| self.rng.below(n + 1) as i64).collect();
+        let places = Array::from_vec(Shape::new("places", &[count])?, places)?;
+        let (t, places) = (self.b.stack(&parts)?, self.b.constant(&places)?);
+        let f = self.b.index_function(&[count], |b, is| Ok(vec![b.index(places, is)?]))?;
+        self.b.scatter(&[n], t, f).map(Some)
     }
 
     /// Whether the largest or smallest of elements of a type may be looked for.

@@ -201,7 +201,8 @@ impl Copy {
             let Step::Compute(nest) = &steps[k] else { return None };
             let to = self.places.moved_nest(nest, self.from, self.to)?;
             if nest.target == self.from {
-                if k > n || self.large && scatters(nest, &to) {
+                // A sum of nothing fills its whole target with zeros.
+                if nest.extents.contains(&0) || k > n || self.large && scatters(nest, &to) {
                     return None;
                 }
                 written = true;

@@ -125,8 +125,8 @@ fn range(f: Unary, single: bool) -> (f64, f64) {
 }
 
 fn cases() -> usize {
-    let factor = std::env::var("COTAN_CASES").ok().and_then(|n| n.parse().ok());
-    8000 * factor.unwrap_or(1)
+    let factor: Option<f64> = std::env::var("COTAN_CASES").ok().and_then(|n| n.parse().ok());
+    (8000.0 * factor.unwrap_or(1.0)).ceil() as usize
 }
 
 /// The largest distance, and where it is.

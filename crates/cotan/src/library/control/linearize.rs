@@ -139,7 +139,7 @@ impl<F: Function<M>, M> Linearizer<F, M> {
             let value =
                 <F::Out as Arrays>::Concrete::unflatten(&out, &mut Leaves::concrete(values))?;
             let program = Pipeline::new(&[Pass::NORMALISE]).run(&parts.linear)?;
-            let (runner, args) = (Runner::new(&program), fed.tree.clone());
+            let (runner, args) = (Runner::new(&program)?, fed.tree.clone());
             Ok((value, Linear { program, runner, residuals, args, out, types: PhantomData }))
         };
         run().map_err(|error: Error| error.at(location))

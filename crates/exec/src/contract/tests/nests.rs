@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_testkit::{Rng, for_each_case};
+use cotan_testkit::{Rng, for_each_case, scaled};
 use smallvec::smallvec;
 
 use crate::contract::Contraction;
@@ -284,7 +284,7 @@ fn random_nests() {
         in_place.set(in_place.get() + check(rng)?);
         Ok(())
     });
-    assert!(cfg!(miri) || in_place.get() > 50, "{}", in_place.get());
+    assert!(cfg!(miri) || in_place.get() >= scaled(50), "{}", in_place.get());
 }
 
 /// A plain product of matrices, both row-major.

@@ -132,7 +132,7 @@ fn check(special: bool) {
         seen.set(seen.get() + 1);
         found.set(found.get() + usize::from(contractions > 0));
         let wanted = run(Executable::in_order(&program).map_err(|e| e.0)?);
-        let tiny = Executable::in_tiny_blocks(&program, false, Engine::default());
+        let tiny = Executable::in_tiny_blocks(&program, false, Engine::chosen());
         for (plan, apart) in [(Executable::new(&program), false), (tiny, true)] {
             let results = run(plan.map_err(|e| e.0)?);
             for (at, (x, y)) in results.iter().zip(&wanted).enumerate() {

@@ -1,5 +1,6 @@
 //! Machine code against the tile machine, bit for bit.
 
+mod convention;
 mod nests;
 mod operations;
 mod random;
@@ -137,16 +138,20 @@ impl Runnable {
         Runnable { memory, _codes: encoded.codes }
     }
 
+    fn entry(&self) -> Entry {
+        // SAFETY: the function begins there.
+        unsafe { std::mem::transmute::<*const u8, Entry>(self.memory.at(0).unwrap()) }
+    }
+
+    /// Runs it, with an eye on the registers that have to survive.
     fn run(&self, buffers: &mut Buffers, lo: usize, hi: usize) {
-        self.call(&buffers.pointers(), lo, hi);
+        // SAFETY: the buffers are those of the kernel.
+        unsafe { convention::call(self.entry(), &buffers.pointers(), lo, hi) };
     }
 
     fn call(&self, pointers: &[*mut u8], lo: usize, hi: usize) {
-        // SAFETY: the function begins there, and the buffers are those of the kernel.
-        unsafe {
-            let entry = std::mem::transmute::<*const u8, Entry>(self.memory.at(0).unwrap());
-            entry(pointers.as_ptr(), lo, hi);
-        }
+        // SAFETY: the buffers are those of the kernel.
+        unsafe { self.entry()(pointers.as_ptr(), lo, hi) };
     }
 }
 

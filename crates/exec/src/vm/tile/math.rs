@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn cases() -> usize {
-        2000 * std::env::var("COTAN_CASES").map_or(1, |n| n.parse().unwrap_or(1))
+        cotan_testkit::scaled(2000)
     }
 
     fn run<T: Copy>(f: Function, a: &[T], b: &[T]) -> Vec<T> {

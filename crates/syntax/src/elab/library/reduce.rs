@@ -296,6 +296,8 @@ fn shifted_exp(elab: &mut Elab<'_>, f: Fronted, shift: TermId, span: Span) -> R<
     Ok((exp, fronted))
 }
 
+/// The largest element if that is finite, else 0. Results do not depend on what is subtracted and
+/// added again, so nothing is gained by differentiating it.
 fn finite_max(elab: &mut Elab<'_>, f: &Fronted, span: Span) -> R<TermId> {
     let largest = elab.max_front(f, Extreme::Max, span)?;
     let dtype = elab.b.dtype(largest);
@@ -304,7 +306,8 @@ fn finite_max(elab: &mut Elab<'_>, f: &Fronted, span: Span) -> R<TermId> {
     let magnitude = elab.op(Op::Abs, &[largest], span)?;
     let finite = elab.op(Op::Lt, &[magnitude, infinity], span)?;
     let zero = elab.scalar_of(0, dtype, span)?;
-    elab.op(Op::Select, &[finite, largest, zero], span)
+    let shift = elab.op(Op::Select, &[finite, largest, zero], span)?;
+    elab.op(Op::StopGradient, &[shift], span)
 }
 
 fn softmax(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
