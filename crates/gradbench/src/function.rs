@@ -153,3 +153,21 @@ impl Program {
         Ok(Compiled { prepared, result: instance.result, short })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cotan_array::{Dtype, Shape};
+
+    #[test]
+    fn functions_on_much_memory_are_not_kept() {
+        let mut program = Program::new(LibraryModule::find("lse").unwrap()).unwrap();
+        let mut kept_after = |n: usize| {
+            let x = Array::zeros(Dtype::F64, Shape::new("test", &[n]).unwrap()).unwrap();
+            program.prepare("primal", Arguments { arrays: vec![x], sizes: Vec::new() }).unwrap();
+            program.compiled.len()
+        };
+        let many = KEPT_BYTES as usize / 8 + 1;
+        assert_eq!([10, 10, many, 20].map(&mut kept_after), [1, 1, 1, 2]);
+    }
+}
