@@ -81,7 +81,7 @@ fn both_engines_agree_on_what_is_optimised() {
     });
 }
 
-/// The gradient of `logsumexp` needs no position, that of pooling does.
+/// The gradients of `logsumexp` and `softmax` need no position, that of pooling does.
 #[test]
 fn maxima_are_reductions_where_nothing_needs_the_position() {
     let optimised_gradient = |text: &str| {
@@ -91,7 +91,9 @@ fn maxima_are_reductions_where_nothing_needs_the_position() {
     };
     let rows = "def main(x: [300, 40]f64) = sum(build 300 (i => logsumexp(x[i])))";
     let columns = "def main(x: [40, 300]f64) = sum(logsumexp(x, axis = 0))";
-    for text in [rows, columns] {
+    let softmax = "def main(x: [300, 40]f64, w: [300, 40]f64) =
+        sum(build 300 (i => sum(softmax(x[i]) * w[i])))";
+    for text in [rows, columns, softmax] {
         let gradient = optimised_gradient(text);
         assert!(!gradient.to_string().contains("argmax"), "{gradient}");
         let kernels = Executable::new(&gradient).unwrap().kernels(&gradient);

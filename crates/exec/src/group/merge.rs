@@ -163,11 +163,10 @@ fn correspondence(a: &Nest, b: &Nest) -> Option<SmallVec<[usize; 4]>> {
     };
     let loaded = loads(b);
     let stored = stores(a).map(|(buffer, at, _)| (buffer, at.clone()));
-    let common = stored.chain(loads(a)).find_map(|(buffer, from)| {
+    stored.chain(loads(a)).find_map(|(buffer, from)| {
         let same = |(other, _): &&(BufferId, Affine)| *other == buffer;
         loaded.iter().filter(same).find_map(|(_, to)| matching(a, &from, b, to))
-    })?;
-    Some(common)
+    })
 }
 
 /// The dimensions of one form as those of another, if both are the same but for their order and all

@@ -190,9 +190,14 @@ pub(super) fn wedges(
             continue;
         };
         let known = supports_of(nest, &stored);
+        // What a buffer held before does not count any more.
+        stored.remove(&nest.target);
         for (buffer, at, value) in stores(nest) {
-            if let Some(Some(form)) = &known[value.index()] {
-                stored.insert(buffer, (at.clone(), nest.extents.clone(), form.clone()));
+            match &known[value.index()] {
+                Some(Some(form)) => {
+                    stored.insert(buffer, (at.clone(), nest.extents.clone(), form.clone()));
+                }
+                _ => drop(stored.remove(&buffer)),
             }
         }
         supports.push(known);

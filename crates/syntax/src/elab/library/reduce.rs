@@ -274,12 +274,14 @@ fn all(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 }
 
 /// `m + log(sum(exp(x - m)))`, where `m` is the largest element if that is finite and 0 otherwise:
-/// so infinities give what they should, and not `inf - inf`.
+/// so infinities give what they should, and not `inf - inf`. Neither this nor `softmax` depends on
+/// `m`, which counts as a constant for derivatives.
 fn logsumexp(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let span = call.span;
     let f = elab.fronted(call, None)?;
     elab.expect_float(f.t, call)?;
     let shift = finite_max(elab, &f, span)?;
+    let shift = elab.op(Op::StopGradient, &[shift], span)?;
     let (_, fronted) = shifted_exp(elab, f, shift, span)?;
     let total = elab.sum_front(&fronted, span)?;
     let log = elab.op(Op::Log, &[total], span)?;
@@ -296,8 +298,7 @@ fn shifted_exp(elab: &mut Elab<'_>, f: Fronted, shift: TermId, span: Span) -> R<
     Ok((exp, fronted))
 }
 
-/// The largest element if that is finite, else 0. Results do not depend on what is subtracted and
-/// added again, so nothing is gained by differentiating it.
+/// The largest element if that is finite, else 0.
 fn finite_max(elab: &mut Elab<'_>, f: &Fronted, span: Span) -> R<TermId> {
     let largest = elab.max_front(f, Extreme::Max, span)?;
     let dtype = elab.b.dtype(largest);
@@ -306,8 +307,7 @@ fn finite_max(elab: &mut Elab<'_>, f: &Fronted, span: Span) -> R<TermId> {
     let magnitude = elab.op(Op::Abs, &[largest], span)?;
     let finite = elab.op(Op::Lt, &[magnitude, infinity], span)?;
     let zero = elab.scalar_of(0, dtype, span)?;
-    let shift = elab.op(Op::Select, &[finite, largest, zero], span)?;
-    elab.op(Op::StopGradient, &[shift], span)
+    elab.op(Op::Select, &[finite, largest, zero], span)
 }
 
 fn softmax(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
@@ -315,6 +315,7 @@ fn softmax(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let f = elab.fronted(call, Some(-1))?;
     elab.expect_float(f.t, call)?;
     let shift = elab.max_front(&f, Extreme::Max, span)?;
+    let shift = elab.op(Op::StopGradient, &[shift], span)?;
     let (exp, fronted) = shifted_exp(elab, f, shift, span)?;
     let total = elab.sum_front(&fronted, span)?;
     let total = elab.unreduce(total, &fronted, span)?;
