@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::layout::{Layout, Positions};
 use crate::memory::{DEFAULT_LIMIT, allocate};
+use crate::release::release;
 use crate::{ArrayError, Dtype, Element, Shape};
 
 /// A dense array of one of the four element types: a shared buffer and a strided view of it.
@@ -216,6 +217,28 @@ impl Array {
             None => copy.extend(elements),
         }
         Ok(copy)
+    }
+
+    /// How many elements are copied at a time where a copy may be stopped.
+    pub const AT_A_TIME: usize = 1 << 18;
+
+    /// `collect`, a part at a time; `None` when `go_on` says no before one.
+    pub(crate) fn collect_while<T: Element>(
+        &self,
+        op: &'static str,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Option<Vec<T>>, ArrayError> {
+        let mut elements = self.elements::<T>(op)?;
+        let mut copy = allocate(op, self.shape(), DEFAULT_LIMIT)?;
+        for _ in 0..self.numel().div_ceil(Array::AT_A_TIME) {
+            if !go_on() {
+                let bytes = self.shape().bytes(T::DTYPE) as usize;
+                release(copy, bytes);
+                return Ok(None);
+            }
+            copy.extend(elements.by_ref().take(Array::AT_A_TIME));
+        }
+        Ok(Some(copy))
     }
 
     /// `iter` in the name of an operation that needs elements of type `T`.

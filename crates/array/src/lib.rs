@@ -11,6 +11,7 @@
 //! | [`ArrayError`] | what was asked, what is allowed, and what to do |
 //! | [`npy`], [`npz`] | NumPy's files, safe to read from anyone |
 //! | [`replace_file`] | writing a file whole or not at all |
+//! | [`release`] | giving gigabytes back without keeping the caller |
 //!
 //! An `Array` knows its element type only at run time. Whoever reaches for elements names the
 //! Rust type, and gets `None` (or an error) when it is another.
@@ -47,6 +48,7 @@ mod layout;
 mod memory;
 pub mod npy;
 pub mod npz;
+pub mod release;
 mod shape;
 mod summary;
 mod view;

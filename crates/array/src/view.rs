@@ -57,6 +57,21 @@ impl Array {
         self.copied("contiguous", self.shape().clone())
     }
 
+    /// As [`contiguous`](Array::contiguous), but asks before every [`AT_A_TIME`](Array::AT_A_TIME)
+    /// elements that it copies whether to go on; gives `None` when told not to.
+    pub fn contiguous_while(
+        &self,
+        go_on: impl FnMut() -> bool,
+    ) -> Result<Option<Array>, ArrayError> {
+        if self.is_contiguous() {
+            return Ok(Some(self.clone()));
+        }
+        with_element!(self.dtype(), T => {
+            let copy = self.collect_while::<T>("contiguous", go_on)?;
+            Ok(copy.map(|elements| T::wrap(self.shape().clone(), elements)))
+        })
+    }
+
     fn copied(&self, op: &'static str, shape: Shape) -> Result<Array, ArrayError> {
         with_element!(self.dtype(), T => Ok(T::wrap(shape, self.collect::<T>(op)?)))
     }

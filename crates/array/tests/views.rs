@@ -304,3 +304,26 @@ fn equality_is_by_value_and_bits_eq_by_bits() {
     assert_eq!(a.transpose(&[1, 0]).unwrap().transpose(&[1, 0]).unwrap(), a);
     assert_ne!(a.reverse(1).unwrap(), a);
 }
+
+/// A copy that may be stopped is the same, asks before each part, and stops when told to.
+#[test]
+fn a_copy_can_be_stopped() {
+    let (rows, columns) = (600, 1000);
+    let a = Array::from_fn(shape(&[rows, columns]), |ix| (ix[0] * columns + ix[1]) as i64).unwrap();
+    let turned = a.transpose(&[1, 0]).unwrap();
+    let parts = (rows * columns).div_ceil(Array::AT_A_TIME);
+    assert_eq!(parts, 3);
+    for last in 0..=parts {
+        let mut asked = 0;
+        let copy = turned.contiguous_while(|| {
+            asked += 1;
+            asked <= last
+        });
+        match copy.unwrap() {
+            Some(copy) => assert_eq!((copy, last), (turned.contiguous().unwrap(), parts)),
+            None => assert_eq!(asked, last + 1),
+        }
+    }
+    // Nothing is copied, and nobody asked.
+    assert!(a.contiguous_while(|| panic!("it lies in order")).unwrap().is_some());
+}

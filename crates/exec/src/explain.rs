@@ -150,7 +150,7 @@ impl Text<'_> {
                     let (from, to) = (self.name(*from), self.name(*to));
                     self.line(format_args!("{to} = {from}"));
                 }
-                Step::ArgSort { from, to } => {
+                Step::ArgSort { from, to, .. } => {
                     let (from, to) = (self.name(*from), self.name(*to));
                     self.line(format_args!("{to} = argsort {from}"));
                 }

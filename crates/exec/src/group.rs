@@ -226,7 +226,7 @@ impl Scheduler<'_> {
                 }
                 Step::Zero(b) => Step::Zero(b),
                 Step::Copy { from, to } => Step::Copy { from, to },
-                Step::ArgSort { from, to } => Step::ArgSort { from, to },
+                Step::ArgSort { from, to, room } => Step::ArgSort { from, to, room },
             };
             let place = 2 * slots.slots.len() + 1;
             other.for_each_buffer(&mut |b| {

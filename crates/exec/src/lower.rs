@@ -15,6 +15,8 @@ use crate::group::{Tuning, schedule};
 use crate::memory::place_temporaries;
 use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
+use crate::run::split;
+use crate::search::columns_of_room;
 
 mod arrange;
 mod branch;
@@ -257,7 +259,8 @@ impl Lowering<'_> {
             }
             Node::ArgSort(u) => {
                 let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
-                steps.push(Step::ArgSort { from, to });
+                let room = self.buffer(Dtype::I64, sorting_room(&ty.shape)?, Role::Temporary(0));
+                steps.push(Step::ArgSort { from, to, room });
                 Place::Buffer(to)
             }
             Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
@@ -573,4 +576,12 @@ pub(crate) fn op_cost(op: Op) -> u32 {
         Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
         Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
     }
+}
+
+/// The memory that is needed to sort an array of this shape.
+fn sorting_room(shape: &Shape) -> R<Shape> {
+    let (outer, inner) = split(shape);
+    let numel = outer.checked_mul(columns_of_room(inner));
+    let shape = numel.and_then(|n| Shape::new("a part of a plan", &[n]).ok());
+    shape.ok_or(Unsupported("more rows to sort than there are numbers"))
 }

@@ -107,8 +107,9 @@ pub(crate) enum Step<C: Compute> {
     Zero(BufferId),
     /// A copy of a whole buffer.
     Copy { from: BufferId, to: BufferId },
-    /// The permutation that sorts along the outermost axis.
-    ArgSort { from: BufferId, to: BufferId },
+    /// The permutation that sorts along the outermost axis. There is room for one column of it, and
+    /// for another if it has more than one.
+    ArgSort { from: BufferId, to: BufferId, room: BufferId },
     /// A loop with states.
     Loop(Box<Loop<C>>),
     /// A loop as long as a condition holds.
@@ -124,10 +125,8 @@ impl<C: Compute> Step<C> {
             Step::Compute(compute) => compute.for_each_buffer(f),
             Step::Contract(contraction) => contraction.for_each_buffer(f),
             Step::Zero(b) => f(*b),
-            Step::Copy { from, to } | Step::ArgSort { from, to } => {
-                f(*from);
-                f(*to);
-            }
+            Step::Copy { from, to } => [*from, *to].into_iter().for_each(f),
+            Step::ArgSort { from, to, room } => [*from, *to, *room].into_iter().for_each(f),
             Step::Loop(l) => l.for_each_buffer(f),
             Step::While(w) => {
                 f(w.condition);

@@ -12,15 +12,17 @@ use smallvec::SmallVec;
 use crate::contract::Contraction;
 use crate::group::{Group, Member, Partial, Tuning};
 use crate::lower::{Unsupported, lower};
-use crate::nest::BufferId;
+use crate::nest::{BufferId, Reduction};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
 use crate::search::arg_sort;
 use crate::threads;
 use crate::vm::{Frame, add_to, add_up};
-use crate::workspace::{Room, Workspace, bytes_of, bytes_to_overwrite};
+use crate::workspace::Workspace;
 
+mod bind;
 mod stream;
 
+use bind::{Made, wait_for_memory};
 use stream::Part;
 
 /// How a run goes, and when it has to end before it is done.
@@ -52,6 +54,11 @@ impl RunLimits {
         if crate::polls::look() {
             return true;
         }
+        self.over()
+    }
+
+    /// As [`reached`](RunLimits::reached), but does not count as a look in tests.
+    fn over(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|at| Instant::now() >= at)
     }
 
@@ -187,10 +194,19 @@ impl Executable {
         let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut workspace = match pooled {
             Some(workspace) => workspace,
-            None => Workspace::new(&self.plan)?,
+            None => {
+                wait_for_memory(self.workspace_bytes(), limits)?;
+                Workspace::new(&self.plan)?
+            }
         };
-        let done = self.run_in(&mut workspace, inputs, outputs, limits);
+        let mut made = Made::default();
+        let done = self.run_in(&mut workspace, inputs, outputs, &mut made, limits);
         self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        match done {
+            // SAFETY: the steps have written every element of every result.
+            Ok(()) => unsafe { made.finish(&self.plan, outputs) },
+            Err(_) => made.release(),
+        }
         done
     }
 
@@ -198,70 +214,36 @@ impl Executable {
         &self,
         workspace: &mut Workspace,
         inputs: &[Array],
-        outputs: &mut Vec<Array>,
+        outputs: &mut [Array],
+        made: &mut Made,
         limits: &RunLimits,
     ) -> Result<(), Stop> {
         let plan = &*self.plan;
-        // Inputs whose elements do not lie in order.
-        let mut copies: SmallVec<[Array; 2]> = SmallVec::new();
-        for &(b, k) in &plan.inputs {
-            let buffer = &plan.buffers[b.index()];
-            let array = inputs.get(k).ok_or(Stop::Input(k))?;
-            if array.dtype() != buffer.dtype || *array.shape() != buffer.shape {
-                return Err(Stop::Input(k));
-            }
-            let bytes = match bytes_of(array) {
-                Some(bytes) => bytes,
-                None => {
-                    copies.push(array.contiguous().map_err(|_| Stop::Memory)?);
-                    copies.last().and_then(bytes_of).ok_or(Stop::Memory)?
-                }
-            };
-            workspace.frames[0].pointers[b.index()] = bytes.cast_mut();
-        }
-        // New results, each with its position.
-        let mut rooms: SmallVec<[(usize, Room); 4]> = SmallVec::new();
-        for (k, b) in plan.outputs.iter().enumerate() {
-            let buffer = &plan.buffers[b.index()];
-            let right = |a: &&mut Array| a.dtype() == buffer.dtype && *a.shape() == buffer.shape;
-            let over = outputs.get_mut(k).filter(right).and_then(bytes_to_overwrite);
-            workspace.frames[0].pointers[b.index()] = match over {
-                Some(bytes) => bytes,
-                None => {
-                    let mut room =
-                        Room::new(buffer.dtype, buffer.shape.numel()).ok_or(Stop::Memory)?;
-                    let bytes = room.pointer();
-                    rooms.push((k, room));
-                    bytes
-                }
-            };
-        }
+        made.read(plan, inputs, &mut workspace.frames[0], limits)?;
+        made.write(plan, outputs, &mut workspace.frames[0], limits)?;
         let run = Run { plan, limits, threads: limits.threads() };
         run.poll()?;
         workspace.frames[0].has_looked();
-        run.steps(&plan.steps, workspace)?;
-        outputs.truncate(plan.outputs.len());
-        for (k, room) in rooms {
-            let shape = plan.buffers[plan.outputs[k].index()].shape.clone();
-            // SAFETY: the steps have written every element of every result.
-            let array = unsafe { room.finish(shape) };
-            if k < outputs.len() {
-                outputs[k] = array;
-            } else {
-                outputs.push(array);
-            }
-        }
-        Ok(())
+        run.steps(&plan.steps, workspace)
     }
 }
 
 /// So many bytes are copied, or made 0, between looks at the limits of a run.
 const BYTES_AT_A_TIME: usize = 1 << 22;
 
+/// So many elements are added up between looks, of all parts together.
+const ADDED_AT_A_TIME: usize = 1 << 20;
+
 /// The first byte and the number of pieces of so many bytes.
 fn pieces(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = (0..bytes).step_by(BYTES_AT_A_TIME);
     starts.map(move |start| (start, BYTES_AT_A_TIME.min(bytes - start)))
+}
+
+/// Elements of so many parts are added up between looks at the limits of a run.
+fn ranges(elements: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = (ADDED_AT_A_TIME / parts.max(1)).max(1);
+    (0..elements).step_by(count).map(move |start| start..elements.min(start + count))
 }
 
 /// Whether a condition holds that steps before have computed.
@@ -270,7 +252,8 @@ fn holds(frame: &Frame, condition: BufferId) -> bool {
     unsafe { frame.pointers[condition.index()].read() != 0 }
 }
 
-fn split(shape: &Shape) -> (usize, usize) {
+/// The size of the outermost axis, and that of what is left.
+pub(crate) fn split(shape: &Shape) -> (usize, usize) {
     let outer = shape.dims().first().copied().unwrap_or(0);
     (outer, shape.dims().iter().skip(1).product())
 }
@@ -365,13 +348,15 @@ impl Run<'_> {
                 }
             }
             Step::Copy { from, to } => self.copy(frame, *from, *to)?,
-            Step::ArgSort { from, to } => {
+            Step::ArgSort { from, to, room } => {
                 let source = &buffers[from.index()];
-                let (outer, inner) = split(&source.shape);
-                let (from, to) = (frame.pointers[from.index()], frame.pointers[to.index()]);
+                let sizes = split(&source.shape);
+                let [from, to, room] = [from, to, room].map(|b| frame.pointers[b.index()]);
                 let go_on = &mut |work: usize| frame.go_on(work, self.limits);
                 // SAFETY: the buffers have the shapes that the plan says.
-                let done = unsafe { arg_sort(source.dtype, from, to.cast(), outer, inner, go_on) };
+                let done = unsafe {
+                    arg_sort(source.dtype, from, (to.cast(), room.cast()), sizes, go_on)
+                };
                 if !done {
                     return Err(Stop::Limit);
                 }
@@ -391,10 +376,13 @@ impl Run<'_> {
 
     /// Runs a contraction, on several threads if that pays.
     fn contract(&self, contraction: &Contraction, space: &mut Workspace) -> Result<(), Stop> {
+        // Many that take less than what it looks after, too.
+        let work = contraction.work() / PER_OPERATION;
+        self.go_on(&mut space.frames[0], work.saturating_add(PER_CALL))?;
         let pieces = contraction.pieces(self.threads);
         let alone = pieces == 1
             || self.threads == 1
-            || contraction.work() / PER_OPERATION < self.plan.shared;
+            || work < self.plan.shared;
         let done = if alone {
             contraction.run(&mut space.frames[0], self.limits)
         } else {
@@ -456,14 +444,42 @@ impl Run<'_> {
                 continue;
             };
             let target = &self.plan.buffers[partial.target.index()];
-            // SAFETY: the place of the parts, one after the other, and of their sum.
-            unsafe {
-                let parts = space.arena.start().add(offset);
-                let to = space.frames[0].pointers[partial.target.index()];
-                add_up(partial.reduction, target.dtype, to, parts, target.shape.numel(), chunks);
+            // SAFETY: the place of the parts, one after the other.
+            let parts = unsafe { space.arena.start().add(offset) };
+            let frame = &mut space.frames[0];
+            let to = frame.pointers[partial.target.index()];
+            for range in ranges(target.shape.numel(), chunks) {
+                self.go_on(frame, range.len().saturating_mul(chunks))?;
+                let part = target.bytes();
+                // SAFETY: parts of the target's bytes each, and their sum.
+                unsafe { add_up(partial.reduction, target.dtype, to, (parts, part), range, chunks) };
             }
         }
         Ok(())
+    }
+
+    /// Adds the elements of a part to those of a sum.
+    ///
+    /// # Safety
+    /// Both have the elements of the target, and do not overlap.
+    unsafe fn add(
+        &self,
+        frame: &mut Frame,
+        reduction: Reduction,
+        target: &Buffer,
+        to: *mut u8,
+        from: *const u8,
+    ) -> Result<(), Stop> {
+        ranges(target.shape.numel(), 1).try_for_each(|range| {
+            self.go_on(frame, range.len())?;
+            let start = range.start * target.dtype.size();
+            // SAFETY: by the contract.
+            unsafe {
+                let (to, from) = (to.add(start), from.add(start));
+                add_to(reduction, target.dtype, to, from, range.len());
+            }
+            Ok(())
+        })
     }
 
     /// Runs the nests of a group for the blocks of a chunk. What the first of them sums is a part
@@ -496,9 +512,8 @@ impl Run<'_> {
             if block > first {
                 for &(partial, target, part) in &parts {
                     let sum = frame.local().wrapping_add(partial.local);
-                    let count = target.shape.numel();
                     // SAFETY: both have the elements of the target.
-                    unsafe { add_to(partial.reduction, target.dtype, part, sum, count) };
+                    unsafe { self.add(frame, partial.reduction, target, part, sum)? };
                 }
             }
         }

@@ -26,6 +26,12 @@ const COLUMNS: usize = 1024;
 /// After how many multiplications the limits of a run are looked at: a millisecond or less.
 const POLL: usize = 1 << 22;
 
+/// An element may be packed from far, and that takes as long as so many multiplications.
+const PACKED: usize = 16;
+
+/// As long as so many it takes to read an element and to look whether it is finite.
+const READ: usize = 4;
+
 /// Products of operands that are read where they lie are added up so many at a time.
 const DEEP: usize = 1 << 18;
 
@@ -450,6 +456,9 @@ impl Contraction {
                 let from = places.right.cast::<E>();
                 // SAFETY: there is room for a block of the right operand.
                 unsafe { right.pack(extents, batch, from, machine.pack_columns, right_to) };
+                if !poll.go_on(packed(to_columns.len(), depth.len())) {
+                    return false;
+                }
                 for block in block..end {
                     let first = block % row_blocks * sizes.row_block;
                     let rows = first..(first + sizes.row_block).min(m);
@@ -473,7 +482,8 @@ impl Contraction {
                         left.pack(extents, batch, from, machine.pack_rows, left_to);
                         product.run(machine);
                     }
-                    if !poll.go_on(to_rows.len() * to_columns.len() * depth.len()) {
+                    let products = to_rows.len() * to_columns.len() * depth.len();
+                    if !poll.go_on(products + packed(to_rows.len(), depth.len())) {
                         return false;
                     }
                 }
@@ -637,6 +647,11 @@ unsafe fn scattered<E: Real>(
     }
 }
 
+/// What it takes to pack so many elements, in multiplications.
+fn packed(count: usize, depth: usize) -> usize {
+    count * depth * PACKED
+}
+
 /// Whether all of `n` elements are finite; `None` when a limit was reached.
 ///
 /// # Safety
@@ -644,12 +659,12 @@ unsafe fn scattered<E: Real>(
 unsafe fn all_finite<E: Real>(from: *const E, n: usize, poll: &mut Poll) -> Option<bool> {
     // SAFETY: by the contract.
     let elements = unsafe { std::slice::from_raw_parts(from, n) };
-    for piece in elements.chunks(POLL) {
+    for piece in elements.chunks(POLL / READ) {
+        if !poll.go_on(piece.len() * READ) {
+            return None;
+        }
         if !are_finite(piece) {
             return Some(false);
-        }
-        if !poll.go_on(piece.len()) {
-            return None;
         }
     }
     Some(true)

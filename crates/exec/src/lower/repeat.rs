@@ -46,7 +46,8 @@ pub(super) fn for_each_written(step: &Step<Nest>, f: &mut dyn FnMut(BufferId)) {
     match step {
         Step::Compute(nest) => f(nest.target),
         Step::Contract(draft) => draft.nests().for_each(|nest| f(nest.target)),
-        Step::Zero(b) | Step::Copy { to: b, .. } | Step::ArgSort { to: b, .. } => f(*b),
+        Step::Zero(b) | Step::Copy { to: b, .. } => f(*b),
+        Step::ArgSort { to, room, .. } => [*to, *room].into_iter().for_each(f),
         // What a loop writes was made for it alone: states, what it collects, and inside.
         Step::Loop(l) => for_each_made(l, f),
         Step::While(w) => for_each_made(&w.body, f),

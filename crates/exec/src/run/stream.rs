@@ -7,7 +7,7 @@ use super::{Frames, Run, Stop};
 use crate::group::Group;
 use crate::plan::{Loop, Step};
 use crate::threads;
-use crate::vm::{Frame, add_to};
+use crate::vm::Frame;
 use crate::workspace::Workspace;
 
 impl Run<'_> {
@@ -74,11 +74,8 @@ impl Run<'_> {
                 // SAFETY: both have the elements of the target, and do not overlap.
                 unsafe {
                     match rows.start {
-                        0 => std::ptr::copy_nonoverlapping(from, to, target.bytes()),
-                        _ => {
-                            let count = target.shape.numel();
-                            add_to(partial.reduction, target.dtype, to, from, count);
-                        }
+                        0 => self.copy_bytes(frame, from, to, target.bytes())?,
+                        _ => self.add(frame, partial.reduction, target, to, from)?,
                     }
                 }
             }

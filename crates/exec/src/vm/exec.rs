@@ -19,6 +19,9 @@ pub(crate) const POLL: usize = 1 << 22;
 /// What it costs to begin a kernel, in additions.
 const BEGIN: usize = 256;
 
+/// What it costs to write one element alone.
+const PER_STORE: usize = 32;
+
 /// The memory that kernels run in: where each buffer lies, and room for tiles.
 pub(crate) struct Frame {
     /// The first byte of each buffer.
@@ -147,8 +150,7 @@ impl Kernel {
             return true;
         }
         if nest.extents[parallel..].contains(&0) {
-            self.sum_of_nothing(frame);
-            return true;
+            return self.sum_of_nothing(frame, limits);
         }
         if range.is_empty() {
             return true;
@@ -515,9 +517,9 @@ impl Kernel {
     }
 
     /// Zeros at every parallel position: the target may be a part of a larger array.
-    fn sum_of_nothing(&self, frame: &Frame) {
+    fn sum_of_nothing(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
         let nest = &self.nest;
-        let Some(place) = nest.write.place() else { return };
+        let Some(place) = nest.write.place() else { return true };
         let dtype = match nest.write {
             Write::Extreme { .. } => Dtype::I64,
             _ => nest.dtypes[nest.value.index()],
@@ -526,10 +528,13 @@ impl Kernel {
         let mut indices = vec![0i64; nest.extents.len()];
         let zero = 0u64;
         loop {
+            if !frame.go_on(PER_STORE, limits) {
+                return false;
+            }
             let (first, _) = at(place, &indices, None);
             store(frame, nest.target, std::ptr::from_ref(&zero).cast(), dtype, (first, 0), 1);
             let next = |dim: &usize| indices[*dim] + 1 < nest.extents[*dim] as i64;
-            let Some(dim) = (0..parallel).rev().find(next) else { break };
+            let Some(dim) = (0..parallel).rev().find(next) else { return true };
             indices[dim] += 1;
             indices[dim + 1..parallel].fill(0);
         }

@@ -4,6 +4,8 @@
 //! whatever the instruction set, so that every executor adds in the same order. Likewise for the
 //! largest and smallest: there the order decides between 0 and -0.
 
+use std::ops::Range;
+
 use cotan_array::Dtype;
 
 use crate::isa::for_each_isa;
@@ -213,24 +215,26 @@ pub(super) unsafe fn fold(reduction: Reduction, dtype: Dtype, sum: *mut u8) {
     }
 }
 
-/// Adds up parts of `n` elements each, in their order.
+/// Adds up a range of the elements of parts, in the order of the parts.
 ///
 /// # Safety
-/// There are so many parts one after the other, and the target has room for one.
+/// There are so many parts, of the given bytes each, one after the other, and the target is another
+/// such part. The range lies within.
 pub(crate) unsafe fn add_up(
     reduction: Reduction,
     dtype: Dtype,
     to: *mut u8,
-    from: *const u8,
-    n: usize,
+    (from, bytes): (*const u8, usize),
+    range: Range<usize>,
     parts: usize,
 ) {
-    let bytes = n * dtype.size();
+    let (first, size) = (range.start * dtype.size(), range.len() * dtype.size());
     // SAFETY: by the contract.
     unsafe {
-        std::ptr::copy_nonoverlapping(from, to, bytes);
+        let (to, from) = (to.add(first), from.add(first));
+        std::ptr::copy_nonoverlapping(from, to, size);
         for part in 1..parts {
-            combine(dtype, to, from.add(part * bytes), n, (reduction, false));
+            combine(dtype, to, from.add(part * bytes), range.len(), (reduction, false));
         }
     }
 }
