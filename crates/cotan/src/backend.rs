@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use cotan_array::Array;
 use cotan_exec::{Engine, Executable, RunLimits, Stop};
-use cotan_interp::{Interp, Value};
+use cotan_interp::Interp;
 use cotan_ir::Program;
 
 use crate::compile::RunOptions;
@@ -119,12 +119,10 @@ pub(crate) fn run_program(
 }
 
 fn interpret(program: &Program, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
-    let values: Vec<Value> = inputs.iter().map(Value::from).collect();
     let how = cotan_interp::Options {
         deadline: options.deadline,
         cancel: options.cancel.clone(),
         ..cotan_interp::Options::default()
     };
-    let run = Interp::new(program).with_options(how).run(&values)?;
-    run.outputs.iter().map(|value| value.to_array().map_err(Error::from)).collect()
+    Ok(Interp::new(program).with_options(how).run_arrays(inputs)?)
 }

@@ -170,9 +170,11 @@ impl CompileOptions {
 /// How to run a compiled function.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// When to give up.
+    /// When to give up. A call that is running then comes back within 50 milliseconds on a machine
+    /// that has time for it, with an error of the kind [`ErrorKind::Stopped`]; the function can be
+    /// called again.
     pub deadline: Option<Instant>,
-    /// Asks for an end from another thread.
+    /// Asks for an end from another thread: as soon as at a deadline.
     pub cancel: CancelToken,
     /// The most bytes that arrays may take at once. A function whose [`Compiled::cost`] predicts
     /// more is refused before it runs.
@@ -262,7 +264,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         // Now only `arrays` holds the memory.
         *out = R::Concrete::nothing();
         let done = self.run_fed(options, args.feed(), &mut arrays);
-        done.map_err(|error| error.at(location))?;
+        if done.is_err() {
+            leave(arrays);
+            return done.map_err(|error| error.at(location));
+        }
         *out = R::Concrete::unflatten(&self.out, &mut Leaves::concrete(arrays))?;
         Ok(())
     }
@@ -283,7 +288,11 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             return Err(Error::new(ErrorKind::Limit, "call", message)
                 .with_hint("raise `max_bytes`, or call it with smaller arrays"));
         }
-        self.runner.run(&self.optimised, options, &fed.arrays, arrays)
+        let done = self.runner.run(&self.optimised, options, &fed.arrays, arrays);
+        if done.is_err() {
+            leave(fed.arrays);
+        }
+        done
     }
 
     /// Checks that arguments are those it was compiled for.
@@ -406,4 +415,11 @@ fn named_leaves(args: &Tree, several: bool) -> Vec<(String, cotan_ir::Type)> {
             .collect(),
         _ => args.leaves("x"),
     }
+}
+
+/// Drops the arrays of a call that was stopped, without keeping the caller.
+fn leave(arrays: Vec<Array>) {
+    let bytes = |array: &Array| array.shape().bytes(array.dtype());
+    let bytes = arrays.iter().map(bytes).fold(0, u64::saturating_add);
+    cotan_array::release::release(arrays, usize::try_from(bytes).unwrap_or(usize::MAX));
 }

@@ -51,16 +51,26 @@ fn floats(b: &mut Builder, dims: &[usize]) -> Result<TermId> {
 
 /// Looks at limits at least once for so many elements, wherever it stops, and runs again afterwards.
 fn looks_often(name: &str, elements: usize, in_order: bool, program: &Program) {
+    looks_often_on(&[], name, elements, in_order, program);
+}
+
+fn looks_often_on(
+    inputs: &[Array],
+    name: &str,
+    elements: usize,
+    in_order: bool,
+    program: &Program,
+) {
     let executable = Executable::planned(program, in_order, Engine::Native).unwrap();
-    let (found, looks) = run(&executable, &[], usize::MAX);
+    let (found, looks) = run(&executable, inputs, usize::MAX);
     let found = found.unwrap();
     println!("{name}: {looks} looks, {} elements each", elements / looks);
     assert!(looks >= elements / POLL, "{name}: {looks} looks for {elements} elements");
     for last in [1, looks / 2, looks] {
-        let (stopped, looks) = run(&executable, &[], last.max(1));
+        let (stopped, looks) = run(&executable, inputs, last.max(1));
         assert_eq!((stopped.err(), looks), (Some(Stop::Limit), last.max(1)), "{name}");
     }
-    assert_eq!(run(&executable, &[], usize::MAX).0.unwrap(), found, "{name}");
+    assert_eq!(run(&executable, inputs, usize::MAX).0.unwrap(), found, "{name}");
 }
 
 #[test]
@@ -231,4 +241,92 @@ fn copies_and_zeros() {
         b.result(done, 0)
     });
     looks_often("copies", n * 8, false, &looped);
+}
+
+/// An input that does not lie in order is copied first: as long as sixteen additions an element.
+#[test]
+fn a_copy_of_an_input() {
+    let (rows, columns) = (1500, 2000);
+    let shape = Shape::new("test", &[rows, columns]).unwrap();
+    let x = Array::full(shape, 1.5).unwrap().transpose(&[1, 0]).unwrap();
+    let mut b = Builder::new();
+    let input = b.input("x", Type::of(&x)).unwrap();
+    let sums = b.sum_outer(input).unwrap();
+    let program = b.finish(vec![Output { name: String::new(), term: sums }]).unwrap();
+    let elements = rows * columns / Array::AT_A_TIME * POLL;
+    looks_often_on(&[x], "copied input", elements, false, &program);
+}
+
+/// Sums of no elements are zeros, one after the other.
+#[test]
+fn sums_of_nothing() {
+    let n = 3 << 20;
+    let zeros = program(|b| {
+        let x = floats(b, &[0, n])?;
+        b.sum_outer(x)
+    });
+    looks_often("sums of nothing", n * 32, true, &zeros);
+}
+
+/// Columns are sorted one after the other.
+#[test]
+fn a_sort_of_columns() {
+    let (n, columns) = (1 << 15, 3);
+    let sorted = program(|b| {
+        let x = floats(b, &[n, columns])?;
+        let x = b.op(Op::Sin, &[x])?;
+        b.arg_sort(x)
+    });
+    // A column in four runs and two merges.
+    looks_often("sort of columns", n * columns * 3 * 128, false, &sorted);
+}
+
+/// Many products, each of which takes less than what is looked after.
+#[test]
+fn small_contractions() {
+    let (n, count) = (128, 48);
+    let products = program(|b| {
+        let x = floats(b, &[n, n])?;
+        let x = b.op(Op::Sin, &[x])?;
+        (0..count).try_fold(x, |y, _| {
+            let left = b.index_function(&[n; 3], |_, is| Ok(vec![is[1], is[0]]))?;
+            let right = b.index_function(&[n; 3], |_, is| Ok(vec![is[0], is[2]]))?;
+            let (left, right) = (b.gather(x, left)?, b.gather(y, right)?);
+            let products = b.op(Op::Mul, &[left, right])?;
+            b.sum_outer(products)
+        })
+    });
+    looks_often("small products", n * n * n * count / 4, false, &products);
+}
+
+/// Few rows times many columns: what takes long is to pack these.
+#[test]
+fn packing() {
+    let (m, n, k) = (4, 4096, 2048);
+    let product = program(|b| {
+        let (x, y) = (floats(b, &[m, k])?, floats(b, &[n, k])?);
+        let (x, y) = (b.op(Op::Sin, &[x])?, b.op(Op::Cos, &[y])?);
+        let left = b.index_function(&[k, m, n], |_, is| Ok(vec![is[1], is[0]]))?;
+        let right = b.index_function(&[k, m, n], |_, is| Ok(vec![is[2], is[0]]))?;
+        let (x, y) = (b.gather(x, left)?, b.gather(y, right)?);
+        let products = b.op(Op::Mul, &[x, y])?;
+        b.sum_outer(products)
+    });
+    looks_often("packing", n * k * 16, false, &product);
+}
+
+/// Sums over rows of a large array, in parts that are added up in the end.
+#[test]
+fn sums_of_parts() {
+    let (rows, n) = (64, 1 << 17);
+    let mut b = Builder::new();
+    let x = floats(&mut b, &[rows, n]).unwrap();
+    let x = b.op(Op::Sin, &[x]).unwrap();
+    let columns = b.sum_outer(x).unwrap();
+    let turned = b.transpose(&[1, 0], x).unwrap();
+    let sums = b.sum_outer(turned).unwrap();
+    let outputs = [columns, sums].map(|term| Output { name: String::new(), term });
+    let both = b.finish(outputs.into()).unwrap();
+    println!("{}", Executable::new(&both).unwrap().kernels(&both));
+    looks_often("sums of parts", rows * n * 18, false, &both);
 }

@@ -28,7 +28,8 @@ use stream::Part;
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
-    /// When to give up.
+    /// When to give up. What a run has begun then that takes long to give back to the system is given
+    /// back by another thread; runs that need much memory wait for that.
     pub deadline: Option<Instant>,
     /// Asks for an end from another thread.
     pub cancel: CancelToken,
@@ -354,9 +355,8 @@ impl Run<'_> {
                 let [from, to, room] = [from, to, room].map(|b| frame.pointers[b.index()]);
                 let go_on = &mut |work: usize| frame.go_on(work, self.limits);
                 // SAFETY: the buffers have the shapes that the plan says.
-                let done = unsafe {
-                    arg_sort(source.dtype, from, (to.cast(), room.cast()), sizes, go_on)
-                };
+                let done =
+                    unsafe { arg_sort(source.dtype, from, (to.cast(), room.cast()), sizes, go_on) };
                 if !done {
                     return Err(Stop::Limit);
                 }
@@ -380,9 +380,7 @@ impl Run<'_> {
         let work = contraction.work() / PER_OPERATION;
         self.go_on(&mut space.frames[0], work.saturating_add(PER_CALL))?;
         let pieces = contraction.pieces(self.threads);
-        let alone = pieces == 1
-            || self.threads == 1
-            || work < self.plan.shared;
+        let alone = pieces == 1 || self.threads == 1 || work < self.plan.shared;
         let done = if alone {
             contraction.run(&mut space.frames[0], self.limits)
         } else {
@@ -452,7 +450,9 @@ impl Run<'_> {
                 self.go_on(frame, range.len().saturating_mul(chunks))?;
                 let part = target.bytes();
                 // SAFETY: parts of the target's bytes each, and their sum.
-                unsafe { add_up(partial.reduction, target.dtype, to, (parts, part), range, chunks) };
+                unsafe {
+                    add_up(partial.reduction, target.dtype, to, (parts, part), range, chunks)
+                };
             }
         }
         Ok(())

@@ -81,10 +81,7 @@ pub(crate) unsafe fn arg_sort(
     }
     // SAFETY: by the contract; both have been written, and they do not overlap.
     let (sorted, room) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(sorted, outer),
-            std::slice::from_raw_parts_mut(room, outer),
-        )
+        (std::slice::from_raw_parts_mut(sorted, outer), std::slice::from_raw_parts_mut(room, outer))
     };
     with_elements!(dtype, T => {
         for column in 0..inner {
@@ -127,8 +124,7 @@ fn sort(
     let count = sorted.len();
     let merges = count.div_ceil(AT_A_TIME).next_power_of_two().trailing_zeros();
     // Each merge goes from one to the other, and the last to `sorted`.
-    let (mut from, mut to) =
-        if merges.is_multiple_of(2) { (sorted, room) } else { (room, sorted) };
+    let (mut from, mut to) = if merges.is_multiple_of(2) { (sorted, room) } else { (room, sorted) };
     for (n, run) in from.chunks_mut(AT_A_TIME).enumerate() {
         if !go_on(run.len() * PER_ROW) {
             return false;
@@ -185,7 +181,9 @@ mod tests {
 
     #[test]
     fn runs_are_merged_and_equals_keep_their_order() {
-        for n in [0, 1, 2, AT_A_TIME, AT_A_TIME + 1, 3 * AT_A_TIME + 5, 5 * AT_A_TIME, 8 * AT_A_TIME] {
+        for n in
+            [0, 1, 2, AT_A_TIME, AT_A_TIME + 1, 3 * AT_A_TIME + 5, 5 * AT_A_TIME, 8 * AT_A_TIME]
+        {
             for bound in [1, 50, u64::MAX] {
                 let keys = numbers(n, bound);
                 let (mut rows, mut room) = (vec![-1; n], vec![-1; n]);

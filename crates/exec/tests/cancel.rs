@@ -7,11 +7,13 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::value;
-use cotan_array::Dtype;
+use cotan_array::{Array, Dtype, Shape};
 use cotan_exec::{Executable, RunLimits, Stop};
+use cotan_interp::{Interp, Options};
 use cotan_ir::scalar::Op;
 use cotan_ir::{
     Builder, CancelToken, Extreme, Limits, MapAccum, Output, Program, RegionId, Result, TermId,
+    Type,
 };
 
 /// A program of one result, of arrays of any size.
@@ -94,6 +96,40 @@ fn long() -> Vec<(&'static str, Program)> {
             let f = squares(b, n, 50_000_000)?;
             b.gather(x, f)
         }),
+        ("scatter into 10^9", |b| {
+            let n = 1_000_000_000;
+            let x = floats(b, &[n])?;
+            let f = squares(b, n, 1_000_000_000)?;
+            b.scatter(&[n], x, f)
+        }),
+        ("sort of 4 columns of 5 * 10^6", |b| {
+            let x = floats(b, &[5_000_000, 4])?;
+            let x = b.op(Op::Sin, &[x])?;
+            b.arg_sort(x)
+        }),
+        ("sums of 0 elements, 10^9 of them", |b| {
+            let x = floats(b, &[0, 1_000_000_000])?;
+            b.sum_outer(x)
+        }),
+        ("sum of 1000 rows of 10^6 and their sums", |b| {
+            let x = floats(b, &[1000, 1_000_000])?;
+            let x = b.op(Op::Sin, &[x])?;
+            let columns = b.sum_outer(x)?;
+            let turned = b.transpose(&[1, 0], x)?;
+            let rows = b.sum_outer(turned)?;
+            let (rows, columns) = (b.sum_outer(rows)?, b.sum_outer(columns)?);
+            b.op(Op::Add, &[rows, columns])
+        }),
+        ("4 rows by a matrix of 30000 x 20000, packed", |b| {
+            let (m, n, k) = (4, 30_000, 20_000);
+            let (x, y) = (floats(b, &[m, k])?, floats(b, &[n, k])?);
+            let (x, y) = (b.op(Op::Sin, &[x])?, b.op(Op::Neg, &[y])?);
+            let left = b.index_function(&[k, m, n], |_, is| Ok(vec![is[1], is[0]]))?;
+            let right = b.index_function(&[k, m, n], |_, is| Ok(vec![is[2], is[0]]))?;
+            let (x, y) = (b.gather(x, left)?, b.gather(y, right)?);
+            let products = b.op(Op::Mul, &[x, y])?;
+            b.sum_outer(products)
+        }),
         ("loop of 10^9 small steps", |b| {
             let x = floats(b, &[3])?;
             let step = b.lambda(&[value(Dtype::F64, &[3])], |b, vars| {
@@ -117,10 +153,76 @@ fn long() -> Vec<(&'static str, Program)> {
     bodies.into_iter().map(|(name, body)| (name, program(body))).collect()
 }
 
-/// How long after the given time a run comes back that is to stop then.
-fn late(executable: &Executable, deadline: bool, threads: usize) -> (Option<Stop>, Duration) {
+/// Programs that begin with long copies of an input that does not lie in order, or read one.
+fn long_with_inputs() -> Vec<(&'static str, Program, Vec<Array>)> {
+    let of = |name: &'static str,
+              dims: &[usize],
+              view: fn(&Array) -> Array,
+              body: fn(&mut Builder, TermId) -> Result<TermId>| {
+        wanted(name).then(|| {
+            let shape = Shape::new("test", dims).unwrap();
+            let x = view(&Array::full(shape, 1.5).unwrap());
+            let limits =
+                Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
+            let mut b = Builder::with_limits(limits, CancelToken::new());
+            let input = b.input("x", Type::of(&x)).unwrap();
+            let term = body(&mut b, input).unwrap();
+            let program = b.finish(vec![Output { name: String::new(), term }]).unwrap();
+            (name, program, vec![x])
+        })
+    };
+    [
+        of(
+            "copy of an input of 20000 x 20000",
+            &[20_000, 20_000],
+            |x| x.transpose(&[1, 0]).unwrap(),
+            |b, x| b.sum_outer(x),
+        ),
+        of("100 searches among 2.5 * 10^7", &[25_000_000], Array::clone, |b, x| {
+            let step = b.lambda(&[value(Dtype::I64, &[])], |b, vars| {
+                let by = b.op(Op::ToF64, &[vars[0]])?;
+                let by = b.replicate(25_000_000, by)?;
+                let moved = b.op(Op::Add, &[x, by])?;
+                Ok(vec![b.arg_extreme(Extreme::Max, moved)?])
+            })?;
+            let (init, inputs) = (vec![b.scalar(0i64)?].into(), Vec::new().into());
+            let done = b.map_accum(MapAccum { length: 100, reverse: false, init, inputs, step })?;
+            b.result(done, 0)
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Programs that the interpreter takes long for.
+fn interpreted() -> Vec<(&'static str, Program)> {
+    type Body = fn(&mut Builder) -> Result<TermId>;
+    let bodies: Vec<(&'static str, Body)> = vec![
+        ("interpreter: array of 10^9", |b| {
+            let x = floats(b, &[1_000_000_000])?;
+            b.op(Op::Sin, &[x])
+        }),
+        ("interpreter: zeros of a loop, 10^9", |b| {
+            let step = b.lambda(&[value(Dtype::F64, &[])], |_, vars| Ok(vec![vars[0], vars[0]]))?;
+            let (init, inputs) = (vec![b.scalar(1.0)?].into(), Vec::new().into());
+            let length = 1_000_000_000;
+            let done = b.map_accum(MapAccum { length, reverse: false, init, inputs, step })?;
+            b.result(done, 1)
+        }),
+    ];
+    bodies.into_iter().map(|(name, body)| (name, program(body))).collect()
+}
+
+/// How long after the given time a run comes back that is to stop then, and whether it did.
+fn late(
+    run: &dyn Fn(&RunLimits) -> bool,
+    deadline: bool,
+    threads: usize,
+    after: Duration,
+) -> (bool, Duration) {
     let cancel = CancelToken::new();
-    let at = Instant::now() + Duration::from_millis(400);
+    let at = Instant::now() + after;
     let limits = RunLimits {
         deadline: deadline.then_some(at),
         cancel: cancel.clone(),
@@ -133,25 +235,51 @@ fn late(executable: &Executable, deadline: bool, threads: usize) -> (Option<Stop
                 cancel.cancel();
             });
         }
-        let stopped = executable.run(&[], &limits).err();
-        (stopped, at.elapsed())
+        (run(&limits), at.elapsed())
     })
+}
+
+/// Prints how late runs stop that are told to, at ten different times: the least, the median and the
+/// most, in milliseconds, by a token, by a deadline, and by a token with two threads.
+fn measure(name: &str, ways: &[(bool, usize)], run: &dyn Fn(&RunLimits) -> bool) {
+    let columns = ways.iter().map(|&(deadline, threads)| {
+        let mut times: Vec<f64> = (0..10)
+            .map(|n| {
+                let after = Duration::from_millis(200 + 37 * n);
+                let (stopped, late) = late(run, deadline, threads, after);
+                assert!(stopped, "{name} ended before");
+                late.as_secs_f64() * 1e3
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        format!("{:.1}, {:.1}, {:.1}", times[0], (times[4] + times[5]) / 2.0, times[9])
+    });
+    println!("| {name} | {} |", columns.collect::<Vec<_>>().join(" | "));
+}
+
+/// Whether a measurement was asked for by name.
+fn wanted(name: &str) -> bool {
+    std::env::var("COTAN_TIMES").map_or(true, |part| name.contains(&part))
 }
 
 #[test]
 #[ignore = "a measurement: cargo test -p cotan-exec --test cancel -- --ignored --nocapture"]
 fn times() {
-    for (name, program) in long() {
+    let ways = [(false, 1), (true, 1), (false, 2)];
+    for (name, program) in long().into_iter().filter(|(name, _)| wanted(name)) {
         let executable = Executable::new(&program).unwrap();
-        let times = [(false, 1), (true, 1), (false, 2)].map(|(deadline, threads)| {
-            let (stopped, late) = late(&executable, deadline, threads);
-            assert_eq!(stopped, Some(Stop::Limit), "{name} ended before");
-            format!("{:.1}", late.as_secs_f64() * 1e3)
+        measure(name, &ways, &|limits| executable.run(&[], limits).err() == Some(Stop::Limit));
+    }
+    for (name, program, inputs) in long_with_inputs() {
+        let executable = Executable::new(&program).unwrap();
+        measure(name, &ways, &|limits| executable.run(&inputs, limits).err() == Some(Stop::Limit));
+    }
+    for (name, program) in interpreted().into_iter().filter(|(name, _)| wanted(name)) {
+        measure(name, &ways[..2], &|limits| {
+            let RunLimits { deadline, cancel, .. } = limits.clone();
+            let options = Options { deadline, cancel, ..Options::default() };
+            Interp::new(&program).with_options(options).run_arrays(&[]).is_err()
         });
-        println!(
-            "{name:36} {} ms after it was told to, deadline and two threads",
-            times.join(", ")
-        );
     }
 }
 
@@ -170,4 +298,26 @@ fn what_is_stopped_before_is_not_begun() {
         assert_eq!(executable.run(&[], &limits).err(), Some(Stop::Limit));
     }
     assert!(executable.run(&[], &RunLimits::default()).is_ok());
+}
+
+/// A run that leaves much behind stops, and the next, which needs as much, finds it free and runs.
+#[test]
+fn a_large_run_after_one_that_was_stopped() {
+    let n = 10_000_000;
+    let large = program(|b| {
+        let x = floats(b, &[n])?;
+        b.op(Op::Neg, &[x])
+    });
+    let executable = Executable::new(&large).unwrap();
+    for _ in 0..3 {
+        let cancel = CancelToken::new();
+        let limits = RunLimits { cancel: cancel.clone(), ..RunLimits::default() };
+        cancel.cancel();
+        assert_eq!(executable.run(&[], &limits).err(), Some(Stop::Limit));
+        // Not even waiting for memory goes on after a deadline.
+        let past = RunLimits { deadline: Some(Instant::now()), ..RunLimits::default() };
+        assert_eq!(executable.run(&[], &past).err(), Some(Stop::Limit));
+        let found = executable.run(&[], &RunLimits::default()).unwrap();
+        assert_eq!(found[0].get::<f64>(&[n - 1]), Some(-(n as f64 - 1.0)));
+    }
 }

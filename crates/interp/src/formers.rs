@@ -3,16 +3,16 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use cotan_array::Shape;
+use cotan_array::{Array, Shape};
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Custom, Extreme, Literal, MapAccum, Node, RegionId, TermId, Type, While};
 
 use crate::error::Result;
-use crate::machine::{Machine, Slot};
+use crate::machine::{Machine, PART, Slot};
 use crate::position::offset;
 use crate::report::Access;
 use crate::tensor::{Entry, Tensor};
-use crate::value::Value;
+use crate::value::{Value, scalars};
 
 /// Where an index points, and whether the index itself depends on an out-of-range read.
 struct Target {
@@ -55,16 +55,31 @@ impl Machine<'_> {
 
     /// A value from outside, in the mode of the run.
     pub(crate) fn admit(&mut self, value: &Value) -> Result<Tensor> {
+        self.admit_scalars(value.ty(), &mut value.elements().iter().copied())
+    }
+
+    /// An array from outside, in the mode of the run.
+    pub(crate) fn admit_array(&mut self, array: &Array) -> Result<Tensor> {
+        self.admit_scalars(&Type::of(array), &mut *scalars(array))
+    }
+
+    fn admit_scalars(
+        &mut self,
+        ty: &Type,
+        elements: &mut dyn Iterator<Item = Scalar>,
+    ) -> Result<Tensor> {
         let mode = self.options.mode;
-        self.make(value.ty(), |_, entries| {
-            entries.extend(value.elements().iter().map(|&x| Entry::sound(mode.admit(x))));
-            Ok(())
+        self.make(ty, |m, entries| {
+            m.in_parts(ty.shape.numel(), |part| {
+                let part = (&mut *elements).take(part.len());
+                entries.extend(part.map(|x| Entry::sound(mode.admit(x))));
+            })
         })
     }
 
     /// `c`
     fn constant(&mut self, c: &Literal) -> Result<Tensor> {
-        self.admit(&Value::from(&**c))
+        self.admit_array(c)
     }
 
     /// `cond b u v = u if b, v otherwise`; the other branch is not evaluated.
@@ -156,8 +171,10 @@ impl Machine<'_> {
                 Ok(())
             })
         })?;
-        for x in &mut sum.entries {
-            *x = x.tainted_by(poisoned);
+        if poisoned {
+            self.in_parts(sum.entries.len(), |part| {
+                sum.entries[part].iter_mut().for_each(|x| *x = x.tainted_by(true));
+            })?;
         }
         Ok(sum)
     }
@@ -248,17 +265,19 @@ impl Machine<'_> {
         self.tabulate(ty, |m, is| {
             let lane = m.lane(&t, is)?;
             m.scalar_ops((lane.len() as u64).saturating_sub(1))?;
-            let mut best = 0;
-            for (k, x) in lane.iter().enumerate().skip(1) {
-                let champion = lane[best].value;
-                if is_nan(champion) {
-                    break;
+            let (mut best, mut poisoned) = (0, false);
+            m.in_parts(lane.len(), |part| {
+                for k in part {
+                    let (champion, x) = (lane[best].value, lane[k]);
+                    poisoned |= x.poisoned;
+                    // The first NaN stays.
+                    let wins = is_nan(x.value) || x.value.compare(champion) == Some(better);
+                    if wins && !is_nan(champion) {
+                        best = k;
+                    }
                 }
-                if is_nan(x.value) || x.value.compare(champion) == Some(better) {
-                    best = k;
-                }
-            }
-            Ok(position(best).tainted_by(lane.iter().any(|x| x.poisoned)))
+            })?;
+            Ok(position(best).tainted_by(poisoned))
         })
     }
 
@@ -272,9 +291,10 @@ impl Machine<'_> {
             let lane = m.lane(&t, is)?;
             let k = lane.len() as u64;
             m.scalar_ops(k.saturating_mul(ceil_log2(k)))?;
-            let mut order: Vec<usize> = (0..lane.len()).collect();
-            order.sort_by(|&a, &b| nan_last(lane[a].value, lane[b].value));
-            lanes.push((order, lane.iter().any(|x| x.poisoned)));
+            let order = m.sorted(&lane)?;
+            let mut poisoned = false;
+            m.in_parts(lane.len(), |part| poisoned |= lane[part].iter().any(|x| x.poisoned))?;
+            lanes.push((order, poisoned));
             Ok(())
         })?;
         self.tabulate(ty, |_, is| {
@@ -344,9 +364,10 @@ impl Machine<'_> {
 
     /// The array as one that depends on an out-of-range read.
     fn tainted(&mut self, t: &Tensor) -> Result<Rc<Tensor>> {
-        Ok(Rc::new(self.make(&t.ty, |_, entries| {
-            entries.extend(t.entries.iter().map(|x| x.tainted_by(true)));
-            Ok(())
+        Ok(Rc::new(self.make(&t.ty, |m, entries| {
+            m.in_parts(t.entries.len(), |part| {
+                entries.extend(t.entries[part].iter().map(|x| x.tainted_by(true)));
+            })
         })?))
     }
 
@@ -357,9 +378,8 @@ impl Machine<'_> {
         for ty in types.iter().skip(states) {
             // Overwritten by the steps; not counted twice.
             let zero = self.zero(ty.dtype);
-            outputs.push(self.make(ty, |_, entries| {
-                entries.resize(ty.shape.numel(), zero);
-                Ok(())
+            outputs.push(self.make(ty, |m, entries| {
+                m.in_parts(ty.shape.numel(), |part| entries.resize(part.end, zero))
             })?);
         }
         Ok(outputs)
@@ -371,7 +391,8 @@ impl Machine<'_> {
             let size = y.entries.len();
             self.reads(size as u64)?;
             self.writes(size as u64)?;
-            output.entries[k * size..][..size].copy_from_slice(&y.entries);
+            let row = &mut output.entries[k * size..][..size];
+            self.in_parts(size, |part| row[part.clone()].copy_from_slice(&y.entries[part]))?;
         }
         Ok(())
     }
@@ -439,7 +460,46 @@ impl Machine<'_> {
     /// The elements `t[0 : is], t[1 : is], ..`.
     fn lane(&mut self, t: &Tensor, is: &[usize]) -> Result<Vec<Entry>> {
         self.reads(t.outer() as u64)?;
-        Ok((0..t.outer()).map(|k| t.at(cons(k, is))).collect())
+        let mut lane = Vec::with_capacity(t.outer());
+        self.in_parts(t.outer(), |part| lane.extend(part.map(|k| t.at(cons(k, is)))))?;
+        Ok(lane)
+    }
+
+    /// The permutation that sorts elements, equals in their order: parts are sorted, then merged.
+    fn sorted(&self, lane: &[Entry]) -> Result<Vec<usize>> {
+        let order = |a: usize, b: usize| nan_last(lane[a].value, lane[b].value);
+        let mut sorted = Vec::with_capacity(lane.len());
+        self.in_parts(lane.len(), |part| {
+            let start = part.start;
+            sorted.extend(part);
+            sorted[start..].sort_by(|&a, &b| order(a, b));
+        })?;
+        let mut width = PART;
+        while width < lane.len() {
+            let (mut merged, mut pairs) =
+                (Vec::with_capacity(lane.len()), sorted.chunks(2 * width));
+            let (mut a, mut b): (&[usize], &[usize]) = (&[], &[]);
+            self.in_parts(lane.len(), |part| {
+                for _ in part {
+                    if a.is_empty() && b.is_empty() {
+                        let pair = pairs.next().unwrap_or_default();
+                        (a, b) = pair.split_at(width.min(pair.len()));
+                    }
+                    let from_b = match (a, b) {
+                        ([x, ..], [y, ..]) => order(*y, *x) == Ordering::Less,
+                        _ => a.is_empty(),
+                    };
+                    let from = if from_b { &mut b } else { &mut a };
+                    if let Some((&k, rest)) = from.split_first() {
+                        merged.push(k);
+                        *from = rest;
+                    }
+                }
+            })?;
+            sorted = merged;
+            width *= 2;
+        }
+        Ok(sorted)
     }
 }
 

@@ -51,6 +51,8 @@ mod formers;
 mod interp;
 mod machine;
 mod options;
+#[cfg(test)]
+mod polls;
 mod position;
 mod report;
 mod tensor;

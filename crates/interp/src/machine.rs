@@ -5,10 +5,12 @@
 //! native stack grows only with the nesting of lambdas, never with the length of a program.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 
 use cotan_array::Dtype;
+use cotan_array::release::settled;
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Node, Program, RegionId, Scopes, Span, TermId, Type};
 
@@ -20,6 +22,9 @@ use crate::tensor::{Entry, Hold, Meter, Tensor};
 
 /// How often deadline and token are looked at, in units of work.
 const POLL: u64 = 1 << 14;
+
+/// How many elements are worked on at a time where work is not counted on the way.
+pub(crate) const PART: usize = 1 << 14;
 
 /// The value of a node.
 #[derive(Clone, Debug)]
@@ -233,6 +238,9 @@ impl<'a> Machine<'a> {
         if needed > limit {
             return Err(Failure::Memory { op, span, ty: ty.clone(), needed, limit }.into());
         }
+        if !settled(usize::try_from(bytes).unwrap_or(usize::MAX), || self.look().is_ok()) {
+            self.look()?;
+        }
         let mut entries = Vec::new();
         if entries.try_reserve_exact(numel).is_err() {
             return Err(Failure::OutOfMemory { op, span, ty: ty.clone() }.into());
@@ -246,12 +254,13 @@ impl<'a> Machine<'a> {
         ty: &Type,
         fill: impl FnOnce(&mut Self, &mut Vec<Entry>) -> Result<()>,
     ) -> Result<Tensor> {
-        let (mut entries, hold) = self.reserve(ty)?;
-        fill(self, &mut entries)?;
-        if entries.len() != ty.shape.numel() {
+        let (entries, hold) = self.reserve(ty)?;
+        let mut tensor = Tensor::new(ty.clone(), entries, hold);
+        fill(self, &mut tensor.entries)?;
+        if tensor.entries.len() != ty.shape.numel() {
             return Err(self.internal("elements and shape disagree"));
         }
-        Ok(Tensor::new(ty.clone(), entries, hold))
+        Ok(tensor)
     }
 
     /// The array whose element at index `is` is `f(is)`.
@@ -330,14 +339,36 @@ impl<'a> Machine<'a> {
         }
         if self.work >= self.next_poll {
             self.next_poll = self.work.saturating_add(POLL);
-            if self.options.cancel.is_cancelled() {
-                return Err(Failure::Cancelled.into());
-            }
-            if self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(Failure::Deadline.into());
-            }
+            self.look()?;
         }
         Ok(())
+    }
+
+    /// Looks whether to stop.
+    pub(crate) fn look(&self) -> Result<()> {
+        #[cfg(test)]
+        let cancelled = crate::polls::look();
+        #[cfg(not(test))]
+        let cancelled = false;
+        let failure = if cancelled || self.options.cancel.is_cancelled() {
+            Failure::Cancelled
+        } else if self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            Failure::Deadline
+        } else {
+            return Ok(());
+        };
+        self.meter.stop();
+        Err(failure.into())
+    }
+
+    /// Does what is counted elsewhere, or not at all, for `n` elements: some at a time, with a look
+    /// whether to stop before each part.
+    pub(crate) fn in_parts(&self, n: usize, mut f: impl FnMut(Range<usize>)) -> Result<()> {
+        (0..n).step_by(PART).try_for_each(|start| {
+            self.look()?;
+            f(start..n.min(start + PART));
+            Ok(())
+        })
     }
 
     /// Takes note that the node being computed used an index outside an array of type `ty`.

@@ -33,6 +33,15 @@ pub(crate) fn offset(dims: &[usize], ix: impl Iterator<Item = usize>) -> usize {
     dims.iter().zip(ix).fold(0, |n, (&k, i)| n * k + i)
 }
 
+/// The index within `dims` that so many come before, if there is one.
+pub(crate) fn index(dims: &[usize], mut before: usize) -> Option<Vec<usize>> {
+    let mut ix = first(dims)?;
+    for (i, &k) in ix.iter_mut().zip(dims).rev() {
+        (*i, before) = (before % k, before / k);
+    }
+    (before == 0).then_some(ix)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,8 +58,10 @@ mod tests {
         assert!(all(&[3, 0, 2]).is_empty());
         for dims in [&[2usize, 3, 4][..], &[1, 1], &[5]] {
             for (n, ix) in all(dims).into_iter().enumerate() {
+                assert_eq!(index(dims, n).as_ref(), Some(&ix));
                 assert_eq!(offset(dims, ix.into_iter()), n);
             }
+            assert_eq!(index(dims, dims.iter().product()), None);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use cotan_array::release::release;
 use cotan_ir::Type;
 use cotan_ir::scalar::Scalar;
 
@@ -32,14 +33,24 @@ impl Entry {
 pub(crate) struct Tensor {
     pub(crate) ty: Type,
     pub(crate) entries: Vec<Entry>,
-    /// Held for its drop.
-    _hold: Hold,
+    hold: Hold,
+}
+
+/// When a run is stopped, what is large is given back by another thread: it would keep the caller.
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        if self.hold.meter.is_stopped() {
+            let entries = std::mem::take(&mut self.entries);
+            let bytes = entries.capacity() * size_of::<Entry>();
+            release(entries, bytes);
+        }
+    }
 }
 
 impl Tensor {
     /// An array from its elements in row-major order.
     pub(crate) fn new(ty: Type, entries: Vec<Entry>, hold: Hold) -> Tensor {
-        Tensor { ty, entries, _hold: hold }
+        Tensor { ty, entries, hold }
     }
 
     pub(crate) fn dims(&self) -> &[usize] {
@@ -64,22 +75,38 @@ impl Tensor {
 
 /// The bytes in use, and the most there were.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter(Rc<(Cell<u64>, Cell<u64>)>);
+pub(crate) struct Meter(Rc<Gauge>);
+
+#[derive(Debug, Default)]
+struct Gauge {
+    in_use: Cell<u64>,
+    peak: Cell<u64>,
+    stopped: Cell<bool>,
+}
 
 impl Meter {
     pub(crate) fn in_use(&self) -> u64 {
-        self.0.0.get()
+        self.0.in_use.get()
     }
 
     pub(crate) fn peak(&self) -> u64 {
-        self.0.1.get()
+        self.0.peak.get()
+    }
+
+    /// Notes that the run has to come back soon.
+    pub(crate) fn stop(&self) {
+        self.0.stopped.set(true);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.stopped.get()
     }
 
     /// Puts bytes on the meter until the hold is dropped.
     pub(crate) fn hold(&self, bytes: u64) -> Hold {
         let now = self.in_use().saturating_add(bytes);
-        self.0.0.set(now);
-        self.0.1.set(self.peak().max(now));
+        self.0.in_use.set(now);
+        self.0.peak.set(self.peak().max(now));
         Hold { bytes, meter: self.clone() }
     }
 }
@@ -93,6 +120,6 @@ pub(crate) struct Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.meter.0.0.set(self.meter.in_use().saturating_sub(self.bytes));
+        self.meter.0.in_use.set(self.meter.in_use().saturating_sub(self.bytes));
     }
 }

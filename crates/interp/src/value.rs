@@ -1,6 +1,7 @@
 //! Values: a type and the elements in row-major order.
 
 use std::fmt;
+use std::ops::Range;
 
 use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_ir::Type;
@@ -108,20 +109,10 @@ impl Value {
 
     /// The elements as an array; an error if they are of the test field.
     pub fn to_array(&self) -> Result<Array> {
-        fn collect<T: Element>(value: &Value, pick: impl Fn(Scalar) -> Option<T>) -> Result<Array> {
-            let mut picked = Vec::with_capacity(value.elements.len());
-            for (position, &x) in value.elements.iter().enumerate() {
-                let wrong = Failure::WrongElement { ty: value.ty.clone(), position };
-                picked.push(pick(x).ok_or(wrong)?);
-            }
-            Ok(Array::from_vec(value.ty.shape.clone(), picked)?)
-        }
-        match self.ty.dtype {
-            Dtype::F64 => collect(self, |x| if let Scalar::F64(x) = x { Some(x) } else { None }),
-            Dtype::F32 => collect(self, |x| if let Scalar::F32(x) = x { Some(x) } else { None }),
-            Dtype::I64 => collect(self, Scalar::as_i64),
-            Dtype::Bool => collect(self, Scalar::as_bool),
-        }
+        to_array(&self.ty, &|k| self.elements[k], &mut |n, f| {
+            f(0..n);
+            Ok(())
+        })
     }
 
     /// A value whose elements are known to fit.
@@ -137,16 +128,58 @@ impl Value {
 
 impl From<&Array> for Value {
     fn from(array: &Array) -> Value {
-        fn collect<T: Element>(array: &Array, wrap: impl Fn(T) -> Scalar) -> Vec<Scalar> {
-            array.iter::<T>().into_iter().flatten().map(wrap).collect()
+        Value { ty: Type::of(array), elements: scalars(array).collect() }
+    }
+}
+
+/// The elements of an array in row-major order.
+pub(crate) fn scalars(array: &Array) -> Box<dyn Iterator<Item = Scalar> + '_> {
+    fn all<'a, T: Element>(
+        array: &'a Array,
+        wrap: impl Fn(T) -> Scalar + 'a,
+    ) -> Box<dyn Iterator<Item = Scalar> + 'a> {
+        Box::new(array.iter::<T>().into_iter().flatten().map(wrap))
+    }
+    match array.dtype() {
+        Dtype::F64 => all(array, Scalar::F64),
+        Dtype::F32 => all(array, Scalar::F32),
+        Dtype::I64 => all(array, Scalar::I64),
+        Dtype::Bool => all(array, Scalar::Bool),
+    }
+}
+
+/// Does something for all of `n` positions, some at a time, unless it stops.
+type InParts<'a> = dyn FnMut(usize, &mut dyn FnMut(Range<usize>)) -> Result<()> + 'a;
+
+/// An array of its elements by position; an error if one is not of the element type.
+pub(crate) fn to_array(
+    ty: &Type,
+    element: &dyn Fn(usize) -> Scalar,
+    in_parts: &mut InParts,
+) -> Result<Array> {
+    fn collect<T: Element>(
+        ty: &Type,
+        pick: impl Fn(usize) -> Option<T>,
+        in_parts: &mut InParts,
+    ) -> Result<Array> {
+        let count = ty.shape.numel();
+        let mut picked = Vec::with_capacity(count);
+        in_parts(count, &mut |part| picked.extend(part.map_while(&pick)))?;
+        if picked.len() < count {
+            let position = picked.len();
+            return Err(Failure::WrongElement { ty: ty.clone(), position }.into());
         }
-        let elements = match array.dtype() {
-            Dtype::F64 => collect(array, Scalar::F64),
-            Dtype::F32 => collect(array, Scalar::F32),
-            Dtype::I64 => collect(array, Scalar::I64),
-            Dtype::Bool => collect(array, Scalar::Bool),
-        };
-        Value { ty: Type::of(array), elements }
+        Ok(Array::from_vec(ty.shape.clone(), picked)?)
+    }
+    match ty.dtype {
+        Dtype::F64 => {
+            collect(ty, |k| if let Scalar::F64(x) = element(k) { Some(x) } else { None }, in_parts)
+        }
+        Dtype::F32 => {
+            collect(ty, |k| if let Scalar::F32(x) = element(k) { Some(x) } else { None }, in_parts)
+        }
+        Dtype::I64 => collect(ty, |k| element(k).as_i64(), in_parts),
+        Dtype::Bool => collect(ty, |k| element(k).as_bool(), in_parts),
     }
 }
 
