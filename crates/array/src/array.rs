@@ -219,8 +219,9 @@ impl Array {
         Ok(copy)
     }
 
-    /// How many elements are copied at a time where a copy may be stopped.
-    pub const AT_A_TIME: usize = 1 << 18;
+    /// How many elements are copied at a time where a copy may be stopped: each may be on a page of its
+    /// own.
+    pub const AT_A_TIME: usize = 1 << 14;
 
     /// `collect`, a part at a time; `None` when `go_on` says no before one.
     pub(crate) fn collect_while<T: Element>(

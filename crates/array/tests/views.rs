@@ -308,7 +308,7 @@ fn equality_is_by_value_and_bits_eq_by_bits() {
 /// A copy that may be stopped is the same, asks before each part, and stops when told to.
 #[test]
 fn a_copy_can_be_stopped() {
-    let (rows, columns) = (600, 1000);
+    let (rows, columns) = (60, 700);
     let a = Array::from_fn(shape(&[rows, columns]), |ix| (ix[0] * columns + ix[1]) as i64).unwrap();
     let turned = a.transpose(&[1, 0]).unwrap();
     let parts = (rows * columns).div_ceil(Array::AT_A_TIME);

@@ -243,29 +243,36 @@ fn copies_and_zeros() {
     looks_often("copies", n * 8, false, &looped);
 }
 
-/// An input that does not lie in order is copied first: as long as sixteen additions an element.
+/// A program of one input.
+fn on(x: &Array, body: impl FnOnce(&mut Builder, TermId) -> Result<Vec<TermId>>) -> Program {
+    let mut b = Builder::new();
+    let input = b.input("x", Type::of(x)).unwrap();
+    let terms = body(&mut b, input).unwrap();
+    let outputs = terms.into_iter().map(|term| Output { name: String::new(), term });
+    b.finish(outputs.collect()).unwrap()
+}
+
+fn ones(dims: &[usize]) -> Array {
+    Array::full(Shape::new("test", dims).unwrap(), 1.0).unwrap()
+}
+
+/// An input that does not lie in order is copied first, a part at a time.
 #[test]
 fn a_copy_of_an_input() {
     let (rows, columns) = (1500, 2000);
-    let shape = Shape::new("test", &[rows, columns]).unwrap();
-    let x = Array::full(shape, 1.5).unwrap().transpose(&[1, 0]).unwrap();
-    let mut b = Builder::new();
-    let input = b.input("x", Type::of(&x)).unwrap();
-    let sums = b.sum_outer(input).unwrap();
-    let program = b.finish(vec![Output { name: String::new(), term: sums }]).unwrap();
+    let x = ones(&[rows, columns]).transpose(&[1, 0]).unwrap();
+    let sums = on(&x, |b, x| Ok(vec![b.sum_outer(x)?]));
     let elements = rows * columns / Array::AT_A_TIME * POLL;
-    looks_often_on(&[x], "copied input", elements, false, &program);
+    looks_often_on(&[x], "copied input", elements, false, &sums);
 }
 
 /// Sums of no elements are zeros, one after the other.
 #[test]
 fn sums_of_nothing() {
     let n = 3 << 20;
-    let zeros = program(|b| {
-        let x = floats(b, &[0, n])?;
-        b.sum_outer(x)
-    });
-    looks_often("sums of nothing", n * 32, true, &zeros);
+    let x = ones(&[0, n]);
+    let zeros = on(&x, |b, x| Ok(vec![b.sum_outer(x)?]));
+    looks_often_on(&[x], "sums of nothing", n * 32, false, &zeros);
 }
 
 /// Columns are sorted one after the other.
@@ -315,18 +322,16 @@ fn packing() {
     looks_often("packing", n * k * 16, false, &product);
 }
 
-/// Sums over rows of a large array, in parts that are added up in the end.
+/// Sums over the rows of an array that is made, in parts, which are added up in the end.
 #[test]
 fn sums_of_parts() {
     let (rows, n) = (64, 1 << 17);
-    let mut b = Builder::new();
-    let x = floats(&mut b, &[rows, n]).unwrap();
-    let x = b.op(Op::Sin, &[x]).unwrap();
-    let columns = b.sum_outer(x).unwrap();
-    let turned = b.transpose(&[1, 0], x).unwrap();
-    let sums = b.sum_outer(turned).unwrap();
-    let outputs = [columns, sums].map(|term| Output { name: String::new(), term });
-    let both = b.finish(outputs.into()).unwrap();
-    println!("{}", Executable::new(&both).unwrap().kernels(&both));
-    looks_often("sums of parts", rows * n * 18, false, &both);
+    let x = ones(&[rows, n]);
+    let both = on(&x, |b, x| {
+        let y = b.op(Op::Neg, &[x])?;
+        Ok(vec![y, b.sum_outer(y)?])
+    });
+    let kernels = Executable::planned(&both, false, Engine::Native).unwrap().kernels(&both);
+    println!("{kernels}");
+    looks_often_on(&[x], "sums of parts", rows * n * 5, false, &both);
 }

@@ -32,7 +32,7 @@ fn looks<T>(last: usize, run: impl FnOnce() -> crate::Result<T>) -> (crate::Resu
 }
 
 /// So many parts the arrays of these tests have.
-const PARTS: usize = 40;
+const PARTS: usize = 24;
 const N: usize = PARTS * PART;
 
 /// A program of an input of [`N`] integers looks once for every part in each of so many stretches,
@@ -97,11 +97,11 @@ fn searches() {
     stretches("search", IN + 2, |b, x| b.arg_extreme(Extreme::Max, x));
 }
 
-/// Read, sorted in parts, merged six times, looked through, and written.
+/// Read, sorted in parts, merged five times, looked through, and written.
 #[test]
 fn sorts() {
-    assert_eq!(PARTS.next_power_of_two().trailing_zeros(), 6);
-    stretches("sort", IN + 1 + 1 + 6 + 1 + 1 + OUT, |b, x| b.arg_sort(x));
+    assert_eq!(PARTS.next_power_of_two().trailing_zeros(), 5);
+    stretches("sort", IN + 1 + 1 + 5 + 1 + 1 + OUT, |b, x| b.arg_sort(x));
 }
 
 /// A row is read at an index that is out of range, as the choice of a branch: what it chooses is a

@@ -198,3 +198,25 @@ fn a_branch_that_would_never_end_is_not_taken() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// A call that is stopped keeps nothing of what it was given, and can be made again.
+#[test]
+fn large_calls_that_are_stopped() -> Result<(), Error> {
+    let n = 9_000_000;
+    let f = compile(|x: Arr<f64>| x * 2.0, [n])?;
+    let x = Tensor::full([n], 1.5)?;
+    let mut out = f.call(&x)?;
+    for owned in [true, false] {
+        let cancel = CancelToken::new();
+        cancel.cancel();
+        let stop = RunOptions { cancel, ..RunOptions::default() };
+        let stopped = match owned {
+            true => f.call_into(&stop, Tensor::full([n], 0.5)?, &mut out),
+            false => f.call_into(&stop, &x, &mut out),
+        };
+        assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Stopped);
+        f.call_into(&RunOptions::default(), &x, &mut out)?;
+        assert_eq!((out.size(), out.get(&[n - 1])), (n, Some(3.0)));
+    }
+    Ok(())
+}
