@@ -39,6 +39,7 @@ pub struct RunLimits {
 const PER_OPERATION: usize = 4;
 
 /// What it takes to begin short kernels, in operations on elements.
+#[cfg(target_arch = "x86_64")]
 const PER_CALL: usize = 64;
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
