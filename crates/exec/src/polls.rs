@@ -335,3 +335,36 @@ fn sums_of_parts() {
     println!("{kernels}");
     looks_often_on(&[x], "sums of parts", rows * n * 5, false, &both);
 }
+
+/// A loop that stops while it begins leaves its states where they belong: the next run does not write
+/// to what the one before began with.
+#[test]
+fn a_loop_that_stops_while_it_begins() {
+    let n = 3 << 20;
+    let x = ones(&[8]);
+    let looped = on(&x, |b, x| {
+        let counts = floats(b, &[n])?;
+        let ty = |dims: &[usize]| Ok(Type::new(Dtype::F64, Shape::new("test", dims)?));
+        let params = [Param::Value(ty(&[8])?), Param::Value(ty(&[n])?)];
+        let step = b.lambda(&params, |b, vars| {
+            // The second is changed where it lies.
+            let (zero, three) = (b.scalar(0i64)?, b.scalar(3i64)?);
+            let first = b.index(vars[0], &[zero])?;
+            let one = b.one_hot(&[n], first, &[three])?;
+            Ok(vec![b.op(Op::Sin, &[vars[0]])?, b.op(Op::Add, &[vars[1], one])?])
+        })?;
+        let (init, inputs) = (vec![x, counts].into(), Vec::new().into());
+        let done = b.map_accum(MapAccum { length: 2, reverse: false, init, inputs, step })?;
+        Ok(vec![b.result(done, 0)?, b.result(done, 1)?])
+    });
+    let executable = Executable::planned(&looped, false, Engine::Native).unwrap();
+    println!("{}", executable.kernels(&looped));
+    let inputs = [x];
+    let (found, looks) = run(&executable, &inputs, usize::MAX);
+    let found = found.unwrap();
+    for last in 1..=looks {
+        assert_eq!(run(&executable, &inputs, last).0.err(), Some(Stop::Limit));
+        assert_eq!(run(&executable, &inputs, usize::MAX).0.unwrap(), found, "stopped at {last}");
+        assert_eq!(inputs[0], ones(&[8]), "stopped at {last}");
+    }
+}

@@ -20,9 +20,11 @@ use crate::vm::{Frame, add_to, add_up};
 use crate::workspace::Workspace;
 
 mod bind;
+mod pieces;
 mod stream;
 
 use bind::{Made, wait_for_memory};
+use pieces::{pieces, ranges};
 use stream::Part;
 
 /// How a run goes, and when it has to end before it is done.
@@ -42,7 +44,6 @@ pub struct RunLimits {
 const PER_OPERATION: usize = 4;
 
 /// What it takes to begin short kernels, in operations on elements.
-#[cfg(target_arch = "x86_64")]
 const PER_CALL: usize = 64;
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
@@ -228,24 +229,6 @@ impl Executable {
         workspace.frames[0].has_looked();
         run.steps(&plan.steps, workspace)
     }
-}
-
-/// So many bytes are copied, or made 0, between looks at the limits of a run.
-const BYTES_AT_A_TIME: usize = 1 << 22;
-
-/// So many elements are added up between looks, of all parts together.
-const ADDED_AT_A_TIME: usize = 1 << 20;
-
-/// The first byte and the number of pieces of so many bytes.
-fn pieces(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
-    let starts = (0..bytes).step_by(BYTES_AT_A_TIME);
-    starts.map(move |start| (start, BYTES_AT_A_TIME.min(bytes - start)))
-}
-
-/// Elements of so many parts are added up between looks at the limits of a run.
-fn ranges(elements: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = (ADDED_AT_A_TIME / parts.max(1)).max(1);
-    (0..elements).step_by(count).map(move |start| start..elements.min(start + count))
 }
 
 /// Whether a condition holds that steps before have computed.
@@ -612,17 +595,21 @@ impl Run<'_> {
     /// its memory is read where it begins in the first step, and goes to the place from which the
     /// last step brings it to its own.
     fn begin(&self, l: &Loop<Group>, frame: &mut Frame, rows: Part) -> Result<Places, Stop> {
+        let states = || l.states.iter().zip(&l.exchanged);
+        for (&(init, state, _), _) in states().filter(|&(_, &exchanged)| !exchanged) {
+            let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
+            let [from, own] = [init, state].map(|b| frame.pointers[b.index()]);
+            // SAFETY: both have the bytes of the state.
+            unsafe { self.copy_bytes(frame, from.add(first), own.add(first), bytes)? };
+        }
+        // Only now: a run that stops above must leave every buffer where it was.
         let mut places = Places::new();
-        for (&(init, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+        for (&(init, state, next), &exchanged) in states() {
             let [from, own, other] = [init, state, next].map(|b| frame.pointers[b.index()]);
             places.push((own, other));
             if exchanged {
                 frame.pointers[state.index()] = from;
                 frame.pointers[next.index()] = if l.length % 2 == 1 { own } else { other };
-            } else {
-                let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
-                // SAFETY: both have the bytes of the state.
-                unsafe { self.copy_bytes(frame, from.add(first), own.add(first), bytes)? };
             }
         }
         Ok(places)
