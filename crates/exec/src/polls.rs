@@ -344,8 +344,11 @@ fn a_loop_that_stops_while_it_begins() {
     let x = ones(&[8]);
     let looped = on(&x, |b, x| {
         let counts = floats(b, &[n])?;
-        let ty = |dims: &[usize]| Ok(Type::new(Dtype::F64, Shape::new("test", dims)?));
-        let params = [Param::Value(ty(&[8])?), Param::Value(ty(&[n])?)];
+        let param = |n: usize| {
+            let shape = Shape::new("test", &[n])?;
+            Ok::<_, cotan_array::ArrayError>(Param::Value(Type::new(Dtype::F64, shape)))
+        };
+        let params = [param(8)?, param(n)?];
         let step = b.lambda(&params, |b, vars| {
             // The second is changed where it lies.
             let (zero, three) = (b.scalar(0i64)?, b.scalar(3i64)?);

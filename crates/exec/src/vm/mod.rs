@@ -330,11 +330,15 @@ fn weight(instr: &Instr) -> usize {
 
 fn write_weight(write: &Write) -> usize {
     match write {
-        Write::Store(_) | Write::Sum(_) | Write::Best { .. } => 1,
+        Write::Store(_) => STORED,
+        Write::Sum(_) | Write::Best { .. } => 1,
         Write::Extreme { .. } => 4,
         Write::Add { .. } | Write::AddAt(_) => COMPUTED,
     }
 }
+
+/// What it costs to store an element, in additions: the page may be new, which the system then clears.
+const STORED: usize = 4;
 
 /// What an access to a computed place costs, in additions: it may be far.
 const COMPUTED: usize = 32;
