@@ -432,3 +432,15 @@ fn plans_show_branches() {
     let text = Executable::new(&small).unwrap().kernels(&small);
     assert!(!text.contains("else:") && text.contains("where"), "{text}");
 }
+
+/// What is found among no elements, block by block, by a group that needs no more than a block of it.
+#[test]
+fn searches_among_nothing_in_blocks() {
+    for dims in [&[0, 50][..], &[0, 7, 30], &[0]] {
+        same(&[array::<f64>(dims, &[])], |b, xs| {
+            let position = b.arg_extreme(Extreme::Max, xs[0])?;
+            let x = b.op(Op::ToF64, &[position])?;
+            Ok(vec![b.op(Op::Cos, &[x])?])
+        });
+    }
+}

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cotan_array::Dtype;
+use smallvec::SmallVec;
 
 use super::tile::{self, Code};
 use super::{Action, Kernel, Planned, TILE};
@@ -150,8 +151,11 @@ impl Kernel {
         if nest.extents[..parallel].contains(&0) {
             return true;
         }
+        if range.is_empty() && self.block < self.first_reduced {
+            return true;
+        }
         if nest.extents[parallel..].contains(&0) {
-            return self.sum_of_nothing(frame, limits);
+            return self.sum_of_nothing(frame, &range, limits);
         }
         if range.is_empty() {
             return true;
@@ -518,7 +522,7 @@ impl Kernel {
     }
 
     /// Zeros at every parallel position: the target may be a part of a larger array.
-    fn sum_of_nothing(&self, frame: &mut Frame, limits: &RunLimits) -> bool {
+    fn sum_of_nothing(&self, frame: &mut Frame, range: &Range<usize>, limits: &RunLimits) -> bool {
         let nest = &self.nest;
         let Some(place) = nest.write.place() else { return true };
         let dtype = match nest.write {
@@ -526,7 +530,16 @@ impl Kernel {
             _ => nest.dtypes[nest.value.index()],
         };
         let parallel = nest.extents.len() - nest.reduced;
+        // Only what the run is restricted to: of a block there may be no more in memory.
+        let blocked = self.blocked();
+        let bounds: SmallVec<[(i64, i64); 8]> = (0..parallel)
+            .map(|dim| match Some(dim) == blocked {
+                true => (range.start as i64, range.end as i64),
+                false => (0, nest.extents[dim] as i64),
+            })
+            .collect();
         let mut indices = vec![0i64; nest.extents.len()];
+        indices.iter_mut().zip(&bounds).for_each(|(index, &(start, _))| *index = start);
         let zero = 0u64;
         loop {
             if !frame.go_on(PER_STORE, limits) {
@@ -534,10 +547,12 @@ impl Kernel {
             }
             let (first, _) = at(place, &indices, None);
             store(frame, nest.target, std::ptr::from_ref(&zero).cast(), dtype, (first, 0), 1);
-            let next = |dim: &usize| indices[*dim] + 1 < nest.extents[*dim] as i64;
+            let next = |dim: &usize| indices[*dim] + 1 < bounds[*dim].1;
             let Some(dim) = (0..parallel).rev().find(next) else { return true };
             indices[dim] += 1;
-            indices[dim + 1..parallel].fill(0);
+            for inner in dim + 1..parallel {
+                indices[inner] = bounds[inner].0;
+            }
         }
     }
 }
