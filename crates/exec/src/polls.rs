@@ -335,27 +335,30 @@ fn packing() {
 #[test]
 fn a_loop_that_stops_while_it_begins() {
     let n = 3 << 20;
-    let x = ones(&[8]);
-    let looped = on(&x, |b, x| {
-        let (counts, other) = (floats(b, &[n])?, floats(b, &[n])?);
-        let other = b.op(Op::Neg, &[other])?;
-        let param = |n: usize| {
-            let shape = Shape::new("test", &[n])?;
-            Ok::<_, cotan_array::ArrayError>(Param::Value(Type::new(Dtype::F64, shape)))
-        };
-        let step = b.lambda(&[param(8)?, param(n)?], |b, vars| {
-            // The first is made anew and exchanges its memory; the second is copied.
-            let three = b.scalar(3i64)?;
-            let one = b.index(vars[1], &[three])?;
-            let (one, sin) = (b.replicate(8, one)?, b.op(Op::Sin, &[vars[0]])?);
-            Ok(vec![b.op(Op::Add, &[sin, one])?, other])
-        })?;
-        let (init, inputs) = (vec![x, counts].into(), Vec::new().into());
-        let done = b.map_accum(MapAccum { length: 2, reverse: false, init, inputs, step })?;
-        Ok(vec![b.result(done, 0)?, b.result(done, 1)?])
+    let inputs = [ones(&[8]), ones(&[n])];
+    let mut b = Builder::new();
+    let x = b.input("x", Type::of(&inputs[0])).unwrap();
+    let y = b.input("y", Type::of(&inputs[1])).unwrap();
+    let counts = floats(&mut b, &[n]).unwrap();
+    let params = inputs.each_ref().map(|input| Param::Value(Type::of(input)));
+    let step = b.lambda(&params, |b, vars| {
+        // The first is made anew and exchanges its memory; the second is copied.
+        let three = b.scalar(3i64)?;
+        let one = b.index(vars[1], &[three])?;
+        let (one, sin) = (b.replicate(8, one)?, b.op(Op::Sin, &[vars[0]])?);
+        Ok(vec![b.op(Op::Add, &[sin, one])?, y])
     });
+    let (init, inner, step) = (vec![x, counts].into(), Vec::new().into(), step.unwrap());
+    let looped = MapAccum { length: 2, reverse: false, init, inputs: inner, step };
+    let done = b.map_accum(looped).unwrap();
+    let outputs = [0, 1].map(|n| {
+        // No result itself, which would have another place in each run.
+        let state = b.result(done, n).unwrap();
+        let term = b.op(Op::Neg, &[state]).unwrap();
+        Output { name: String::new(), term }
+    });
+    let looped = b.finish(outputs.into()).unwrap();
     let executable = Executable::planned(&looped, false, Engine::Native).unwrap();
-    let inputs = [x];
     let (found, looks) = run(&executable, &inputs, usize::MAX);
     let found = found.unwrap();
     for last in 1..=looks {
