@@ -5,10 +5,13 @@
 
 mod common;
 
-use common::{array, numbers, same};
+use common::{array, numbers, same, size};
 use cotan_array::{Array, Element};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Result, TermId};
+
+/// Enough elements that blocks of rows leave out columns.
+const N: usize = size(400, 10);
 
 /// Which pairs count: those whose indices compare so, after a shift of the first.
 #[derive(Clone, Copy, Debug)]
@@ -75,9 +78,10 @@ const COMPARISONS: [Op; 4] = [Op::Lt, Op::Le, Op::Gt, Op::Ge];
 
 #[test]
 fn pairs_that_count_by_their_order() {
-    for (n, m) in [(1, 1), (7, 7), (9, 5), (5, 21), (40, 9)] {
+    let sizes = [(7, 7), (1, 1), (9, 5), (5, 21), (40, 9)];
+    for (n, m) in sizes.into_iter().take(size(sizes.len(), 1)) {
         for op in COMPARISONS {
-            for shift in [-30, -3, 0, 2] {
+            for shift in [2, 0, -3, -30].into_iter().take(size(4, 1)) {
                 let counted = Counted { op, shift };
                 same(&[numbers(&[n]), numbers(&[m])], |b, xs| sums(b, xs, counted));
             }
@@ -89,30 +93,30 @@ fn pairs_that_count_by_their_order() {
 fn large_blocks_leave_out_what_does_not_count() {
     for op in [Op::Lt, Op::Ge] {
         let counted = Counted { op, shift: 1 };
-        let kernels = same(&[numbers(&[400]), numbers(&[400])], |b, xs| sums(b, xs, counted));
-        assert!(kernels.matches(" only\n").count() >= 3, "{kernels}");
+        let kernels = same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted));
+        assert!(cfg!(miri) || kernels.matches(" only\n").count() >= 3, "{kernels}");
     }
     // Not all comparisons are of an order.
     let counted = Counted { op: Op::Ne, shift: 1 };
-    let kernels = same(&[numbers(&[400]), numbers(&[400])], |b, xs| sums(b, xs, counted));
+    let kernels = same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted));
     assert!(!kernels.contains(" only"), "{kernels}");
 }
 
 #[test]
 fn what_does_not_count_may_be_anything() {
-    let mut elements = vec![1.0; 400];
-    (elements[3], elements[70], elements[390]) = (f64::INFINITY, f64::NAN, f64::NEG_INFINITY);
-    let x: Array = array(&[400], &elements);
+    let mut elements = vec![1.0; N];
+    (elements[3], elements[N / 6], elements[N - 3]) = (f64::INFINITY, f64::NAN, f64::NEG_INFINITY);
+    let x: Array = array(&[N], &elements);
     let counted = |op| Counted { op, shift: 0 };
-    same(&[x.clone(), numbers(&[400])], |b, xs| sums(b, xs, counted(Op::Lt)));
-    same(&[numbers(&[400]), x], |b, xs| sums(b, xs, counted(Op::Ge)));
+    same(&[x.clone(), numbers(&[N])], |b, xs| sums(b, xs, counted(Op::Lt)));
+    same(&[numbers(&[N]), x], |b, xs| sums(b, xs, counted(Op::Ge)));
 }
 
 #[test]
 fn all_of_a_result_is_there() {
     // The weights are wanted themselves, with their zeros.
     let counted = Counted { op: Op::Lt, shift: 0 };
-    same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+    same(&[numbers(&[N]), numbers(&[N])], |b, xs| {
         let (difference, weight) = weights(b, xs, counted)?;
         let force = b.op(Op::Scale, &[weight, difference])?;
         let turned = b.transpose(&[1, 0], force)?;
@@ -125,11 +129,11 @@ fn readers_that_go_elsewhere() {
     // One sum takes the pairs in order and the other those that are not, of what is made once; or
     // one takes all of them.
     for (op, other) in [(Op::Lt, Op::Gt), (Op::Gt, Op::Lt), (Op::Lt, Op::Lt)] {
-        same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+        same(&[numbers(&[N]), numbers(&[N])], |b, xs| {
             let (_, weight) = weights(b, xs, Counted { op: Op::Ne, shift: 0 })?;
             let mut sums = Vec::new();
             for (n, op) in [op, other].into_iter().enumerate() {
-                let mask = mask(b, [400, 400], Counted { op, shift: 3 })?;
+                let mask = mask(b, [N, N], Counted { op, shift: 3 })?;
                 let counted = b.op(Op::Scale, &[mask, weight])?;
                 let counted = if n == 0 { counted } else { b.transpose(&[1, 0], counted)? };
                 sums.push(b.sum_outer(counted)?);
@@ -137,7 +141,7 @@ fn readers_that_go_elsewhere() {
             Ok(sums)
         });
     }
-    same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+    same(&[numbers(&[N]), numbers(&[N])], |b, xs| {
         let (difference, weight) = weights(b, xs, Counted { op: Op::Lt, shift: 0 })?;
         let more = b.op(Op::Add, &[weight, difference])?;
         let force = b.op(Op::Scale, &[weight, difference])?;

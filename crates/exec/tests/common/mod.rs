@@ -11,6 +11,12 @@ pub fn shape(dims: &[usize]) -> Shape {
     Shape::new("test", dims).unwrap()
 }
 
+/// A size, or number, for a test; the checker of undefined behaviour, which takes a thousand times as
+/// long, has its own.
+pub const fn size(usual: usize, checked: usize) -> usize {
+    if cfg!(miri) { checked } else { usual }
+}
+
 /// Small integers of either sign, so that sums are exact in any order.
 pub fn numbers(dims: &[usize]) -> Array {
     let n = shape(dims).numel();

@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn cases() -> usize {
-        cotan_testkit::scaled(2000)
+        if cfg!(miri) { 10 } else { cotan_testkit::scaled(2000) }
     }
 
     fn run<T: Copy>(f: Function, a: &[T], b: &[T]) -> Vec<T> {
