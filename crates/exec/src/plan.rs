@@ -62,8 +62,9 @@ pub(crate) struct Loop<C: Compute> {
     /// Where each state begins, where it is during a step, and where the step puts the next: never
     /// at the place of another state that is overwritten.
     pub states: Vec<(BufferId, BufferId, BufferId)>,
-    /// Of each state, whether the next becomes the state by exchanging their memory: when the step
-    /// makes the next anew, and nothing else is put there.
+    /// Of each state, whether the next becomes the state by exchanging their memory, and the first
+    /// step reads it where it begins: when a step makes the next anew, and nothing else is put
+    /// there.
     pub exchanged: Vec<bool>,
     /// Arrays that are stepped through, and the views of their parts.
     pub inputs: Vec<(BufferId, BufferId)>,

@@ -39,6 +39,7 @@ pub struct RunLimits {
 const PER_OPERATION: usize = 4;
 
 /// What it takes to begin short kernels, in operations on elements.
+#[cfg(target_arch = "x86_64")]
 const PER_CALL: usize = 64;
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
@@ -546,51 +547,70 @@ impl Run<'_> {
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
             point(l, at, &mut space.frames[0]);
-            self.turn(l, at, space)
+            self.turn(l, &places, at, space)
         });
         self.end(l, &places, &mut space.frames[0], Part::ALL, done)
     }
 
     /// One step of a loop, whose outputs go to part `at`.
-    fn turn(&self, l: &Loop<Group>, at: usize, space: &mut Workspace) -> Result<(), Stop> {
+    fn turn(
+        &self,
+        l: &Loop<Group>,
+        places: &Places,
+        at: usize,
+        space: &mut Workspace,
+    ) -> Result<(), Stop> {
         self.poll()?;
         self.steps(&l.steps, space)?;
         let frame = &mut space.frames[0];
         for &(part, whole) in &l.outputs {
             self.copy_rows(frame, part, whole, at, Part::ALL)?;
         }
-        self.exchange(l, frame)
+        self.exchange(l, places, frame)
     }
 
     fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
         let places = self.begin(&w.body, &mut space.frames[0], Part::ALL)?;
-        let done = self.while_it_holds(w, space);
+        let done = self.while_it_holds(w, &places, space);
         self.end(&w.body, &places, &mut space.frames[0], Part::ALL, done)
     }
 
-    fn while_it_holds(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
+    fn while_it_holds(
+        &self,
+        w: &WhileStep<Group>,
+        places: &Places,
+        space: &mut Workspace,
+    ) -> Result<(), Stop> {
         let mut taken = 0;
         while w.bound.is_none_or(|bound| taken < bound) {
             self.steps(&w.before, space)?;
             if !holds(&space.frames[0], w.condition) {
                 break;
             }
-            self.turn(&w.body, taken, space)?;
+            self.turn(&w.body, places, taken, space)?;
             taken += 1;
         }
         Ok(())
     }
 
-    /// Begins some rows of the states of a loop; gives the memory of these.
+    /// Begins some rows of the states of a loop; gives the memory of these. A state that exchanges
+    /// its memory is read where it begins in the first step, and goes to the place from which the
+    /// last step brings it to its own.
     fn begin(&self, l: &Loop<Group>, frame: &mut Frame, rows: Part) -> Result<Places, Stop> {
-        for &(init, state, _) in &l.states {
-            let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
-            let (from, to) = (frame.pointers[init.index()], frame.pointers[state.index()]);
-            // SAFETY: both have the bytes of the state.
-            unsafe { self.copy_bytes(frame, from.add(first), to.add(first), bytes)? };
+        let mut places = Places::new();
+        for (&(init, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+            let [from, own, other] = [init, state, next].map(|b| frame.pointers[b.index()]);
+            places.push((own, other));
+            if exchanged {
+                frame.pointers[state.index()] = from;
+                frame.pointers[next.index()] = if l.length % 2 == 1 { own } else { other };
+            } else {
+                let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
+                // SAFETY: both have the bytes of the state.
+                unsafe { self.copy_bytes(frame, from.add(first), own.add(first), bytes)? };
+            }
         }
-        let place = |b: BufferId| frame.pointers[b.index()];
-        Ok(l.states.iter().map(|&(_, state, next)| (place(state), place(next))).collect())
+        Ok(places)
     }
 
     /// Copies some rows to part `at` of an array of parts.
@@ -610,10 +630,13 @@ impl Run<'_> {
     }
 
     /// Makes the next states the states.
-    fn exchange(&self, l: &Loop<Group>, frame: &mut Frame) -> Result<(), Stop> {
-        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+    fn exchange(&self, l: &Loop<Group>, places: &Places, frame: &mut Frame) -> Result<(), Stop> {
+        let states = l.states.iter().zip(&l.exchanged).zip(places);
+        for ((&(_, state, next), &exchanged), &(own, other)) in states {
             if exchanged {
-                frame.pointers.swap(state.index(), next.index());
+                let made = frame.pointers[next.index()];
+                frame.pointers[state.index()] = made;
+                frame.pointers[next.index()] = if made == own { other } else { own };
             } else if state != next {
                 self.copy(frame, next, state)?;
             }
@@ -631,19 +654,17 @@ impl Run<'_> {
         rows: Part,
         mut done: Result<(), Stop>,
     ) -> Result<(), Stop> {
-        for ((&(_, state, next), &exchanged), &(own, other)) in
-            l.states.iter().zip(&l.exchanged).zip(places)
-        {
-            let last = frame.pointers[state.index()];
-            if exchanged && last != own {
+        let states = l.states.iter().zip(&l.exchanged).zip(places);
+        for ((&(_, state, next), &exchanged), &(own, other)) in states {
+            if !exchanged {
+                continue;
+            }
+            let last = std::mem::replace(&mut frame.pointers[state.index()], own);
+            frame.pointers[next.index()] = other;
+            if done.is_ok() && last != own {
                 let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
-                if done.is_ok() {
-                    // SAFETY: both have the bytes of the state, and are different buffers.
-                    done =
-                        unsafe { self.copy_bytes(frame, last.add(first), own.add(first), bytes) };
-                }
-                frame.pointers[state.index()] = own;
-                frame.pointers[next.index()] = other;
+                // SAFETY: both have the bytes of the state, and are different buffers.
+                done = unsafe { self.copy_bytes(frame, last.add(first), own.add(first), bytes) };
             }
         }
         done

@@ -85,6 +85,33 @@ fn loops_that_collect_in_loops() {
 }
 
 #[test]
+fn states_are_read_where_they_begin() {
+    // Two states begin as the same input, which stays as it is, and end where they belong.
+    for length in 0..5 {
+        let inputs = [numbers(&[5]), numbers(&[length, 5])];
+        let before = inputs[0].to_vec::<f64>().unwrap();
+        same(&inputs, |b, xs| {
+            let row = || value(Dtype::F64, &[5]);
+            let step = b.lambda(&[row(), row(), row()], |b, vars| {
+                let from_the_end = b.index_function(&[5], |b, i| {
+                    let last = b.scalar(4i64)?;
+                    Ok(vec![b.op(Op::Sub, &[last, i[0]])?])
+                })?;
+                let turned = b.gather(vars[0], from_the_end)?;
+                let sum = b.op(Op::Add, &[turned, vars[2]])?;
+                let difference = b.op(Op::Sub, &[vars[1], sum])?;
+                Ok(vec![difference, sum])
+            })?;
+            let (init, inputs) = ([xs[0], xs[0]].into(), [xs[1]].into());
+            let last = results(b, MapAccum { length, reverse: false, init, inputs, step }, 2)?;
+            let after = b.op(Op::Sub, &[last[0], xs[0]])?;
+            Ok(vec![last[0], last[1], after])
+        });
+        assert_eq!(inputs[0].to_vec::<f64>().unwrap(), before);
+    }
+}
+
+#[test]
 fn operands_are_turned_before_the_loop() {
     // A product with a transposed matrix that no step changes.
     let (rows, n, length) = (size(64, 4), size(96, 6), 3);

@@ -45,18 +45,33 @@ fn mask(b: &mut Builder, sizes: [usize; 2], counted: Counted) -> Result<TermId> 
 
 /// Differences of all pairs, and their weights: their squares where they count, and 0 elsewhere.
 fn weights(b: &mut Builder, xs: &[TermId], counted: Counted) -> Result<(TermId, TermId)> {
+    // Dear enough to be computed once for all sums, which are exact.
+    weights_of(b, xs, counted, 7)
+}
+
+/// So many operations on integers.
+fn operations(b: &mut Builder, mut x: TermId, sizes: [usize; 2], count: usize) -> Result<TermId> {
+    let sixteen = filled(b, sizes, 16.0)?;
+    for _ in 0..count {
+        let sin = b.op(Op::Sin, &[x])?;
+        let product = b.op(Op::Mul, &[sin, sixteen])?;
+        x = b.op(Op::Floor, &[product])?;
+    }
+    Ok(x)
+}
+
+/// Differences of all pairs, and their weights, of so many operations.
+fn weights_of(
+    b: &mut Builder,
+    xs: &[TermId],
+    counted: Counted,
+    count: usize,
+) -> Result<(TermId, TermId)> {
     let sizes = [xs[0], xs[1]].map(|x| b.shape(x).dims()[0]);
     let (rows, columns) = (along_rows(b, xs[0], sizes[1])?, b.replicate(sizes[0], xs[1])?);
     let difference = b.op(Op::Sub, &[rows, columns])?;
     let square = b.op(Op::Mul, &[difference, difference])?;
-    // Dear enough to be computed once for all sums, which are exact.
-    let sixteen = filled(b, sizes, 16.0)?;
-    let mut dear = square;
-    for _ in 0..7 {
-        let sin = b.op(Op::Sin, &[dear])?;
-        let product = b.op(Op::Mul, &[sin, sixteen])?;
-        dear = b.op(Op::Floor, &[product])?;
-    }
+    let dear = operations(b, square, sizes, count)?;
     let mask = mask(b, sizes, counted)?;
     Ok((difference, b.op(Op::Scale, &[mask, dear])?))
 }
@@ -147,5 +162,48 @@ fn readers_that_go_elsewhere() {
         let force = b.op(Op::Scale, &[weight, difference])?;
         let turned = b.transpose(&[1, 0], force)?;
         Ok(vec![b.sum_outer(more)?, b.sum_outer(force)?, b.sum_outer(turned)?])
+    });
+}
+
+#[test]
+fn totals_are_taken_with_what_comes_later() {
+    // The total comes first, over columns and then rows, or over rows and then columns: its nest
+    // begins the group of the others. The weights are cheap, and still computed only once.
+    for turned in [false, true] {
+        for n in [6, 300] {
+            let counted = Counted { op: Op::Lt, shift: 0 };
+            let kernels = same(&[numbers(&[n]), numbers(&[n])], |b, xs| {
+                let (difference, weight) = weights_of(b, xs, counted, 1)?;
+                let first = if turned { b.transpose(&[1, 0], weight)? } else { weight };
+                let total = b.sum_outer(first)?;
+                let total = b.sum_outer(total)?;
+                let dear = operations(b, weight, [n, n], 6)?;
+                let force = b.op(Op::Scale, &[dear, difference])?;
+                let turned = b.transpose(&[1, 0], force)?;
+                Ok(vec![total, b.sum_outer(force)?, b.sum_outer(turned)?])
+            });
+            if n == 300 {
+                assert_eq!(kernels.matches(" = sin(").count(), 7, "{kernels}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_total_and_an_array_in_one_nest() {
+    let kernels = same(&[numbers(&[100, 80])], |b, xs| {
+        let square = b.op(Op::Mul, &[xs[0], xs[0]])?;
+        let total = b.sum_outer(square)?;
+        let total = b.sum_outer(total)?;
+        Ok(vec![total, b.op(Op::Neg, &[xs[0]])?])
+    });
+    assert_eq!(kernels.matches("kernel").count(), 1, "{kernels}");
+    // What waits for the total does not go with it.
+    same(&[numbers(&[100, 80])], |b, xs| {
+        let rows = b.sum_outer(xs[0])?;
+        let total = b.sum_outer(rows)?;
+        let copies = b.replicate(80, total)?;
+        let copies = b.replicate(100, copies)?;
+        Ok(vec![total, b.op(Op::Sub, &[xs[0], copies])?])
     });
 }

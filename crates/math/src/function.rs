@@ -89,23 +89,24 @@ pub enum Binary {
 /// Runs a function compiled with fused multiplication and addition where the machine has it: the
 /// bits are the same without, but then each of these operations is a call.
 macro_rules! with_fma {
-    ($plain:ident($($arg:ident: $t:ty),*) -> $out:ty) => {
-        'value: {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "fma")]
-                fn fused($($arg: $t),*) -> $out {
-                    $plain($($arg),*)
-                }
-                if is_x86_feature_detected!("fma") {
-                    // SAFETY: the machine has the instructions.
-                    #[allow(unsafe_code)]
-                    break 'value unsafe { fused($($arg),*) };
-                }
+    ($plain:ident($($arg:ident: $t:ty),*) -> $out:ty) => {{
+        #[cfg(target_arch = "x86_64")]
+        fn best($($arg: $t),*) -> $out {
+            #[target_feature(enable = "fma")]
+            fn fused($($arg: $t),*) -> $out {
+                $plain($($arg),*)
+            }
+            if is_x86_feature_detected!("fma") {
+                // SAFETY: the machine has the instructions.
+                #[allow(unsafe_code)]
+                return unsafe { fused($($arg),*) };
             }
             $plain($($arg),*)
         }
-    };
+        #[cfg(not(target_arch = "x86_64"))]
+        use $plain as best;
+        best($($arg),*)
+    }};
 }
 
 #[inline(always)]

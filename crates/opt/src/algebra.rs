@@ -183,6 +183,9 @@ impl Opt<'_> {
             (Op::Mul, &[x, y]) => self.mul_rules(raw, x, y),
             (Op::Scale, &[x, y]) => self.scale_rules(raw, x, y),
             (Op::Div, &[x, y]) if is_all(&self.b, y, 1) => Ok(Some((rule!("div/one"), x))),
+            (Op::Div, &[x, y]) if self.is_reciprocal(x, y) => {
+                Ok(Some((rule!("div/reciprocal"), self.op(Op::Mul, &[x, x])?)))
+            }
             (Op::Neg, &[x]) => self.neg_rules(x),
             (Op::Select, &[p, x, y]) => self.where_rules(p, x, y),
             (Op::And | Op::Or | Op::Xor | Op::Not, _) => self.logic_rules(op, args),
@@ -225,6 +228,15 @@ impl Opt<'_> {
                 Ok(Some((rule!("cast/same"), x)))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Whether a term is $1 / y$.
+    fn is_reciprocal(&self, t: TermId, y: TermId) -> bool {
+        match self.b.node(t) {
+            Node::Op(Op::Div, args) => args[1] == y && is_all(&self.b, args[0], 1),
+            Node::Op(Op::Recip, args) => args[0] == y,
+            _ => false,
         }
     }
 
@@ -281,6 +293,12 @@ impl Opt<'_> {
                 let ty = self.b.ty(raw).clone();
                 return Ok(Some((rule!("mul/zero"), self.zeros(&ty)?)));
             }
+            if uniform(&self.b, y).is_some()
+                && let Some([p, c, d]) = self.constants_by_condition(x)?
+            {
+                let (c, d) = (self.op(Op::Mul, &[c, y])?, self.op(Op::Mul, &[d, y])?);
+                return Ok(Some((rule!("mul/mask"), self.op(Op::Select, &[p, c, d])?)));
+            }
         }
         self.signs(Op::Mul, x, y, rule!("mul/neg"))
     }
@@ -311,28 +329,28 @@ impl Opt<'_> {
         if self.is_finite(y) {
             return Ok(Some((rule!("scale/finite"), self.op(Op::Mul, &[x, y])?)));
         }
-        if let Some(masked) = self.scale_mask(x, y)? {
-            return Ok(Some((rule!("scale/mask"), masked)));
+        // A masked constant as a first factor masks the product.
+        if let Some([p, c, d]) = self.constants_by_condition(x)?
+            && (is_all(&self.b, c, 0) || is_all(&self.b, d, 0))
+        {
+            let (c, d) = (self.op(Op::Scale, &[c, y])?, self.op(Op::Scale, &[d, y])?);
+            return Ok(Some((rule!("scale/mask"), self.op(Op::Select, &[p, c, d])?)));
         }
         self.signs(Op::Scale, x, y, rule!("scale/neg"))
     }
 
-    /// A masked constant as a first factor masks the product.
-    fn scale_mask(&mut self, x: TermId, y: TermId) -> Result<Option<TermId>> {
+    /// $p$, $c$ and $d$ of a view of `where(p, c, d)`, if $c$ and $d$ are constants: the same view of
+    /// each.
+    fn constants_by_condition(&mut self, x: TermId) -> Result<Option<[TermId; 3]>> {
         let v = view(&self.b, x);
         let Node::Op(Op::Select, args) = self.b.node(v.base) else { return Ok(None) };
-        let args = args.clone();
-        let constants = args[1..].iter().all(|&t| uniform(&self.b, t).is_some());
-        if !constants || args[1..].iter().all(|&t| !is_all(&self.b, t, 0)) {
+        let &[p, c, d] = args.as_slice() else { return Ok(None) };
+        if uniform(&self.b, c).is_none() || uniform(&self.b, d).is_none() {
             return Ok(None);
         }
         let dims = self.dims(x);
-        let mut parts = vec![self.view_of(args[0], &v.map, &dims)?];
-        for &t in &args[1..] {
-            let factor = self.view_of(t, &v.map, &dims)?;
-            parts.push(self.op(Op::Scale, &[factor, y])?);
-        }
-        self.op(Op::Select, &parts).map(Some)
+        let mut same = |t| self.view_of(t, &v.map, &dims);
+        Ok(Some([same(p)?, same(c)?, same(d)?]))
     }
 
     fn neg_rules(&mut self, x: TermId) -> Result<Fired> {

@@ -35,6 +35,8 @@ pub enum Exactness {
     Bits,
     /// The sign of a zero.
     ZeroSign,
+    /// How a result is rounded.
+    Rounds,
     /// The order in which a sum is rounded, and the sign of a zero.
     Reassociates,
     /// A factor is multiplied with the sum, not the summands: the rounding, the sign of a zero, and
@@ -48,6 +50,7 @@ impl Exactness {
         match self {
             Exactness::Bits => "keeps every bit",
             Exactness::ZeroSign => "may change the sign of a zero",
+            Exactness::Rounds => "may change how a result is rounded",
             Exactness::Reassociates => "may change the order in which a sum is rounded",
             Exactness::Distributes => {
                 "multiplies the sum, not the summands: rounding, and infinite factors"
@@ -81,7 +84,7 @@ const fn rule(
     Rule { name, group, line, condition, exactness }
 }
 
-use Exactness::{Bits, Distributes, Reassociates, ZeroSign};
+use Exactness::{Bits, Distributes, Reassociates, Rounds, ZeroSign};
 use Group::{Algebra, Loops, Scatters, Sums, Views};
 
 /// Every rule, group by group.
@@ -101,7 +104,9 @@ pub const RULES: &[Rule] = &[
     rule(Algebra, "mul/minus-one", "x * -1, -1 * x  ~>  -x", "", Bits),
     rule(Algebra, "mul/zero", "x * 0, 0 * x  ~>  0", "x known to be finite", ZeroSign),
     rule(Algebra, "mul/neg", "-x * y, x * -y  ~>  -(x * y)", "", Bits),
+    rule(Algebra, "mul/mask", "where(p, c, d) * e  ~>  where(p, c * e, d * e)", "c, d, e constants", Bits),
     rule(Algebra, "div/one", "x / 1, x // 1  ~>  x", "", Bits),
+    rule(Algebra, "div/reciprocal", "(1 / x) / x  ~>  (1 / x) * (1 / x)", "", Rounds),
     rule(Algebra, "neg/neg", "--x  ~>  x", "", Bits),
     rule(Algebra, "neg/sub", "-(x - y)  ~>  y - x", "x - y used once", ZeroSign),
     rule(Algebra, "scale/zero", "scale(0, x)  ~>  0", "", Bits),

@@ -22,8 +22,9 @@ const FEW: usize = 12;
 impl<'a> Generator<'a> {
     /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
-        let phrases: [Phrase<'a>; 28] = [
+        let phrases: [Phrase<'a>; 29] = [
             Self::neutral,
+            Self::divided_twice,
             Self::power,
             Self::scaled,
             Self::choice_again,
@@ -117,6 +118,17 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// `(1 / x) / x`.
+    fn divided_twice(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        if !ty.dtype.is_float() || !self.may(Op::Div, ty.dtype) {
+            return Ok(None);
+        }
+        let x = self.term(ty, size)?;
+        let one = self.full_like(x, 1.0)?;
+        let reciprocal = self.b.op(Op::Div, &[one, x])?;
+        self.b.op(Op::Div, &[reciprocal, x]).map(Some)
+    }
+
     /// `x ** 2`.
     fn power(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         if !self.config.allows(Op::Powi, &[ty.dtype, Dtype::I64]) {
@@ -131,7 +143,7 @@ impl<'a> Generator<'a> {
         self.b.op(Op::Powi, &[x, n]).map(Some)
     }
 
-    /// `scale(c, x)`, `scale(where(p, c, 0), x)`.
+    /// `scale(c, x)`, `scale(where(p, c, 0), x)`, `scale(where(p, c, 0) * c, x)`.
     fn scaled(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let d = ty.dtype;
         let select = self.config.allows(Op::Select, &[Dtype::Bool, d, d]);
@@ -143,7 +155,9 @@ impl<'a> Generator<'a> {
         if self.rng.chance(50) {
             let p = self.term(&Type::new(Dtype::Bool, ty.shape.clone()), size / 2)?;
             let zero = self.full_like(x, 0.0)?;
-            factor = self.b.op(Op::Select, &[p, factor, zero])?;
+            let mask = self.b.op(Op::Select, &[p, factor, zero])?;
+            let again = self.may(Op::Mul, d) && self.rng.chance(50);
+            factor = if again { self.b.op(Op::Mul, &[mask, factor])? } else { mask };
         }
         self.b.op(Op::Scale, &[factor, x]).map(Some)
     }

@@ -240,7 +240,7 @@ impl Machined for f64 {
         return x86::wide(isa);
         #[cfg(not(target_arch = "x86_64"))]
         match isa {
-            Isa::Plain => &PLAIN_F64,
+            Isa::Plain | Isa::Avx2 | Isa::Avx512 => &PLAIN_F64,
         }
     }
 }
@@ -251,7 +251,7 @@ impl Machined for f32 {
         return x86::narrow(isa);
         #[cfg(not(target_arch = "x86_64"))]
         match isa {
-            Isa::Plain => &PLAIN_F32,
+            Isa::Plain | Isa::Avx2 | Isa::Avx512 => &PLAIN_F32,
         }
     }
 }

@@ -12,10 +12,13 @@ use crate::contract::{Cut, Draft};
 use crate::lower::{R, Unsupported};
 use crate::nest::{BufferId, Nest, Write};
 use crate::plan::{Buffer, Role, Step};
-use crate::vm::Kernel;
+use crate::vm::{Kernel, least_cost};
 
 /// A sum of more elements for each position of the result's longest axis is cut into parts.
 const LONG_POSITION: usize = 1 << 22;
+
+/// So many ways to share a dimension are compared.
+const MOST_WAYS: usize = 8;
 
 /// The bytes that thread-local buffers begin at multiples of.
 const ALIGNMENT: usize = 64;
@@ -28,7 +31,7 @@ const NO_CONTRACTION: Unsupported = Unsupported("a contraction that was none in 
 impl Scheduler<'_> {
     /// Plans the kernels of a group.
     pub(super) fn close(&mut self, open: Open) -> R<Step<Group>> {
-        let Open { mut items, mut ways, touched, .. } = open;
+        let Open { mut items, ways, touched, .. } = open;
         let mut buffers: Vec<BufferId> = touched.into_iter().collect();
         buffers.sort_unstable();
         if items.len() == 1
@@ -39,9 +42,7 @@ impl Scheduler<'_> {
                 Item::Draft(draft) => self.whole(*draft),
             };
         }
-        // Of several ways the one with the most positions, the first of equals.
-        ways.sort_by_key(|way| std::cmp::Reverse(way.extent));
-        let Some(way) = ways.into_iter().next() else {
+        let Some(way) = self.best(ways, &items) else {
             return Ok(Step::Compute(Box::new(Group::default())));
         };
         let mut group = Group { buffers, extent: way.extent, ..Group::default() };
@@ -89,6 +90,27 @@ impl Scheduler<'_> {
         }
         self.lay_out(&mut group);
         Ok(Step::Compute(Box::new(group)))
+    }
+
+    /// Of several ways one with the most positions, and of these the one whose nests are the least
+    /// work when they are merged; the first of equals.
+    fn best(&self, mut ways: Vec<Way>, items: &[Item]) -> Option<Way> {
+        let most = ways.iter().map(|way| way.extent).max()?;
+        ways.retain(|way| way.extent == most);
+        if ways.len() == 1 {
+            return ways.pop();
+        }
+        let work = |way: &Way| {
+            let items = items.iter().cloned().zip(way.dims.iter().copied()).collect();
+            let nests = merge(items, &FxHashSet::default(), self.in_order);
+            let work = |(item, _): &Shared| {
+                least_cost(item.main(), self.in_order) * item.positions() as f64
+            };
+            nests.iter().map(work).sum::<f64>()
+        };
+        ways.truncate(MOST_WAYS);
+        let all = ways.into_iter().map(|way| (work(&way), way));
+        all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
     }
 
     /// The wedges of the nests of a group, if that spares enough.

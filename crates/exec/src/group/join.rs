@@ -14,6 +14,7 @@ use crate::plan::{Buffer, Compute, Contract};
 const LARGEST: usize = 128;
 
 /// What a group consists of.
+#[derive(Clone)]
 pub(super) enum Item {
     Nest(Nest),
     Draft(Box<Draft>),
@@ -150,11 +151,17 @@ pub(super) struct Joining<'a> {
 }
 
 impl Joining<'_> {
-    /// The parallel dimensions by which an item may be cut into blocks.
+    /// The dimensions by which an item may be cut into blocks: the parallel ones, or those of a sum
+    /// over everything.
     pub(super) fn alone(&self, item: &Item) -> Vec<Way> {
         let nest = item.main();
         let mut ways = Vec::new();
-        for dim in (0..item.parallel()).filter(|&dim| nest.extents[dim] > 1) {
+        let total = matches!(item, Item::Nest(_)) && self.sums_to_few(item);
+        let dims = match nest.extents[..item.parallel()].iter().all(|&k| k == 1) && total {
+            true => item.parallel()..nest.extents.len(),
+            false => 0..item.parallel(),
+        };
+        for dim in dims.filter(|&dim| nest.extents[dim] > 1) {
             let way = Way {
                 extent: nest.extents[dim],
                 dims: SmallVec::new(),
@@ -165,6 +172,13 @@ impl Joining<'_> {
             }
         }
         ways
+    }
+
+    /// Whether an item sums so much that there may be a sum for each block of a group.
+    fn sums_to_few(&self, item: &Item) -> bool {
+        let few = self.buffers[item.target().index()].shape.numel() * 4 * self.tuning.parts
+            < item.positions();
+        item.main().write.reduction().is_some() && !self.in_order && few
     }
 
     /// Whether an item may be run for blocks of a dimension without much to read again.
@@ -202,11 +216,8 @@ impl Joining<'_> {
             return None;
         }
         let (nest, parallel) = (item.main(), item.parallel());
-        let few =
-            self.buffers[target.index()].shape.numel() * 4 * self.tuning.parts < item.positions();
         // Sums over the shared dimension must be small, and wait for the last block.
-        let sums = nest.write.reduction().is_some();
-        let partial = sums && !self.in_order && few && !open.touched.contains(&target);
+        let partial = self.sums_to_few(item) && !open.touched.contains(&target);
         let dims = if partial { nest.extents.len() } else { parallel };
         let mut ways = Vec::new();
         for way in &open.ways {

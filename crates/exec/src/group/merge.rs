@@ -13,6 +13,9 @@ use crate::vm::least_cost;
 /// How many nests back a nest is tried with.
 const TRIES: usize = 8;
 
+/// So many ways to go through the space of two nests are compared.
+const MOST_WAYS: usize = 4;
+
 /// A nest has at most so many instructions.
 const LONGEST: usize = 160;
 
@@ -116,20 +119,24 @@ fn merged((first, dim): &Shared, second: (&Item, usize), in_order: bool) -> Opti
         (Write::Sum(_) | Write::Best { .. }, Write::Store(_)) => true,
         _ => return None,
     };
-    let to = correspondence(a, b)?;
-    if to[*dim] != other {
-        return None;
+    let mut least = least_cost(a, in_order) + least_cost(b, in_order);
+    let mut best = None;
+    for to in correspondences(a, b).iter().filter(|to| to[*dim] == other) {
+        let joined = if base_is_first {
+            let mut from = Dims::from_elem(0, to.len());
+            to.iter().enumerate().for_each(|(n, &to)| from[to] = n);
+            joined(a.clone(), permuted(b.clone(), &from), true)
+        } else {
+            joined(permuted(a.clone(), to), b.clone(), false)
+        };
+        let Some(nest) = joined else { continue };
+        let cost = least_cost(&nest, in_order);
+        if cost < least || cost == least && best.is_none() {
+            (least, best) = (cost, Some(nest));
+        }
     }
-    let nest = if base_is_first {
-        let mut from: SmallVec<[usize; 4]> = SmallVec::from_elem(0, to.len());
-        to.iter().enumerate().for_each(|(n, &to)| from[to] = n);
-        joined(a.clone(), permuted(b.clone(), &from), true)?
-    } else {
-        joined(permuted(a.clone(), &to), b.clone(), false)?
-    };
-    let apart = least_cost(a, in_order) + least_cost(b, in_order);
     let dim = if base_is_first { *dim } else { other };
-    (least_cost(&nest, in_order) <= apart).then_some((Item::Nest(nest), dim))
+    best.map(|nest| (Item::Nest(nest), dim))
 }
 
 fn reads_own(nest: &Nest) -> bool {
@@ -145,48 +152,56 @@ pub(super) fn stores(nest: &Nest) -> impl Iterator<Item = (BufferId, &Affine, Va
     nest.also.iter().map(|also| (also.target, &also.at, also.value)).chain(main)
 }
 
+/// A dimension for each of a nest.
+type Dims = SmallVec<[usize; 4]>;
+
 /// For each dimension of the first nest that of the second which goes the same way through something
-/// that the first stores or reads, and the second reads.
-fn correspondence(a: &Nest, b: &Nest) -> Option<SmallVec<[usize; 4]>> {
-    let loads = |nest: &Nest| {
-        let all: Vec<(BufferId, Affine)> = nest
-            .instrs
-            .iter()
-            .filter_map(|instr| match instr {
-                Instr::Load { buffer, at, checks } if checks.is_empty() => {
-                    Some((*buffer, at.clone()))
-                }
-                _ => None,
-            })
-            .collect();
-        all
-    };
-    let loaded = loads(b);
-    let stored = stores(a).map(|(buffer, at, _)| (buffer, at.clone()));
-    stored.chain(loads(a)).find_map(|(buffer, from)| {
-        let same = |(other, _): &&(BufferId, Affine)| *other == buffer;
-        loaded.iter().filter(same).find_map(|(_, to)| matching(a, &from, b, to))
+/// that the first stores or reads, and the second reads: the ways to choose them.
+fn correspondences(a: &Nest, b: &Nest) -> SmallVec<[Dims; 2]> {
+    let stored = stores(a).map(|(buffer, at, _)| (buffer, at));
+    let mut found: SmallVec<[Dims; 2]> = SmallVec::new();
+    for (buffer, from) in stored.chain(loads(a)) {
+        for (_, to) in loads(b).filter(|(other, _)| *other == buffer) {
+            if let Some(dims) = matching(a, from, b, to)
+                && !found.contains(&dims)
+            {
+                found.push(dims);
+            }
+            if found.len() == MOST_WAYS {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// What a nest reads at affine places without checks.
+fn loads(nest: &Nest) -> impl Iterator<Item = (BufferId, &Affine)> {
+    nest.instrs.iter().filter_map(|instr| match instr {
+        Instr::Load { buffer, at, checks } if checks.is_empty() => Some((*buffer, at)),
+        _ => None,
     })
 }
 
 /// The dimensions of one form as those of another, if both are the same but for their order and all
-/// positions of the space.
-fn matching(a: &Nest, from: &Affine, b: &Nest, to: &Affine) -> Option<SmallVec<[usize; 4]>> {
+/// positions of the space. Those that neither depends on are taken in their order.
+fn matching(a: &Nest, from: &Affine, b: &Nest, to: &Affine) -> Option<Dims> {
     if from.constant != to.constant {
         return None;
     }
-    let mut taken = vec![false; b.extents.len()];
-    let mut dims = SmallVec::new();
-    for (dim, &extent) in a.extents.iter().enumerate() {
+    let mut taken: SmallVec<[bool; 4]> = SmallVec::from_elem(false, b.extents.len());
+    let mut dims = Dims::from_elem(0, a.extents.len());
+    let matters = |dim: &usize| a.extents[*dim] > 1 && from.coeffs[*dim] != 0;
+    let all = 0..a.extents.len();
+    for dim in all.clone().filter(matters).chain(all.filter(|dim| !matters(dim))) {
+        let extent = a.extents[dim];
         let same = |&other: &usize| {
             let alike = extent == 1 || from.coeffs[dim] == to.coeffs[other];
-            // What a form does not depend on must not be taken for another dimension.
-            let clear = extent == 1 || from.coeffs[dim] != 0 || other == dim;
-            !taken[other] && b.extents[other] == extent && alike && clear
+            !taken[other] && b.extents[other] == extent && alike
         };
         let other = (0..b.extents.len()).find(same)?;
         taken[other] = true;
-        dims.push(other);
+        dims[dim] = other;
     }
     Some(dims)
 }

@@ -85,7 +85,7 @@ impl Run<'_> {
             for &(part, whole) in &l.outputs {
                 self.copy_rows(frame, part, whole, at, part_of(&rows, group))?;
             }
-            self.exchange(l, frame)
+            self.exchange(l, &places, frame)
         });
         self.end(l, &places, frame, part_of(&rows, group), done)
     }

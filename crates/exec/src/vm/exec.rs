@@ -17,6 +17,7 @@ use crate::workspace::Memory;
 pub(crate) const POLL: usize = 1 << 22;
 
 /// What it costs to begin a kernel, in additions.
+#[cfg(target_arch = "x86_64")]
 const BEGIN: usize = 256;
 
 /// The memory that kernels run in: where each buffer lies, and room for tiles.

@@ -136,6 +136,36 @@ fn arithmetic() -> Vec<Check> {
             |_, x| Ok(x[0]),
         ),
         elementwise(
+            "mul/mask",
+            &[P, F],
+            |b, x| {
+                let (two, three) = (fill(b, x[1], 2.0)?, fill(b, x[1], 3.0)?);
+                let zero = fill(b, x[1], 0.0)?;
+                let mask = b.op(Op::Select, &[x[0], two, zero])?;
+                let product = b.op(Op::Mul, &[three, mask])?;
+                b.op(Op::Add, &[product, x[1]])
+            },
+            |b, x| {
+                let (six, zero) = (fill(b, x[1], 6.0)?, fill(b, x[1], 0.0)?);
+                let mask = b.op(Op::Select, &[x[0], six, zero])?;
+                b.op(Op::Add, &[mask, x[1]])
+            },
+        ),
+        elementwise(
+            "div/reciprocal",
+            &[F],
+            |b, x| {
+                let one = fill(b, x[0], 1.0)?;
+                let reciprocal = b.op(Op::Div, &[one, x[0]])?;
+                b.op(Op::Div, &[reciprocal, x[0]])
+            },
+            |b, x| {
+                let one = fill(b, x[0], 1.0)?;
+                let reciprocal = b.op(Op::Div, &[one, x[0]])?;
+                b.op(Op::Mul, &[reciprocal, reciprocal])
+            },
+        ),
+        elementwise(
             "neg/neg",
             &[F],
             |b, x| {
