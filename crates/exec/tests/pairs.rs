@@ -170,7 +170,7 @@ fn totals_are_taken_with_what_comes_later() {
     // The total comes first, over columns and then rows, or over rows and then columns: its nest
     // begins the group of the others. The weights are cheap, and still computed only once.
     for turned in [false, true] {
-        for n in [6, 300] {
+        for n in [6, 300].into_iter().take(size(2, 1)) {
             let counted = Counted { op: Op::Lt, shift: 0 };
             let kernels = same(&[numbers(&[n]), numbers(&[n])], |b, xs| {
                 let (difference, weight) = weights_of(b, xs, counted, 1)?;
@@ -191,19 +191,20 @@ fn totals_are_taken_with_what_comes_later() {
 
 #[test]
 fn a_total_and_an_array_in_one_nest() {
-    let kernels = same(&[numbers(&[100, 80])], |b, xs| {
+    let (n, m) = (size(100, 6), size(80, 5));
+    let kernels = same(&[numbers(&[n, m])], |b, xs| {
         let square = b.op(Op::Mul, &[xs[0], xs[0]])?;
         let total = b.sum_outer(square)?;
         let total = b.sum_outer(total)?;
         Ok(vec![total, b.op(Op::Neg, &[xs[0]])?])
     });
-    assert_eq!(kernels.matches("kernel").count(), 1, "{kernels}");
+    assert!(cfg!(miri) || kernels.matches("kernel").count() == 1, "{kernels}");
     // What waits for the total does not go with it.
-    same(&[numbers(&[100, 80])], |b, xs| {
+    same(&[numbers(&[n, m])], |b, xs| {
         let rows = b.sum_outer(xs[0])?;
         let total = b.sum_outer(rows)?;
-        let copies = b.replicate(80, total)?;
-        let copies = b.replicate(100, copies)?;
+        let copies = b.replicate(m, total)?;
+        let copies = b.replicate(n, copies)?;
         Ok(vec![total, b.op(Op::Sub, &[xs[0], copies])?])
     });
 }
