@@ -26,6 +26,10 @@ soak rounds="1000" times="100":
 backends *args:
     scripts/backends {{args}}
 
+# Compiles for other processors and systems; `--run` also runs the tests for ARM and Windows
+targets *args:
+    scripts/targets {{args}}
+
 # Coverage-guided fuzzing of `parse`, `npy`, `roundtrip` or `engines`; needs nightly Rust and cargo-fuzz
 fuzz target="parse" seconds="60":
     cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}

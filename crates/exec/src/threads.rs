@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn every_block_is_done_once() {
         for threads in [1, 2, 3, 7] {
-            for blocks in [1, 2, 100, 1000] {
+            for blocks in [1, 2, 100, if cfg!(miri) { 20 } else { 1000 }] {
                 let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
                 let done = share(threads, blocks, &|thread, block| {
                     assert!(thread < threads);
@@ -183,7 +183,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    for _ in 0..200 {
+                    for _ in 0..if cfg!(miri) { 10 } else { 200 } {
                         let sum = AtomicUsize::new(0);
                         let done = share(3, 20, &|_, block| {
                             sum.fetch_add(block, Ordering::Relaxed);

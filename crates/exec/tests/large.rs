@@ -2,7 +2,7 @@
 //! so.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_exec::{Executable, RunLimits, Stop};
@@ -129,10 +129,9 @@ fn index_functions_do_not_blow_up() {
         })
         .unwrap();
     let y = b.gather(x, r).unwrap();
-    let begin = Instant::now();
+    // Written out it would have 2^40 reads: it is refused before that.
     let plan = Executable::new(&finish(b, vec![y]));
-    println!("{:?} in {:?}", plan.map(|_| ()), begin.elapsed());
-    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(plan.is_err_and(|e| format!("{e:?}").contains("too long")));
 }
 
 #[test]

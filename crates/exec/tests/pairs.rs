@@ -5,10 +5,13 @@
 
 mod common;
 
-use common::{array, numbers, same};
+use common::{array, numbers, same, size};
 use cotan_array::{Array, Element};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Result, TermId};
+
+/// Enough elements that blocks of rows leave out columns.
+const N: usize = size(400, 10);
 
 /// Which pairs count: those whose indices compare so, after a shift of the first.
 #[derive(Clone, Copy, Debug)]
@@ -90,9 +93,10 @@ const COMPARISONS: [Op; 4] = [Op::Lt, Op::Le, Op::Gt, Op::Ge];
 
 #[test]
 fn pairs_that_count_by_their_order() {
-    for (n, m) in [(1, 1), (7, 7), (9, 5), (5, 21), (40, 9)] {
+    let sizes = [(7, 7), (1, 1), (9, 5), (5, 21), (40, 9)];
+    for (n, m) in sizes.into_iter().take(size(sizes.len(), 1)) {
         for op in COMPARISONS {
-            for shift in [-30, -3, 0, 2] {
+            for shift in [2, 0, -3, -30].into_iter().take(size(4, 1)) {
                 let counted = Counted { op, shift };
                 same(&[numbers(&[n]), numbers(&[m])], |b, xs| sums(b, xs, counted));
             }
@@ -104,30 +108,30 @@ fn pairs_that_count_by_their_order() {
 fn large_blocks_leave_out_what_does_not_count() {
     for op in [Op::Lt, Op::Ge] {
         let counted = Counted { op, shift: 1 };
-        let kernels = same(&[numbers(&[400]), numbers(&[400])], |b, xs| sums(b, xs, counted));
-        assert!(kernels.matches(" only\n").count() >= 3, "{kernels}");
+        let kernels = same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted));
+        assert!(cfg!(miri) || kernels.matches(" only\n").count() >= 3, "{kernels}");
     }
     // Not all comparisons are of an order.
     let counted = Counted { op: Op::Ne, shift: 1 };
-    let kernels = same(&[numbers(&[400]), numbers(&[400])], |b, xs| sums(b, xs, counted));
+    let kernels = same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted));
     assert!(!kernels.contains(" only"), "{kernels}");
 }
 
 #[test]
 fn what_does_not_count_may_be_anything() {
-    let mut elements = vec![1.0; 400];
-    (elements[3], elements[70], elements[390]) = (f64::INFINITY, f64::NAN, f64::NEG_INFINITY);
-    let x: Array = array(&[400], &elements);
+    let mut elements = vec![1.0; N];
+    (elements[3], elements[N / 6], elements[N - 3]) = (f64::INFINITY, f64::NAN, f64::NEG_INFINITY);
+    let x: Array = array(&[N], &elements);
     let counted = |op| Counted { op, shift: 0 };
-    same(&[x.clone(), numbers(&[400])], |b, xs| sums(b, xs, counted(Op::Lt)));
-    same(&[numbers(&[400]), x], |b, xs| sums(b, xs, counted(Op::Ge)));
+    same(&[x.clone(), numbers(&[N])], |b, xs| sums(b, xs, counted(Op::Lt)));
+    same(&[numbers(&[N]), x], |b, xs| sums(b, xs, counted(Op::Ge)));
 }
 
 #[test]
 fn all_of_a_result_is_there() {
     // The weights are wanted themselves, with their zeros.
     let counted = Counted { op: Op::Lt, shift: 0 };
-    same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+    same(&[numbers(&[N]), numbers(&[N])], |b, xs| {
         let (difference, weight) = weights(b, xs, counted)?;
         let force = b.op(Op::Scale, &[weight, difference])?;
         let turned = b.transpose(&[1, 0], force)?;
@@ -140,11 +144,11 @@ fn readers_that_go_elsewhere() {
     // One sum takes the pairs in order and the other those that are not, of what is made once; or
     // one takes all of them.
     for (op, other) in [(Op::Lt, Op::Gt), (Op::Gt, Op::Lt), (Op::Lt, Op::Lt)] {
-        same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+        same(&[numbers(&[N]), numbers(&[N])], |b, xs| {
             let (_, weight) = weights(b, xs, Counted { op: Op::Ne, shift: 0 })?;
             let mut sums = Vec::new();
             for (n, op) in [op, other].into_iter().enumerate() {
-                let mask = mask(b, [400, 400], Counted { op, shift: 3 })?;
+                let mask = mask(b, [N, N], Counted { op, shift: 3 })?;
                 let counted = b.op(Op::Scale, &[mask, weight])?;
                 let counted = if n == 0 { counted } else { b.transpose(&[1, 0], counted)? };
                 sums.push(b.sum_outer(counted)?);
@@ -152,7 +156,7 @@ fn readers_that_go_elsewhere() {
             Ok(sums)
         });
     }
-    same(&[numbers(&[400]), numbers(&[400])], |b, xs| {
+    same(&[numbers(&[N]), numbers(&[N])], |b, xs| {
         let (difference, weight) = weights(b, xs, Counted { op: Op::Lt, shift: 0 })?;
         let more = b.op(Op::Add, &[weight, difference])?;
         let force = b.op(Op::Scale, &[weight, difference])?;
@@ -166,7 +170,7 @@ fn totals_are_taken_with_what_comes_later() {
     // The total comes first, over columns and then rows, or over rows and then columns: its nest
     // begins the group of the others. The weights are cheap, and still computed only once.
     for turned in [false, true] {
-        for n in [6, 300] {
+        for n in [6, 300].into_iter().take(size(2, 1)) {
             let counted = Counted { op: Op::Lt, shift: 0 };
             let kernels = same(&[numbers(&[n]), numbers(&[n])], |b, xs| {
                 let (difference, weight) = weights_of(b, xs, counted, 1)?;
@@ -187,19 +191,20 @@ fn totals_are_taken_with_what_comes_later() {
 
 #[test]
 fn a_total_and_an_array_in_one_nest() {
-    let kernels = same(&[numbers(&[100, 80])], |b, xs| {
+    let (n, m) = (size(100, 6), size(80, 5));
+    let kernels = same(&[numbers(&[n, m])], |b, xs| {
         let square = b.op(Op::Mul, &[xs[0], xs[0]])?;
         let total = b.sum_outer(square)?;
         let total = b.sum_outer(total)?;
         Ok(vec![total, b.op(Op::Neg, &[xs[0]])?])
     });
-    assert_eq!(kernels.matches("kernel").count(), 1, "{kernels}");
+    assert!(cfg!(miri) || kernels.matches("kernel").count() == 1, "{kernels}");
     // What waits for the total does not go with it.
-    same(&[numbers(&[100, 80])], |b, xs| {
+    same(&[numbers(&[n, m])], |b, xs| {
         let rows = b.sum_outer(xs[0])?;
         let total = b.sum_outer(rows)?;
-        let copies = b.replicate(80, total)?;
-        let copies = b.replicate(100, copies)?;
+        let copies = b.replicate(m, total)?;
+        let copies = b.replicate(n, copies)?;
         Ok(vec![total, b.op(Op::Sub, &[xs[0], copies])?])
     });
 }

@@ -91,6 +91,7 @@ cotan_ir::listed! {
         LoopReversed "loops run in the other direction.",
         LoopSumFromZero "loop/sum forgets the start.",
         LoopStoresOther "loop/stored takes arrays of one type for one array.",
+        LoopMergesOther "loop/merge takes loops that begin elsewhere for one loop.",
         ExtremeOther "index/extreme and gather/extreme take the other extreme.",
     }
 }

@@ -452,7 +452,8 @@ impl<'a> Generator<'a> {
         self.b.op(Op::Add, &[copied, made]).map(Some)
     }
 
-    /// Two loops that go through the same states, and one that computes again what they have computed.
+    /// Two loops that go through the same states, and one that computes again what they have computed;
+    /// or the second begins elsewhere, or the third reads something else.
     fn loops_again(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let Some((&length, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
         let ring = [Op::Add, Op::Mul].iter().all(|&op| self.may(op, ty.dtype));
@@ -462,8 +463,9 @@ impl<'a> Generator<'a> {
         let row = array_type(ty.dtype, rest, &[])?;
         let (init, xs) = (self.term(&row, size / 3)?, self.term(ty, size / 3)?);
         let param = || Param::Value(row.clone());
+        let begin = if self.rng.chance(25) { self.fresh(&row, size / 4)? } else { init };
         let mut collected = Vec::with_capacity(2);
-        for saved in [true, false] {
+        for (saved, init) in [(true, init), (false, begin)] {
             let step = self.b.lambda(&[param(), param()], |b, vars| {
                 let product = b.op(Op::Mul, &[vars[0], vars[1]])?;
                 let next = b.op(Op::Add, &[product, vars[1]])?;
@@ -480,7 +482,8 @@ impl<'a> Generator<'a> {
             let next = b.op(Op::Mul, &[again, vars[0]])?;
             Ok(vec![next, b.op(Op::Add, &[next, vars[2]])?])
         })?;
-        let (init, inputs) = (vec![init].into(), [&collected[..], &[xs]].concat().into());
+        let read = if self.rng.chance(25) { self.fresh(ty, size / 4)? } else { xs };
+        let (init, inputs) = (vec![init].into(), [&collected[..], &[read]].concat().into());
         let reverse = self.rng.chance(50);
         let done = self.b.map_accum(MapAccum { length, reverse, init, inputs, step })?;
         self.b.result(done, 1).map(Some)

@@ -7,6 +7,7 @@ mod data;
 mod eager;
 mod misuse;
 mod nested;
+mod options;
 mod structs;
 #[path = "../support/mod.rs"]
 mod support;

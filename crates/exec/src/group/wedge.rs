@@ -362,3 +362,6 @@ fn moved(
     // Dimensions that the form does not depend on must not reach into those that it does.
     (strides(at, extents) == strides(to, &nest.extents)).then_some(moved)
 }
+
+#[cfg(test)]
+mod tests;

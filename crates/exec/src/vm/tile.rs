@@ -217,12 +217,6 @@ fn functions(isa: Isa) -> &'static Functions {
     }
 }
 
-/// All instruction sets that the machine has.
-#[cfg(test)]
-fn available() -> impl Iterator<Item = Isa> {
-    [Isa::Plain, Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= isa::best())
-}
-
 impl Code {
     /// Addition.
     pub(crate) fn add(dtype: Dtype) -> Code {
@@ -583,7 +577,7 @@ mod tests {
                 let mut to = vec![0u64; count];
                 let at = |k: usize| rooms.get(k).map_or(std::ptr::null(), |r| r.as_ptr().cast());
                 let dtype = op.result_dtype(&typing).unwrap();
-                for isa in available() {
+                for isa in Isa::all() {
                     let code = code_by(isa, op, &typing);
                     // SAFETY: operands of the types, with room for the result.
                     unsafe { run(code, to.as_mut_ptr().cast(), at(0), at(1), at(2), count) };
