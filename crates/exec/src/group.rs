@@ -21,11 +21,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::contract::Contraction;
-use crate::lower::R;
-use crate::nest::{BufferId, Nest, Reduction, Write};
+use crate::lower::{R, row_major};
+use crate::nest::{BufferId, Instr, Nest, Reduction, Val, Write};
 use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
-use join::{Item, Joining, Open};
+use join::{Item, Joining, Open, Way};
 pub(crate) use size::Tuning;
 pub(crate) use wedge::Wedged;
 
@@ -182,6 +182,14 @@ impl Slots {
         earliest
     }
 
+    /// Puts an item to the group of a slot, and says at which place that is.
+    fn take(&mut self, item: Item, (slot, ways): (usize, Vec<Way>)) -> usize {
+        if let Slot::Open(open) = &mut self.slots[slot] {
+            open.take(item, ways);
+        }
+        2 * slot + 1
+    }
+
     /// Notes at which place the buffers of an item are touched.
     fn note(&mut self, buffers: &[BufferId], target: BufferId, place: usize) {
         for &b in buffers.iter().filter(|&&b| b != target) {
@@ -225,7 +233,12 @@ impl Scheduler<'_> {
                     Step::If(Box::new(Branches { condition, then, otherwise }))
                 }
                 Step::Zero(b) => Step::Zero(b),
-                Step::Copy { from, to } => Step::Copy { from, to },
+                Step::Copy { from, to } => {
+                    if self.copy_along(from, to, &mut slots) {
+                        continue;
+                    }
+                    Step::Copy { from, to }
+                }
                 Step::ArgSort { from, to, room } => Step::ArgSort { from, to, room },
             };
             let place = 2 * slots.slots.len() + 1;
@@ -263,23 +276,59 @@ impl Scheduler<'_> {
         Ok(())
     }
 
+    /// Lets a group copy an array that goes through it anyway, if there is one.
+    fn copy_along(&self, from: BufferId, to: BufferId, slots: &mut Slots) -> bool {
+        let [source, target] = [from, to].map(|b| &self.buffers[b.index()]);
+        if source.shape != target.shape || source.dtype != target.dtype {
+            return false;
+        }
+        let dims = source.shape.dims();
+        let at = row_major(dims, 0..dims.len(), dims.len());
+        let nest = Nest {
+            extents: dims.to_vec(),
+            reduced: 0,
+            instrs: vec![Instr::Load { buffer: from, at: at.clone(), checks: Vec::new() }],
+            dtypes: vec![source.dtype],
+            value: Val(0),
+            target: to,
+            write: Write::Store(at),
+            also: Vec::new(),
+            source: None,
+        };
+        let item = Item::Nest(nest);
+        let earliest = slots.earliest(&item);
+        let Some(group) = self.group_for(&item, earliest, slots) else { return false };
+        let place = slots.take(item, group);
+        slots.note(&[to, from], to, place);
+        true
+    }
+
+    /// The first group from `earliest` on that may take an item: its slot, and the ways that are left.
+    fn group_for(&self, item: &Item, earliest: usize, slots: &Slots) -> Option<(usize, Vec<Way>)> {
+        let joining = self.joining();
+        let near = slots.slots.iter().enumerate().skip(earliest / 2).take(TRIES);
+        near.filter_map(|(n, slot)| match slot {
+            Slot::Open(open) => Some((n, joining.together(open, item)?)),
+            Slot::Other(_) => None,
+        })
+        .next()
+    }
+
+    fn joining(&self) -> Joining<'_> {
+        Joining { buffers: self.buffers, in_order: self.in_order, tuning: &self.tuning }
+    }
+
     /// Puts an item to a place from `earliest` on, and says which.
     fn place(&mut self, item: Item, earliest: usize, slots: &mut Slots) -> R<usize> {
-        let joining =
-            Joining { buffers: self.buffers, in_order: self.in_order, tuning: &self.tuning };
         let large = item.positions() >= self.tuning.small;
         let adds = matches!(item.main().write, Write::Add { .. } | Write::AddAt(_));
-        if large && !adds {
-            let first = earliest / 2;
-            for (n, slot) in slots.slots.iter_mut().enumerate().skip(first).take(TRIES) {
-                if let Slot::Open(open) = slot
-                    && let Some(ways) = joining.together(open, &item)
-                {
-                    open.take(item, ways);
-                    return Ok(2 * n + 1);
-                }
-            }
+        if large
+            && !adds
+            && let Some(group) = self.group_for(&item, earliest, slots)
+        {
+            return Ok(slots.take(item, group));
         }
+        let joining = self.joining();
         // A group of its own: what it needs is in slots before.
         let ways = if large { joining.alone(&item) } else { Vec::new() };
         let next = earliest.div_ceil(2);

@@ -36,6 +36,7 @@ mod twice;
 mod update;
 
 use branch::Side;
+pub(crate) use expand::row_major;
 
 /// Stacks of up to so many parts are read part by part.
 pub(crate) const SMALL_STACK: usize = 8;

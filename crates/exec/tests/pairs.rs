@@ -208,3 +208,16 @@ fn a_total_and_an_array_in_one_nest() {
         Ok(vec![total, b.op(Op::Sub, &[xs[0], copies])?])
     });
 }
+
+#[test]
+fn copies_of_what_is_read_anyway() {
+    // The gradient of a product of vectors is the other vector, which its value goes through.
+    let kernels = same(&[numbers(&[5000]), numbers(&[5000]), numbers(&[70])], |b, xs| {
+        let product = b.op(Op::Mul, &[xs[0], xs[1]])?;
+        Ok(vec![b.sum_outer(product)?, xs[1], xs[0], xs[1], xs[2]])
+    });
+    assert_eq!(kernels.matches("kernel").count(), 1, "{kernels}");
+    assert!(kernels.contains("result1[i0] = ") && kernels.contains("result2[i0] = "), "{kernels}");
+    // Nothing else goes through the last.
+    assert!(kernels.contains("result4 = "), "{kernels}");
+}

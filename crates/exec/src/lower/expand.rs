@@ -102,7 +102,7 @@ fn scalar_at(array: &Array, ix: &[usize]) -> Option<Scalar> {
 }
 
 /// The row-major place of an index.
-pub(super) fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Affine {
+pub(crate) fn row_major(dims: &[usize], ix: impl Iterator<Item = usize>, rank: usize) -> Affine {
     let mut at = Affine::constant(0, rank);
     let mut stride = 1i64;
     let ix: Vec<usize> = ix.collect();
