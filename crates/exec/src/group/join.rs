@@ -205,6 +205,10 @@ impl Joining<'_> {
         }
         // A contraction is better off in one piece, unless that saves memory.
         let is_product = |item: &Item| matches!(item, Item::Draft(_));
+        if is_product(item) && open.ways.iter().all(|way| way.rows.is_empty()) {
+            // Nothing but sums is made there, so nothing need not be kept.
+            return None;
+        }
         let products = is_product(item) || open.items.iter().all(is_product);
         let worth = if products { self.tuning.worth } else { self.tuning.small };
         let (mut common, mut waits) = (false, false);
