@@ -116,8 +116,14 @@ pub fn rules(args: &RulesArgs, terminal: &Terminal) -> Outcome {
     })
 }
 
-const GROUPS: [RuleGroup; 5] =
-    [RuleGroup::Algebra, RuleGroup::Views, RuleGroup::Scatters, RuleGroup::Sums, RuleGroup::Loops];
+const GROUPS: [RuleGroup; 6] = [
+    RuleGroup::Algebra,
+    RuleGroup::Views,
+    RuleGroup::Scatters,
+    RuleGroup::Factors,
+    RuleGroup::Sums,
+    RuleGroup::Loops,
+];
 
 fn rules_of_group(group: RuleGroup) -> impl Iterator<Item = &'static cotan_opt::Rule> {
     cotan_opt::RULES.iter().filter(move |rule| rule.group == group)

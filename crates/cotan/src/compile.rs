@@ -131,6 +131,9 @@ pub struct CompileOptions {
     pub views: bool,
     /// Scatters that are views, masked reads or sums of reads.
     pub scatters: bool,
+    /// Factors that are joined or taken out of products and sums; these may change how results are
+    /// rounded.
+    pub factors: bool,
     /// Sums; these may change the order in which they are rounded.
     pub sums: bool,
     /// What loops need not compute.
@@ -146,6 +149,7 @@ impl Default for CompileOptions {
             algebra: true,
             views: true,
             scatters: true,
+            factors: true,
             sums: true,
             loops: true,
             store: true,
@@ -160,6 +164,7 @@ impl CompileOptions {
             algebra: false,
             views: false,
             scatters: false,
+            factors: false,
             sums: false,
             loops: false,
             store: false,
@@ -214,11 +219,12 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     pub fn recompiled(&self, options: CompileOptions) -> Result<Compiled<A, R>> {
-        let CompileOptions { algebra, views, scatters, sums, loops, store } = options;
+        let CompileOptions { algebra, views, scatters, factors, sums, loops, store } = options;
         let defaults = cotan_opt::Options::default();
         let rules = cotan_opt::Options {
             algebra,
             fold_floats: algebra,
+            factors,
             views,
             scatters,
             sums,

@@ -23,7 +23,7 @@ impl Opt<'_> {
     }
 
     /// The argument of a negation, also under a view of it.
-    fn negated(&mut self, t: TermId) -> Result<Option<TermId>> {
+    pub(crate) fn negated(&mut self, t: TermId) -> Result<Option<TermId>> {
         let v = view(&self.b, t);
         match self.argument_of(Op::Neg, v.base) {
             Some(u) => {
@@ -64,9 +64,15 @@ impl Opt<'_> {
         {
             return Ok(Some(fired));
         }
-        if !self.options.algebra {
-            return Ok(None);
+        if self.options.algebra
+            && let Some(fired) = self.algebra(raw, op, args)?
+        {
+            return Ok(Some(fired));
         }
+        self.factor_rules(op, args)
+    }
+
+    fn algebra(&mut self, raw: TermId, op: Op, args: &[TermId]) -> Result<Fired> {
         if let Some(folded) = self.fold(op, args)? {
             return Ok(Some((rule!("op/fold"), folded)));
         }
@@ -183,9 +189,6 @@ impl Opt<'_> {
             (Op::Mul, &[x, y]) => self.mul_rules(raw, x, y),
             (Op::Scale, &[x, y]) => self.scale_rules(raw, x, y),
             (Op::Div, &[x, y]) if is_all(&self.b, y, 1) => Ok(Some((rule!("div/one"), x))),
-            (Op::Div, &[x, y]) if self.is_reciprocal(x, y) => {
-                Ok(Some((rule!("div/reciprocal"), self.op(Op::Mul, &[x, x])?)))
-            }
             (Op::Neg, &[x]) => self.neg_rules(x),
             (Op::Select, &[p, x, y]) => self.where_rules(p, x, y),
             (Op::And | Op::Or | Op::Xor | Op::Not, _) => self.logic_rules(op, args),
@@ -231,15 +234,6 @@ impl Opt<'_> {
         }
     }
 
-    /// Whether a term is $1 / y$.
-    fn is_reciprocal(&self, t: TermId, y: TermId) -> bool {
-        match self.b.node(t) {
-            Node::Op(Op::Div, args) => args[1] == y && is_all(&self.b, args[0], 1),
-            Node::Op(Op::Recip, args) => args[0] == y,
-            _ => false,
-        }
-    }
-
     fn add_rules(&mut self, x: TermId, y: TermId) -> Result<Fired> {
         if is_all(&self.b, y, 0) {
             return Ok(Some((rule!("add/zero"), x)));
@@ -258,7 +252,10 @@ impl Opt<'_> {
         if let Some(z) = self.negated(x)? {
             return Ok(Some((rule!("add/neg"), self.op(Op::Sub, &[y, z])?)));
         }
-        self.merge_scatters(x, y)
+        match self.both_masked(Op::Add, x, y)? {
+            None => self.merge_scatters(x, y),
+            fired => Ok(fired),
+        }
     }
 
     fn sub_rules(&mut self, raw: TermId, x: TermId, y: TermId) -> Result<Fired> {
@@ -277,8 +274,31 @@ impl Opt<'_> {
                 let op = if self.faulty(Fault::SubReversed) { Op::Sub } else { Op::Add };
                 Ok(Some((rule!("sub/neg"), self.op(op, &[x, z])?)))
             }
-            None => Ok(None),
+            None => self.both_masked(Op::Sub, x, y),
         }
+    }
+
+    /// One choice for two summands by one condition. Products of arrays keep their own, as their sums
+    /// may be taken one by one.
+    fn both_masked(&mut self, op: Op, x: TermId, y: TermId) -> Result<Fired> {
+        let masked = |t: TermId| match self.b.node(t) {
+            Node::Op(Op::Select, args) if is_all(&self.b, args[2], 0) => Some((args[0], args[1])),
+            _ => None,
+        };
+        let (Some((p, a)), Some((q, c))) = (masked(x), masked(y)) else { return Ok(None) };
+        let product = |t: TermId| match self.b.node(view(&self.b, t).base) {
+            Node::Op(Op::Mul | Op::Scale, args) => {
+                args.iter().all(|&t| uniform(&self.b, t).is_none())
+            }
+            _ => false,
+        };
+        let saves = self.used_once(x) || self.used_once(y);
+        if p != q || !saves || product(a) || product(c) {
+            return Ok(None);
+        }
+        let ty = self.b.ty(x).clone();
+        let (both, zero) = (self.op(op, &[a, c])?, self.zeros(&ty)?);
+        Ok(Some((rule!("where/both"), self.op(Op::Select, &[p, both, zero])?)))
     }
 
     fn mul_rules(&mut self, raw: TermId, x: TermId, y: TermId) -> Result<Fired> {

@@ -11,6 +11,7 @@
 //! * `places.rs`: scatters to places that are known;
 //! * `apart.rs`: places that are looked up again and again;
 //! * `extreme.rs`: reads at the position of an extreme;
+//! * `factor.rs`: factors that are joined, or taken out of products and sums;
 //! * `sum.rs`: factors out of sums, sums in the order that allows it;
 //! * `loops.rs`: what a loop need not compute;
 //! * `merge.rs`: loops that go the same way;
@@ -37,6 +38,7 @@ mod affine;
 mod algebra;
 mod apart;
 mod extreme;
+mod factor;
 mod loops;
 mod merge;
 mod options;

@@ -17,6 +17,8 @@ pub struct Options {
     pub views: bool,
     /// Scatters that are views, masked reads or sums of reads.
     pub scatters: bool,
+    /// Factors that are joined or taken out of products and sums.
+    pub factors: bool,
     /// Sums.
     pub sums: bool,
     /// Loops: states and results that nothing needs, states that do not change.
@@ -43,6 +45,7 @@ impl Default for Options {
             fold_floats: true,
             views: true,
             scatters: true,
+            factors: true,
             sums: true,
             loops: true,
             recompute: 64,
@@ -62,6 +65,7 @@ impl Options {
             fold_floats: false,
             views: false,
             scatters: false,
+            factors: false,
             sums: false,
             loops: false,
             ..Options::default()
@@ -78,6 +82,7 @@ cotan_ir::listed! {
         ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
         KnownPlaceReversed "scatter/stack counts places from the last.",
         ApartFirstPlace "gather/apart looks up the first place only.",
+        FactorLost "factor/product and factor/multiples forget a factor.",
         SumReplicateOnce "sum/replicate counts one copy.",
         SumFactorKept "sum/factor sums the invariant factor too.",
         SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",

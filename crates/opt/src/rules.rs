@@ -9,6 +9,8 @@ pub enum Group {
     Views,
     /// Scatters.
     Scatters,
+    /// Factors of products and sums.
+    Factors,
     /// Sums.
     Sums,
     /// Loops.
@@ -22,6 +24,7 @@ impl Group {
             Group::Algebra => "Algebra",
             Group::Views => "Views and reads",
             Group::Scatters => "Scatters",
+            Group::Factors => "Factors",
             Group::Sums => "Sums",
             Group::Loops => "Loops and functions",
         }
@@ -85,7 +88,7 @@ const fn rule(
 }
 
 use Exactness::{Bits, Distributes, Reassociates, Rounds, ZeroSign};
-use Group::{Algebra, Loops, Scatters, Sums, Views};
+use Group::{Algebra, Factors, Loops, Scatters, Sums, Views};
 
 /// Every rule, group by group.
 #[rustfmt::skip]
@@ -106,7 +109,6 @@ pub const RULES: &[Rule] = &[
     rule(Algebra, "mul/neg", "-x * y, x * -y  ~>  -(x * y)", "", Bits),
     rule(Algebra, "mul/mask", "where(p, c, d) * e  ~>  where(p, c * e, d * e)", "c, d, e constants", Bits),
     rule(Algebra, "div/one", "x / 1, x // 1  ~>  x", "", Bits),
-    rule(Algebra, "div/reciprocal", "(1 / x) / x  ~>  (1 / x) * (1 / x)", "", Rounds),
     rule(Algebra, "neg/neg", "--x  ~>  x", "", Bits),
     rule(Algebra, "neg/sub", "-(x - y)  ~>  y - x", "x - y used once", ZeroSign),
     rule(Algebra, "scale/zero", "scale(0, x)  ~>  0", "", Bits),
@@ -118,6 +120,7 @@ pub const RULES: &[Rule] = &[
     rule(Algebra, "where/known", "where(true, x, y)  ~>  x, where(false, x, y)  ~>  y", "", Bits),
     rule(Algebra, "where/not", "where(not p, x, y)  ~>  where(p, y, x)", "", Bits),
     rule(Algebra, "where/nested", "where(p, where(p, x, y), z)  ~>  where(p, x, z), and alike on the other side", "", Bits),
+    rule(Algebra, "where/both", "where(p, x, 0) + where(p, y, 0)  ~>  where(p, x + y, 0), alike with -", "one of them used once, neither x nor y a product of arrays", Bits),
     rule(Algebra, "cond/equal", "cond(p, x, x)  ~>  x", "", Bits),
     rule(Algebra, "cond/known", "cond(true, x, y)  ~>  x, cond(false, x, y)  ~>  y", "", Bits),
     rule(Algebra, "logic/not", "not not p  ~>  p", "", Bits),
@@ -173,6 +176,13 @@ pub const RULES: &[Rule] = &[
     rule(Scatters, "scatter/stack", "scatter(sh, [t0, .., tn], i => [c[i]])  ~>  a stack of sums of those with one place", "c constant; at most 64 places, and two for each part", ZeroSign),
     rule(Scatters, "scatter/merge", "scatter(sh, t, f) + scatter(sh, u, f)  ~>  scatter(sh, t + u, f)", "both used once", Reassociates),
 
+    rule(Factors, "div/reciprocal", "(1 / x) / x  ~>  (1 / x) * (1 / x)", "", Rounds),
+    rule(Factors, "factor/square", "scale(scale(x, y), y)  ~>  scale(x, y * y)", "the product used once, y * y computed anyway", Rounds),
+    rule(Factors, "factor/constants", "(x * c) * d  ~>  x * (c * d), where(p, x * c, 0) * d  ~>  where(p, x * (c * d), 0)", "the factor used once; c, d and c * d constants from 2^-16 to 2^16, c * d not rounded", Rounds),
+    rule(Factors, "factor/product", "(x * c) * y  ~>  (x * y) * c, alike with scale and on the other side", "x * c used once, and not copied; c a constant from 2^-16 to 2^16", Rounds),
+    rule(Factors, "factor/multiples", "x * c + x * d  ~>  x * (c + d), alike with -, also with 1 for c or d", "c and d constants of one sign, c + d not rounded", Rounds),
+    rule(Factors, "factor/among-others", "(x * c + y) + x * d  ~>  x * (c + d) + y, alike with -", "the inner sum used once, c and d as before", Reassociates),
+    rule(Factors, "factor/sum", "sum_outer((x * c) * y)  ~>  sum_outer(x * y) * c, alike with scale, where(p, x * c, 0) and x * c + y * c", "products used here only, c as in factor/product", Distributes),
     rule(Sums, "sum/zero", "sum_outer(t)  ~>  0", "t is 0 or empty", ZeroSign),
     rule(Sums, "sum/single", "sum_outer(t)  ~>  reshape(t)", "an axis of size 1", ZeroSign),
     rule(Sums, "sum/replicate", "sum_outer(replicate(k, t))  ~>  t * k", "along any axis that copies", Reassociates),

@@ -48,7 +48,10 @@ impl Opt<'_> {
             return Ok(Some((rule!("sum/copies"), self.view_of(sum, &copies, ty.shape.dims())?)));
         }
         match self.b.node(v.base).clone() {
-            Node::Op(op, args) => self.sum_of_op(op, &args, &v, &dims, &ty),
+            Node::Op(op, args) => match self.sum_of_op(op, &args, &v, &dims, &ty)? {
+                None => self.out_of_sum(op, &args, &v, &dims),
+                fired => Ok(fired),
+            },
             Node::SumOuter(u) => self.sum_of_sum(v.base, u, &v, &dims),
             Node::Reshape(_, u) if v.is_plain() => self.sum_of_reshape(u, &dims),
             Node::Iota(k) => {

@@ -69,10 +69,11 @@ fn derivatives_in_forward_mode_are_kept() {
 
 #[test]
 fn meaning_is_kept_with_each_group_of_rules_off() {
-    let switched: [(&str, Options); 7] = [
+    let switched: [(&str, Options); 8] = [
         ("without algebra", Options { algebra: false, ..exact() }),
         ("without views", Options { views: false, ..exact() }),
         ("without scatters", Options { scatters: false, ..exact() }),
+        ("without factors", Options { factors: false, ..exact() }),
         ("without sums", Options { sums: false, ..exact() }),
         ("storing nothing", Options { recompute: u64::MAX, ..exact() }),
         ("without loops", Options { loops: false, ..exact() }),
@@ -94,7 +95,7 @@ fn meaning_is_kept_with_each_group_of_rules_off() {
 fn special_values_are_kept_by_all_rules_that_do_not_reassociate() {
     let trial = |inputs| Trial { inputs, mode: Mode::Ieee, equality: Equality::Values };
     let oracle = Oracle::new(&[trial(InputKind::Special), trial(InputKind::Generic)]);
-    let options = Options { sums: false, scatters: false, ..Options::default() };
+    let options = Options { sums: false, factors: false, scatters: false, ..Options::default() };
     let mut config = Config::default();
     let signed = [Op::Div, Op::Recip, Op::Atan2, Op::Pow, Op::Powi, Op::Log];
     config.ops.retain(|row| !signed.contains(&row.op));

@@ -22,9 +22,13 @@ const FEW: usize = 12;
 impl<'a> Generator<'a> {
     /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
-        let phrases: [Phrase<'a>; 29] = [
+        let phrases: [Phrase<'a>; 33] = [
             Self::neutral,
             Self::divided_twice,
+            Self::multiples,
+            Self::masked_alike,
+            Self::constant_factors,
+            Self::factor_again,
             Self::power,
             Self::scaled,
             Self::choice_again,
@@ -127,6 +131,96 @@ impl<'a> Generator<'a> {
         let one = self.full_like(x, 1.0)?;
         let reciprocal = self.b.op(Op::Div, &[one, x])?;
         self.b.op(Op::Div, &[reciprocal, x]).map(Some)
+    }
+
+    /// `x * 2 + x`, `(x + y) + x * 2`, `-x - x`.
+    fn multiples(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        let d = ty.dtype;
+        let all = [Op::Mul, Op::Add, Op::Sub, Op::Neg].iter().all(|&op| self.may(op, d));
+        if !d.is_float() || !all {
+            return Ok(None);
+        }
+        let (x, y) = (self.term(ty, size / 2)?, self.term(ty, size / 2)?);
+        let two = self.full_like(x, 2.0)?;
+        let twice = self.b.op(Op::Mul, &[x, two])?;
+        match self.rng.below(3) {
+            0 => self.b.op(Op::Add, &[twice, x]).map(Some),
+            1 => {
+                let minus = self.b.op(Op::Neg, &[x])?;
+                self.b.op(Op::Sub, &[minus, x]).map(Some)
+            }
+            _ => {
+                let op = if self.rng.chance(50) { Op::Add } else { Op::Sub };
+                let inner = self.b.op(op, &[x, y])?;
+                let args = if self.rng.chance(50) { [inner, twice] } else { [twice, inner] };
+                self.b.op(Op::Add, &args).map(Some)
+            }
+        }
+    }
+
+    /// `where(p, x, 0) - where(p, y, 0)`.
+    fn masked_alike(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        let d = ty.dtype;
+        let select = self.config.allows(Op::Select, &[Dtype::Bool, d, d]);
+        let op = if self.rng.chance(50) { Op::Add } else { Op::Sub };
+        if !d.is_numeric() || !select || !self.may(op, d) {
+            return Ok(None);
+        }
+        let p = self.term(&Type::new(Dtype::Bool, ty.shape.clone()), size / 3)?;
+        let (x, y) = (self.term(ty, size / 3)?, self.term(ty, size / 3)?);
+        let zero = self.full_like(x, 0.0)?;
+        let x = self.b.op(Op::Select, &[p, x, zero])?;
+        let y = self.b.op(Op::Select, &[p, y, zero])?;
+        self.b.op(op, &[x, y]).map(Some)
+    }
+
+    /// `scale(x * c, y)`, `(x * c) * c`, and sums of the first.
+    fn constant_factors(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        let d = ty.dtype;
+        if !d.is_float() || ![Op::Mul, Op::Scale, Op::Sub].iter().all(|&op| self.may(op, d)) {
+            return Ok(None);
+        }
+        let way = self.rng.below(4);
+        let k = 1 + self.rng.below(3);
+        let (x, y) = if way < 2 {
+            let (Some(x), Some(y)) =
+                (self.rows(ty, &[k], size / 2)?, self.rows(ty, &[k], size / 2)?)
+            else {
+                return Ok(None);
+            };
+            (x, y)
+        } else {
+            (self.term(ty, size / 2)?, self.term(ty, size / 2)?)
+        };
+        let constant = [3.0, -2.0, 0.5][self.rng.below(3)];
+        let c = self.full_like(x, constant)?;
+        let multiple = self.b.op(Op::Mul, &[c, x])?;
+        match way {
+            0 => {
+                let product = self.b.op(Op::Scale, &[y, multiple])?;
+                self.b.sum_outer(product).map(Some)
+            }
+            1 => {
+                let other = self.b.op(Op::Mul, &[c, y])?;
+                let less = self.b.op(Op::Sub, &[multiple, other])?;
+                self.b.sum_outer(less).map(Some)
+            }
+            2 => self.b.op(Op::Scale, &[multiple, y]).map(Some),
+            _ => self.b.op(Op::Mul, &[multiple, c]).map(Some),
+        }
+    }
+
+    /// `scale(scale(x, y), y) - y * y`.
+    fn factor_again(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
+        let d = ty.dtype;
+        if !d.is_float() || ![Op::Mul, Op::Scale, Op::Sub].iter().all(|&op| self.may(op, d)) {
+            return Ok(None);
+        }
+        let (x, y) = (self.term(ty, size / 2)?, self.term(ty, size / 2)?);
+        let square = self.b.op(Op::Mul, &[y, y])?;
+        let once = self.b.op(Op::Scale, &[x, y])?;
+        let twice = self.b.op(Op::Scale, &[once, y])?;
+        self.b.op(Op::Sub, &[square, twice]).map(Some)
     }
 
     /// `x ** 2`.

@@ -152,20 +152,6 @@ fn arithmetic() -> Vec<Check> {
             },
         ),
         elementwise(
-            "div/reciprocal",
-            &[F],
-            |b, x| {
-                let one = fill(b, x[0], 1.0)?;
-                let reciprocal = b.op(Op::Div, &[one, x[0]])?;
-                b.op(Op::Div, &[reciprocal, x[0]])
-            },
-            |b, x| {
-                let one = fill(b, x[0], 1.0)?;
-                let reciprocal = b.op(Op::Div, &[one, x[0]])?;
-                b.op(Op::Mul, &[reciprocal, reciprocal])
-            },
-        ),
-        elementwise(
             "neg/neg",
             &[F],
             |b, x| {
@@ -297,6 +283,23 @@ fn choices() -> Vec<Check> {
                 b.op(Op::Select, &[x[0], x[2], outer])
             },
             |b, x| b.op(Op::Select, &[x[0], x[2], x[3]]),
+        ),
+        elementwise(
+            "where/both",
+            &[P, F, F],
+            |b, x| {
+                let zero = fill(b, x[1], 0.0)?;
+                let first = b.op(Op::Select, &[x[0], x[1], zero])?;
+                let second = b.op(Op::Select, &[x[0], x[2], zero])?;
+                let less = b.op(Op::Sub, &[first, second])?;
+                b.op(Op::Add, &[less, first])
+            },
+            |b, x| {
+                let zero = fill(b, x[1], 0.0)?;
+                let less = b.op(Op::Sub, &[x[1], x[2]])?;
+                let both = b.op(Op::Add, &[less, x[1]])?;
+                b.op(Op::Select, &[x[0], both, zero])
+            },
         ),
         check(
             "cond/equal",

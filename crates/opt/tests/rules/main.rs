@@ -4,6 +4,7 @@
 
 mod algebra;
 mod extremes;
+mod factors;
 mod loops;
 mod scatters;
 mod sums;
@@ -20,6 +21,7 @@ fn all() -> Vec<Check> {
         views::checks(),
         extremes::checks(),
         scatters::checks(),
+        factors::checks(),
         sums::checks(),
         loops::checks(),
     ]
@@ -51,6 +53,11 @@ fn extreme_rules_hold() {
 #[test]
 fn scatter_rules_hold() {
     optimiser().check(&scatters::checks());
+}
+
+#[test]
+fn factor_rules_hold() {
+    optimiser().check(&factors::checks());
 }
 
 #[test]
