@@ -235,6 +235,11 @@ impl Text<'_> {
         if several {
             self.depth -= 1;
         }
+        if let Some(relaxed) = &group.relaxed {
+            let arrays: Vec<String> = relaxed.moderate.iter().map(|&b| self.name(b)).collect();
+            let arrays = arrays.join(", ");
+            self.line(format_args!("with mul for some scale where {arrays} are of moderate size"));
+        }
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));
             let of = match partial.reduction {

@@ -12,6 +12,7 @@
 mod close;
 mod join;
 mod merge;
+mod relax;
 mod rows;
 mod size;
 mod stream;
@@ -26,6 +27,7 @@ use crate::nest::{BufferId, Instr, Nest, Reduction, Val, Write};
 use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
 use join::{Item, Joining, Open, Way};
+pub(crate) use relax::{Relaxed, all_moderate, largest};
 pub(crate) use size::Tuning;
 pub(crate) use wedge::Wedged;
 
@@ -52,6 +54,8 @@ pub(crate) struct Group {
     pub buffers: Vec<BufferId>,
     /// What a position costs, in element operations.
     pub cost: usize,
+    /// What to run instead where the arrays allow it.
+    pub relaxed: Option<Relaxed>,
     /// The members as calls of machine code, if they are short and that is all there is to do.
     #[cfg(target_arch = "x86_64")]
     pub calls: Vec<crate::jit::Call>,
@@ -100,6 +104,7 @@ impl Default for Group {
             partials: Vec::new(),
             buffers: Vec::new(),
             cost: 0,
+            relaxed: None,
             #[cfg(target_arch = "x86_64")]
             calls: Vec::new(),
         }

@@ -10,7 +10,7 @@ use cotan_ir::{CancelToken, Program};
 use smallvec::SmallVec;
 
 use crate::contract::Contraction;
-use crate::group::{Group, Member, Partial, Tuning};
+use crate::group::{Group, Member, Partial, Relaxed, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::{BufferId, Reduction};
 use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
@@ -21,6 +21,7 @@ use crate::workspace::Workspace;
 
 mod bind;
 mod pieces;
+mod relaxed;
 mod stream;
 
 use bind::{Made, wait_for_memory};
@@ -384,15 +385,16 @@ impl Run<'_> {
             group.calls.iter().for_each(|call| unsafe { call.run(frame) });
             return Ok(());
         }
+        let relaxed = self.relaxed(group, &mut space.frames[0])?;
         if group.block >= group.extent && group.partials.is_empty() {
-            return self.block(group, 0, &mut space.frames[0]);
+            return self.block(group, relaxed, 0, &mut space.frames[0]);
         }
         let chunks = group.chunks();
         let cost = group.cost.saturating_mul(group.extent);
         let alone = group.serial || chunks == 1 || self.threads == 1 || cost < self.plan.shared;
         if alone {
             for chunk in 0..chunks {
-                self.chunk(group, chunk, space.arena.start(), &mut space.frames[0])?;
+                self.chunk(group, relaxed, chunk, space.arena.start(), &mut space.frames[0])?;
             }
         } else {
             let threads = space.grow(self.threads.min(chunks), self.plan);
@@ -411,7 +413,7 @@ impl Run<'_> {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                if self.chunk(group, chunk, arena.start(), frame).is_err() {
+                if self.chunk(group, relaxed, chunk, arena.start(), frame).is_err() {
                     stopped.store(true, Ordering::Relaxed);
                 }
             });
@@ -471,6 +473,7 @@ impl Run<'_> {
     fn chunk(
         &self,
         group: &Group,
+        relaxed: Option<&Relaxed>,
         chunk: usize,
         arena: *mut u8,
         frame: &mut Frame,
@@ -492,7 +495,7 @@ impl Run<'_> {
                 frame.pointers[partial.parts.index()] =
                     if block == first { part } else { frame.local().wrapping_add(partial.local) };
             }
-            self.block(group, block, frame)?;
+            self.block(group, relaxed, block, frame)?;
             if block > first {
                 for &(partial, target, part) in &parts {
                     let sum = frame.local().wrapping_add(partial.local);
@@ -505,7 +508,13 @@ impl Run<'_> {
     }
 
     /// Runs the nests of a group for one block.
-    fn block(&self, group: &Group, block: usize, frame: &mut Frame) -> Result<(), Stop> {
+    fn block(
+        &self,
+        group: &Group,
+        relaxed: Option<&Relaxed>,
+        block: usize,
+        frame: &mut Frame,
+    ) -> Result<(), Stop> {
         let range = block * group.block..group.extent.min((block + 1) * group.block);
         for local in &group.locals {
             let Role::Local(offset) = self.plan.buffers[local.buffer.index()].role else {
@@ -517,13 +526,20 @@ impl Run<'_> {
                 start.wrapping_sub(range.start.wrapping_mul(local.stride));
         }
         self.go_on(frame, group.cost.saturating_mul(range.len()))?;
-        self.members(group, range, frame)
+        self.members(group, relaxed, range, frame)
     }
 
     /// Runs the nests of a group for a range of its positions.
-    fn members(&self, group: &Group, range: Range<usize>, frame: &mut Frame) -> Result<(), Stop> {
-        for member in &group.members {
-            let done = match member {
+    fn members(
+        &self,
+        group: &Group,
+        relaxed: Option<&Relaxed>,
+        range: Range<usize>,
+        frame: &mut Frame,
+    ) -> Result<(), Stop> {
+        for (n, member) in group.members.iter().enumerate() {
+            let other = relaxed.and_then(|relaxed| relaxed.members[n].as_ref());
+            let done = match other.unwrap_or(member) {
                 Member::Kernel(kernel) => kernel.run(frame, range.clone(), self.limits),
                 Member::Wedged(wedged) => wedged.run(frame, range.clone(), self.limits),
                 Member::Contraction(contraction) => {

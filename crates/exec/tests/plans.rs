@@ -151,3 +151,35 @@ fn a_search_of_nothing_beside_other_parts() {
         Ok(vec![b.stack(&[other, searched, sums, xs[0]])?])
     });
 }
+
+/// The product of two square matrices.
+fn matrix_product(b: &mut Builder, x: TermId, y: TermId, n: usize) -> Result<TermId> {
+    let x = b.replicate(n, x)?;
+    let x = b.transpose(&[2, 1, 0], x)?;
+    let y = b.replicate(n, y)?;
+    let y = b.transpose(&[1, 0], y)?;
+    let products = b.op(Op::Mul, &[x, y])?;
+    b.sum_outer(products)
+}
+
+/// The sum of the squares of a product, and what its derivatives are made of.
+fn squares_of_product(b: &mut Builder, ts: &[TermId], n: usize) -> Result<Vec<TermId>> {
+    let product = matrix_product(b, ts[0], ts[1], n)?;
+    let squares = b.op(Op::Mul, &[product, product])?;
+    let rows = b.sum_outer(squares)?;
+    let total = b.sum_outer(rows)?;
+    let (left, right) = (b.transpose(&[1, 0], ts[0])?, b.transpose(&[1, 0], ts[1])?);
+    let first = matrix_product(b, product, right, n)?;
+    Ok(vec![total, first, matrix_product(b, left, product, n)?])
+}
+
+#[test]
+fn products_do_not_join_groups_of_sums() {
+    same(&[numbers(&[12, 12]), numbers(&[12, 12])], |b, ts| squares_of_product(b, ts, 12));
+    // So large that blocks of the first product would read too much again: its sum is alone.
+    let n = 512;
+    let inputs = [numbers(&[n, n]), numbers(&[n, n])];
+    let program = common::program(&inputs, |b, ts| squares_of_product(b, ts, n));
+    let kernels = Executable::new(&program).unwrap().kernels(&program);
+    assert!(!kernels.contains("for each block"), "a product in blocks:\n{kernels}");
+}

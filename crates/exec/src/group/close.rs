@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::join::{Item, Open, Way};
 use super::merge::{Shared, merge};
+use super::relax::{Relaxed, Relaxing};
 use super::rows::compact;
 use super::wedge::{Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Partial, Scheduler, size};
@@ -72,6 +73,7 @@ impl Scheduler<'_> {
             .collect();
         size::choose(&mut group, &items, &dims, self.buffers, self.in_order, &self.tuning);
         size::spare(&mut group, wedges.iter().any(Option::is_some));
+        let mut members: Vec<(Item, usize, Option<Wedge>)> = Vec::with_capacity(items.len());
         for ((mut item, dim), wedge) in items.into_iter().zip(dims).zip(wedges) {
             let Some(dim) = dim else { continue };
             for local in &group.locals {
@@ -82,8 +84,13 @@ impl Scheduler<'_> {
                     Item::Draft(draft) => draft.nests_mut().for_each(compact),
                 }
             }
+            members.push((item, dim, wedge));
+        }
+        group.relaxed = self.relaxed(&members, &group);
+        for (item, dim, wedge) in members {
+            let seldom = group.relaxed.is_some();
             let member = match item {
-                Item::Nest(nest) => self.kernel(nest, dim, wedge, &group),
+                Item::Nest(nest) => self.kernel(nest, dim, wedge, &group, seldom),
                 Item::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
             };
             group.members.push(member);
@@ -126,13 +133,53 @@ impl Scheduler<'_> {
         if spared < self.tuning.wedge { vec![None; items.len()] } else { wedges }
     }
 
+    /// The members of a group for arrays of moderate size, if that spares enough.
+    fn relaxed(&self, members: &[(Item, usize, Option<Wedge>)], group: &Group) -> Option<Relaxed> {
+        if self.in_order {
+            // Every bit is to be that of the interpreter, also the sign of a zero.
+            return None;
+        }
+        let mut written: FxHashSet<BufferId> = members.iter().map(|(i, ..)| i.target()).collect();
+        let nests = || {
+            members.iter().map(|(item, ..)| match item {
+                Item::Nest(nest) => Some(nest),
+                Item::Draft(_) => None,
+            })
+        };
+        nests().flatten().for_each(|nest| written.extend(nest.also.iter().map(|a| a.target)));
+        written.extend(group.locals.iter().map(|local| local.buffer));
+        let Relaxing { nests, moderate, .. } = {
+            let relaxing = Relaxing::new(nests(), |b| !written.contains(&b));
+            let elements = relaxing.moderate.iter().map(|b| self.buffers[b.index()].shape.numel());
+            let elements = elements.fold(0, usize::saturating_add);
+            relaxing.pays(elements, self.tuning.relax).then_some(relaxing)?
+        };
+        // What some leave out others must not read: those of a wedge are all made anew.
+        let kernel = |(nest, (item, dim, wedge)): (Option<Nest>, &(Item, usize, Option<Wedge>))| {
+            let nest = nest.or_else(|| match item {
+                Item::Nest(nest) if wedge.is_some() => Some(nest.clone()),
+                _ => None,
+            })?;
+            Some(self.kernel(nest, *dim, *wedge, group, false))
+        };
+        let members = nests.into_iter().zip(members).map(kernel).collect();
+        Some(Relaxed { moderate, members })
+    }
+
     /// A nest of a group, for the positions of a wedge if it has one.
-    fn kernel(&self, nest: Nest, dim: usize, wedge: Option<Wedge>, group: &Group) -> Member {
+    fn kernel(
+        &self,
+        nest: Nest,
+        dim: usize,
+        wedge: Option<Wedge>,
+        group: &Group,
+        seldom: bool,
+    ) -> Member {
         let Some(wedge) = wedge else {
             return Member::Kernel(Box::new(Kernel::new(nest, self.in_order, Some(dim))));
         };
         let zeroed = self.left_out(&nest, wedge, group);
-        Member::Wedged(Box::new(Wedged::new(&nest, wedge, zeroed, self.in_order, dim)))
+        Member::Wedged(Box::new(Wedged::new(&nest, wedge, zeroed, self.in_order, dim, seldom)))
     }
 
     /// The bytes of what a nest sums to that it has to set to 0 before: all if a wedge leaves some out.
@@ -230,8 +277,11 @@ impl Scheduler<'_> {
             let wedge = self.wedges(&item, &group).into_iter().next().flatten();
             size::spare(&mut group, wedge.is_some());
             let [(item, dim)] = item;
-            if let Item::Nest(nest) = item {
-                group.members.push(self.kernel(nest, dim, wedge, &group));
+            let member = [(item, dim, wedge)];
+            group.relaxed = self.relaxed(&member, &group);
+            if let [(Item::Nest(nest), dim, wedge)] = member {
+                let seldom = group.relaxed.is_some();
+                group.members.push(self.kernel(nest, dim, wedge, &group, seldom));
             }
         } else if let Item::Nest(nest) = item {
             let kernel = Kernel::new(nest, self.in_order, None);

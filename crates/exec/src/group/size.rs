@@ -33,6 +33,8 @@ pub(crate) struct Tuning {
     pub long_sum: usize,
     /// Nests of so many positions leave out those that do not count.
     pub wedge: usize,
+    /// Nests of so many positions have a look at arrays if that spares something.
+    pub relax: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
     bytes: usize,
     /// The bytes that a loop touches for a block of rows that goes through all steps: they should
@@ -64,6 +66,7 @@ impl Default for Tuning {
             little: 1 << 16,
             long_sum: 1 << 15,
             wedge: 1 << 17,
+            relax: 1 << 16,
             bytes: 128 << 10,
             stream: 16 << 10,
             calls: 1 << 11,
@@ -90,6 +93,7 @@ impl Tuning {
             little: 8,
             long_sum: 2,
             wedge: 0,
+            relax: 0,
             bytes: 16,
             stream: 64,
             calls: 1,

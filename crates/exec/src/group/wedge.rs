@@ -20,7 +20,10 @@ use crate::run::RunLimits;
 use crate::vm::{Frame, Kernel};
 
 /// Nests are made for indices that begin, or end, at one of so many places.
-const PANELS: usize = 8;
+const PANELS: usize = 16;
+
+/// Those that are seldom run, at one of so many.
+const FEW: usize = 4;
 
 /// These places are multiples of it where there are many indices: whole lines of the cache.
 const LINE: usize = 16;
@@ -49,22 +52,22 @@ impl Wedge {
     }
 
     /// The number of the panel for a range of rows: of those that have all indices that count, the
-    /// one with the fewest.
-    fn panel(&self, rows: &Range<usize>) -> usize {
+    /// one with the fewest. Panels are given by how many indices they leave out.
+    fn panel(&self, panels: &[usize], rows: &Range<usize>) -> usize {
         let clamp = |index: i64| index.clamp(0, self.extent as i64) as usize;
         let spared = if self.above {
             clamp((rows.start as i64).saturating_add(self.shift))
         } else {
             self.extent - clamp((rows.end as i64).saturating_sub(self.shift))
         };
-        self.panels().partition_point(|&left_out| left_out <= spared).max(1) - 1
+        panels.partition_point(|&left_out| left_out <= spared).max(1) - 1
     }
 
-    /// How many indices each panel leaves out.
-    fn panels(&self) -> SmallVec<[usize; PANELS]> {
+    /// How many indices each of some panels leaves out.
+    fn panels(&self, count: usize) -> SmallVec<[usize; PANELS]> {
         let line = if self.extent >= PANELS * LINE { LINE } else { 1 };
         let mut panels: SmallVec<[usize; PANELS]> =
-            (0..PANELS).map(|n| n * self.extent / PANELS / line * line).collect();
+            (0..count).map(|n| n * self.extent / count / line * line).collect();
         panels.dedup();
         panels
     }
@@ -88,6 +91,8 @@ impl Wedge {
 #[derive(Debug)]
 pub(crate) struct Wedged {
     pub wedge: Wedge,
+    /// How many indices each panel leaves out.
+    panels: SmallVec<[usize; PANELS]>,
     /// For each panel.
     pub kernels: Vec<Kernel>,
     /// The bytes of the target that are set to 0 before: what is left out must be there.
@@ -103,12 +108,14 @@ impl Wedged {
         zeroed: usize,
         in_order: bool,
         row: usize,
+        seldom: bool,
     ) -> Wedged {
         let kernel = |&left_out: &usize| {
             // Collapsing would join the dimensions of some panels only.
             Kernel::new(wedge.cut(nest, left_out), in_order, Some(row))
         };
-        Wedged { wedge, kernels: wedge.panels().iter().map(kernel).collect(), zeroed, row }
+        let panels = wedge.panels(if seldom { FEW } else { PANELS });
+        Wedged { wedge, kernels: panels.iter().map(kernel).collect(), panels, zeroed, row }
     }
 
     /// Which indices count, for people.
@@ -124,7 +131,7 @@ impl Wedged {
 
     /// Runs it for a range of rows; gives `false` when a limit was reached.
     pub(crate) fn run(&self, frame: &mut Frame, rows: Range<usize>, limits: &RunLimits) -> bool {
-        let kernel = &self.kernels[self.wedge.panel(&rows)];
+        let kernel = &self.kernels[self.wedge.panel(&self.panels, &rows)];
         if self.zeroed > 0 {
             let target = frame.pointers[kernel.nest.target.index()];
             // SAFETY: the target has so many bytes.

@@ -43,8 +43,8 @@ enum Back {
 pub(super) struct Unroll {
     /// How many vectors a turn takes, unless lanes are reduced: then it takes all accumulators.
     pub copies: usize,
-    /// Whether a copy ends before the next begins.
-    pub one_by_one: bool,
+    /// How many copies are computed side by side; those after them begin when they have ended.
+    pub together: usize,
 }
 
 pub(super) struct Lowering<'a> {
@@ -128,8 +128,7 @@ impl Lowering<'_> {
 
     fn level(&mut self, depth: usize, strip: &Strip) -> Option<()> {
         let innermost = depth == self.order.dims.len();
-        let one_by_one = self.unroll.one_by_one && innermost;
-        if !one_by_one {
+        if !innermost {
             self.items(depth, strip, 0..strip.copies)?;
         }
         let reduces = match self.order.nest.write {
@@ -141,13 +140,16 @@ impl Lowering<'_> {
             self.begin_sum(strip)?;
         }
         match self.order.dims.get(depth) {
-            None if one_by_one => {
-                for copy in 0..strip.copies {
-                    self.items(depth, strip, copy..copy + 1)?;
-                    self.write(strip, copy)?;
+            None => {
+                let together = self.unroll.together;
+                for first in (0..strip.copies).step_by(together) {
+                    let copies = first..strip.copies.min(first + together);
+                    self.items(depth, strip, copies.clone())?;
+                    for copy in copies {
+                        self.write(strip, copy)?;
+                    }
                 }
             }
-            None => (0..strip.copies).try_for_each(|copy| self.write(strip, copy))?,
             Some(&dim) if Some(dim) == self.order.lane => self.lane_loop(depth)?,
             Some(&dim) => {
                 let counter = self.lir.int(Start { buffer: None, offset: 0, per_first: 0 });

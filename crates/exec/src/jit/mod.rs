@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::group::{Group, Member};
 use crate::plan::{Plan, Step};
-use crate::vm::{Code, Frame, Kernel, LONGEST, run_code};
+use crate::vm::{ACCUMULATOR_BYTES, Code, Frame, Kernel, LONGEST, run_code};
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
@@ -96,54 +96,93 @@ struct Loaded {
 struct Encoded {
     bytes: Vec<u8>,
     codes: Box<[Code]>,
+    unroll: Unroll,
 }
 
 /// Code longer than this is better not unrolled.
 const LONG: usize = 400;
 
-/// The vector code of a kernel with registers: unrolled as far as they suffice.
-fn arrange(order: Order, isa: Isa) -> Option<(lir::Lir, Vec<Code>, alloc::Homes)> {
-    let parallel = order.nest.extents.len() - order.nest.reduced;
-    // As many vectors as there are lanes for; sums along lanes have their own number.
-    let most = match order.lane {
-        Some(lane) if lane < parallel => order.nest.extents[lane].div_ceil(isa.bytes() / 8),
-        _ => 1,
-    };
-    let length = lower::length(order.nest);
-    let mut best: Option<(lir::Lir, Vec<Code>, alloc::Homes)> = None;
-    for (copies, one_by_one) in [(4, false), (2, false), (1, false), (1, true)] {
-        let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
-        // Only sums along lanes have several copies in any case.
-        let no_other = one_by_one && order.lane.is_none_or(|lane| lane < parallel);
-        // Where registers suffice for the values, fewer copies could only spare constants.
-        let enough = copies == 1 && best.as_ref().is_some_and(|best| best.2.spilled == 0);
-        if too_many || no_other || enough {
-            continue;
-        }
-        let (lir, codes) = lower::lower(order, isa, Unroll { copies, one_by_one })?;
+/// Of so many instructions that stand side by side one may have its value in memory: that takes less
+/// than waiting for results.
+const SPILLED_OF: usize = 16;
+
+/// Vector code with registers.
+struct Arranged {
+    lir: lir::Lir,
+    codes: Vec<Code>,
+    homes: alloc::Homes,
+    unroll: Unroll,
+}
+
+impl Arranged {
+    fn new(order: Order, isa: Isa, unroll: Unroll) -> Option<Arranged> {
+        let (lir, codes) = lower::lower(order, isa, unroll)?;
         let homes = alloc::allocate(&lir);
-        let perfect = homes.spilled == 0 && homes.unpinned == 0;
-        let better = best.as_ref().is_none_or(|best| homes.spilled < best.2.spilled);
-        if better || perfect {
-            best = Some((lir, codes, homes));
+        Some(Arranged { lir, codes, homes, unroll })
+    }
+}
+
+/// The vector code of a kernel with registers: unrolled as far as they suffice, or like another one.
+fn arrange(order: Order, isa: Isa, like: Option<Unroll>) -> Option<Arranged> {
+    if let Some(unroll) = like {
+        return Arranged::new(order, isa, unroll);
+    }
+    let parallel = order.nest.extents.len() - order.nest.reduced;
+    let length = lower::length(order.nest);
+    let all = usize::MAX;
+    match order.lane {
+        // Sums along lanes have as many copies as there are accumulators.
+        Some(lane) if lane >= parallel => {
+            let mut last = None;
+            for together in [all, 2, 1] {
+                let arranged = Arranged::new(order, isa, Unroll { copies: 1, together })?;
+                let copies = together.min(ACCUMULATOR_BYTES / isa.bytes());
+                let allowed = copies.saturating_mul(length) / SPILLED_OF;
+                let spilled = arranged.homes.spilled;
+                last = Some(arranged);
+                if spilled <= allowed {
+                    break;
+                }
+            }
+            last
         }
-        if perfect {
-            break;
+        lane => {
+            // As many vectors as there are lanes for.
+            let most = lane.map_or(1, |lane| order.nest.extents[lane].div_ceil(isa.bytes() / 8));
+            let mut best: Option<Arranged> = None;
+            for copies in [4, 2, 1] {
+                let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+                // Where registers suffice for the values, fewer copies could only spare constants.
+                let enough = copies == 1 && best.as_ref().is_some_and(|b| b.homes.spilled == 0);
+                if too_many || enough {
+                    continue;
+                }
+                let arranged = Arranged::new(order, isa, Unroll { copies, together: all })?;
+                let homes = &arranged.homes;
+                let perfect = homes.spilled == 0 && homes.unpinned == 0;
+                let spilled = homes.spilled;
+                if perfect || best.as_ref().is_none_or(|best| spilled < best.homes.spilled) {
+                    best = Some(arranged);
+                }
+                if perfect {
+                    break;
+                }
+            }
+            best
         }
     }
-    best
 }
 
 /// The machine code of a kernel.
-fn encode(order: Order, isa: Isa) -> Option<Encoded> {
-    let (lir, codes, homes) = arrange(order, isa)?;
+fn encode(order: Order, isa: Isa, like: Option<Unroll>) -> Option<Encoded> {
+    let Arranged { lir, codes, homes, unroll } = arrange(order, isa, like)?;
     let codes: Box<[Code]> = codes.into_boxed_slice();
     let helper = run_lanes as *const () as u64;
     let functions: Vec<u64> =
         codes.iter().flat_map(|code| [std::ptr::from_ref(code) as u64, helper]).collect();
     let asm = emit::emit(&lir, &homes, &functions)?;
     let bytes = asm.finish(&lir.pool)?;
-    Some(Encoded { bytes, codes })
+    Some(Encoded { bytes, codes, unroll })
 }
 
 /// Runs a function of the tile machine on the lanes of a vector.
@@ -176,7 +215,7 @@ pub(crate) fn attach(plan: &mut Plan) {
 
 fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut count = 0;
-    for_each_kernel(&mut plan.steps, &mut |_, _| count += 1);
+    for_each_kernel(&mut plan.steps, &mut |_, _, _| count += 1);
     let pays = |kernel: &Kernel, block: usize| {
         let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let much = count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH;
@@ -187,8 +226,11 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut all: Vec<u8> = Vec::new();
     let mut codes = Vec::new();
     let mut starts: Vec<Option<usize>> = Vec::with_capacity(count);
-    for_each_kernel(&mut plan.steps, &mut |kernel, block| {
-        let encoded = if pays(kernel, block) { encode(kernel.order(), isa) } else { None };
+    let mut before = None;
+    for_each_kernel(&mut plan.steps, &mut |kernel, block, again| {
+        let like = before.filter(|_| again);
+        let encoded = if pays(kernel, block) { encode(kernel.order(), isa, like) } else { None };
+        before = encoded.as_ref().map(|encoded| encoded.unroll);
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);
             let start = all.len();
@@ -203,7 +245,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let Some(memory) = Memory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
     let mut starts = starts.into_iter();
-    for_each_kernel(&mut plan.steps, &mut |kernel, _| {
+    for_each_kernel(&mut plan.steps, &mut |kernel, _, _| {
         let start = starts.next().flatten().and_then(|at| code.memory.at(at));
         kernel.native = start.map(|start| {
             // SAFETY: a function of this type begins there.
@@ -237,24 +279,28 @@ fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)
     }
 }
 
-/// All kernels of a plan, in order, each with the most positions that it is run for.
-fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, usize)) {
+/// All kernels of a plan, in order, each with the most positions that it is run for, and whether it
+/// is the one before for fewer indices.
+fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, usize, bool)) {
     for_each_step(steps, &mut |step| match step {
         Step::Compute(group) => {
-            for member in &mut group.members {
+            let relaxed = group.relaxed.iter_mut().flat_map(|relaxed| &mut relaxed.members);
+            for member in group.members.iter_mut().chain(relaxed.flatten()) {
                 match member {
-                    Member::Kernel(kernel) => f(kernel, group.block),
+                    Member::Kernel(kernel) => f(kernel, group.block, false),
                     Member::Wedged(wedged) => {
-                        wedged.kernels.iter_mut().for_each(|kernel| f(kernel, group.block));
+                        for (n, kernel) in wedged.kernels.iter_mut().enumerate() {
+                            f(kernel, group.block, n > 0);
+                        }
                     }
                     Member::Contraction(contraction) => {
-                        contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
+                        contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX, false));
                     }
                 }
             }
         }
         Step::Contract(contraction) => {
-            contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX));
+            contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX, false));
         }
         Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         Step::Loop(_) | Step::While(_) | Step::If(_) => {}

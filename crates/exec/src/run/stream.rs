@@ -66,7 +66,7 @@ impl Run<'_> {
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
             super::point(l, at, frame);
-            self.members(group, rows.clone(), frame)?;
+            self.members(group, None, rows.clone(), frame)?;
             for partial in &group.partials {
                 let target = &self.plan.buffers[partial.target.index()];
                 let from = frame.pointers[partial.parts.index()];

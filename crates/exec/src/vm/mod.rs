@@ -406,6 +406,12 @@ fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(
             (Some((a, b)), _) => {
                 Instr::MulAdd { args: [a, b, y], minus_product: false, minus_addend: minus }
             }
+            // A square is never -0, so that 0 and it are it.
+            (None, Some((a, b)))
+                if a == b && !minus && nest.instrs[x.index()] == Instr::Const(0) =>
+            {
+                Instr::Op(Op::Mul, SmallVec::from_slice(&[a, b]))
+            }
             (None, Some((a, b))) if here(y) => {
                 Instr::MulAdd { args: [a, b, x], minus_product: minus, minus_addend: false }
             }

@@ -10,7 +10,7 @@ use iced_x86::Register;
 
 use super::random::{Maker, Size};
 use crate::jit::isa::Isa;
-use crate::jit::{Entry, arrange, emit};
+use crate::jit::{Arranged, Entry, arrange, emit};
 use crate::vm::Kernel;
 
 /// The registers that a function for Windows leaves as they are: RBX, RBP, RDI, RSI and R12 to R15,
@@ -183,7 +183,10 @@ fn nothing_lies_below_the_stack_pointer() {
         let (nest, _) = Maker::new(rng).nest(size);
         let kernel = Kernel::new(nest, false, None);
         for isa in [Isa::Avx2, Isa::Avx512] {
-            let Some((lir, codes, homes)) = arrange(kernel.order(), isa) else { return Ok(()) };
+            let Some(Arranged { lir, codes, homes, .. }) = arrange(kernel.order(), isa, None)
+            else {
+                return Ok(());
+            };
             let functions = vec![0u64; 2 * codes.len()];
             let Some(asm) = emit::emit(&lir, &homes, &functions) else { return Ok(()) };
             let below = asm.instructions.iter().find(|instruction| {

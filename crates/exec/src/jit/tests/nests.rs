@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::random::{Maker, Size};
 use super::{Buffers, compare};
 use crate::jit::isa::Isa;
-use crate::jit::{arrange, emit};
+use crate::jit::{Arranged, arrange, emit};
 use crate::nest::{Affine, Instr, Nest, Val, Write};
 use crate::vm::Kernel;
 
@@ -19,7 +19,10 @@ fn no_instruction_is_from_a_larger_set() {
     for_each_case("jit.sets", 300, |rng: &mut Rng| {
         let (nest, _) = Maker::new(rng).nest(size);
         let kernel = Kernel::new(nest, false, None);
-        let Some((lir, codes, homes)) = arrange(kernel.order(), Isa::Avx2) else { return Ok(()) };
+        let Some(Arranged { lir, codes, homes, .. }) = arrange(kernel.order(), Isa::Avx2, None)
+        else {
+            return Ok(());
+        };
         let functions = vec![0u64; 2 * codes.len()];
         let Some(asm) = emit::emit(&lir, &homes, &functions) else { return Ok(()) };
         for instruction in &asm.instructions {

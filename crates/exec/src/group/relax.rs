@@ -1,0 +1,154 @@
+//! Products that need not look for zeros.
+//!
+//! Derivatives multiply by `scale`, where 0 times anything is 0, also 0 times infinity. That is a
+//! comparison and a choice more than a product. If the second factor is finite, a product it is, up to
+//! the sign of a zero. Often that factor is made of few arrays by additions and multiplications, and
+//! finite if their elements are of moderate size: a group that goes through them many times looks at
+//! them once, and then multiplies.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
+
+use super::Member;
+use crate::nest::{BufferId, Instr, Nest, Val};
+
+/// A position takes at least so many operations as it takes to look at an element of the arrays.
+const REUSE: usize = 32;
+
+/// The members of a group for arrays of moderate size.
+#[derive(Debug)]
+pub(crate) struct Relaxed {
+    /// The arrays whose elements must be of moderate size.
+    pub moderate: Vec<BufferId>,
+    /// For each member another one, where that is different.
+    pub members: Vec<Option<Member>>,
+}
+
+/// Elements of moderate size are at most this, so that a product of five of them, or of their sums, is
+/// finite.
+pub(crate) fn largest(dtype: Dtype) -> f64 {
+    moderate(dtype).map_or(0.0, f64::exp2)
+}
+
+/// The logarithm of it, and of what is surely finite.
+fn moderate(dtype: Dtype) -> Option<f64> {
+    match dtype {
+        Dtype::F64 => Some(200.0),
+        Dtype::F32 => Some(24.0),
+        Dtype::I64 | Dtype::Bool => None,
+    }
+}
+
+fn finite(dtype: Dtype) -> f64 {
+    if dtype == Dtype::F32 { 126.0 } else { 1022.0 }
+}
+
+/// Nests without needless `scale`s.
+pub(super) struct Relaxing {
+    pub nests: Vec<Option<Nest>>,
+    pub moderate: Vec<BufferId>,
+    /// The positions of these nests.
+    positions: usize,
+}
+
+impl Relaxing {
+    /// Looks at nests that read arrays; `outside` tells those that none of them writes.
+    pub(super) fn new<'a>(
+        nests: impl Iterator<Item = Option<&'a Nest>>,
+        outside: impl Fn(BufferId) -> bool,
+    ) -> Relaxing {
+        let mut relaxing = Relaxing { nests: Vec::new(), moderate: Vec::new(), positions: 0 };
+        for nest in nests {
+            let relaxed = nest.and_then(|nest| relaxing.relaxed(nest, &outside));
+            relaxing.nests.push(relaxed);
+        }
+        relaxing.moderate.sort_unstable();
+        relaxing.moderate.dedup();
+        relaxing
+    }
+
+    /// Whether it is worth to look at so many elements.
+    pub(super) fn pays(&self, elements: usize, least: usize) -> bool {
+        !self.moderate.is_empty()
+            && self.positions >= least
+            && (least == 0 || self.positions / REUSE >= elements)
+    }
+
+    fn relaxed(&mut self, nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Option<Nest> {
+        let sizes = sizes(nest, outside);
+        let mut relaxed = nest.clone();
+        let mut needed = vec![false; nest.instrs.len()];
+        let mut found = false;
+        for instr in &mut relaxed.instrs {
+            if let Instr::Op(op @ Op::Scale, args) = instr
+                && sizes[args[1].index()].is_some()
+            {
+                *op = Op::Mul;
+                needed[args[1].index()] = true;
+                found = true;
+            }
+        }
+        for n in (0..needed.len()).rev().filter(|_| found) {
+            if !needed[n] {
+                continue;
+            }
+            match &nest.instrs[n] {
+                Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => {
+                    if nest.dtypes[n].is_float() {
+                        self.moderate.push(*buffer);
+                    }
+                }
+                instr => instr.for_each_operand(|v| needed[v.index()] = true),
+            }
+        }
+        let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+        self.positions = self.positions.saturating_add(if found { positions } else { 0 });
+        found.then_some(relaxed)
+    }
+}
+
+/// For the values that are finite if what is read from `outside` is of moderate size: the logarithm of
+/// how large they may be.
+fn sizes(nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Vec<Option<f64>> {
+    let mut sizes: Vec<Option<f64>> = Vec::with_capacity(nest.instrs.len());
+    for (instr, &dtype) in nest.instrs.iter().zip(&nest.dtypes) {
+        let of = |v: &Val| sizes[v.index()];
+        let both = |a: &Val, b: &Val| Some((of(a)?, of(b)?));
+        let size = match instr {
+            Instr::Const(bits) => match dtype {
+                Dtype::F64 => Some(f64::from_bits(*bits).abs().log2()),
+                Dtype::F32 => Some(f64::from(f32::from_bits(*bits as u32).abs()).log2()),
+                Dtype::I64 | Dtype::Bool => Some(64.0),
+            },
+            Instr::Affine(_) => Some(64.0),
+            Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => match moderate(dtype) {
+                Some(size) => Some(size).filter(|_| outside(*buffer)),
+                None => Some(64.0),
+            },
+            Instr::Op(op, args) => match (op, args.as_slice()) {
+                (Op::Add | Op::Sub, [a, b]) => both(a, b).map(|(a, b)| a.max(b) + 1.0),
+                (Op::Mul | Op::Scale, [a, b]) => both(a, b).map(|(a, b)| a + b),
+                (Op::Max | Op::Min, [a, b]) => both(a, b).map(|(a, b)| a.max(b)),
+                (Op::Select, [_, a, b]) => both(a, b).map(|(a, b)| a.max(b)),
+                (Op::Neg | Op::Abs | Op::ToF64 | Op::ToF32, [a]) => of(a),
+                (Op::Sin | Op::Cos | Op::Tanh, [a]) => of(a).map(|_| 0.0),
+                _ => None,
+            },
+            Instr::MulAdd { args: [a, b, c], .. } => {
+                both(a, b).zip(of(c)).map(|((a, b), c)| (a + b).max(c) + 1.0)
+            }
+        };
+        // What rounds to infinity is not finite; NaN is below nothing.
+        sizes.push(size.filter(|&size| size <= finite(dtype)));
+    }
+    sizes
+}
+
+/// Whether all elements are of moderate size.
+pub(crate) fn all_moderate<E: Copy + Into<f64>>(elements: &[E], largest: f64) -> bool {
+    // Several at a time, so that vectors can be used.
+    const AT_A_TIME: usize = 32;
+    elements
+        .chunks(AT_A_TIME)
+        .all(|chunk| chunk.iter().fold(true, |all, &x| all & (x.into().abs() <= largest)))
+}
