@@ -93,6 +93,29 @@ fn zeros_annihilate_whatever_is_read() {
     }
 }
 
+/// The same in single precision, where less is of moderate size.
+#[test]
+fn zeros_annihilate_in_single_precision() {
+    let single = |x: &Array| {
+        let elements: Vec<f32> = x.to_vec::<f64>().unwrap().iter().map(|&x| x as f32).collect();
+        array(x.shape().dims(), &elements)
+    };
+    let [g, x, y] = [numbers(&[ROWS, COLUMNS]), numbers(&[COLUMNS]), numbers(&[ROWS])];
+    let program = program(&[single(&g), single(&x), single(&y)], scaled);
+    let all = in_all_ways(&program);
+    let kernels = all.last().unwrap().kernels(&program);
+    assert!(cfg!(miri) || kernels.contains("of moderate size"), "not relaxed:\n{kernels}");
+    let none = array(&[ROWS, COLUMNS], &vec![0.0; ROWS * COLUMNS]);
+    for number in [f64::INFINITY, f64::NAN, 1e30, -1e20, 2.0] {
+        for g in [&g, &none] {
+            let inputs = [single(g), single(&changed(&x, 3, number)), single(&y)];
+            agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} in x: {m}"));
+            let inputs = [single(g), single(&x), single(&changed(&y, 1, number))];
+            agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} in y: {m}"));
+        }
+    }
+}
+
 /// What is divided by, or written meanwhile, may be anything: these factors stay as they are.
 #[test]
 fn factors_of_unknown_size_are_looked_at() {

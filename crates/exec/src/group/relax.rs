@@ -156,3 +156,6 @@ pub(crate) fn all_moderate<E: Copy + Into<f64>>(elements: &[E], largest: f64) ->
         .chunks(AT_A_TIME)
         .all(|chunk| chunk.iter().fold(true, |all, &x| all & (x.into().abs() <= largest)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -128,3 +128,40 @@ fn what_others_may_read_is_made_everywhere() {
         [stores_all(), sums_where(Op::Lt, 0, load(BETWEEN, everywhere()))].map(|item| (item, 0));
     assert_eq!(wedges(&items, &FxHashSet::default(), &FxHashSet::default()), [None, above(1)]);
 }
+
+/// Of all panels, the one that leaves out the most without leaving out what counts.
+#[test]
+fn panels_have_what_counts() {
+    for (extent, count) in [1, 5, 16, 40, 255, 256, 300].map(|n| [(n, FEW), (n, PANELS)]).concat() {
+        for (above, shift) in [-3, 0, 1, 20, 400].map(|s| [(true, s), (false, s)]).concat() {
+            let wedge = Wedge { dim: 1, extent, above, shift };
+            let panels = wedge.panels(count);
+            assert!(panels[0] == 0 && panels.is_sorted() && *panels.last().unwrap() < extent);
+            let lines = extent < PANELS * LINE || panels.iter().all(|n| n % LINE == 0);
+            assert!(lines && panels.len() <= count, "{panels:?}");
+            let many = extent < count || panels.len() >= count;
+            assert!(many, "{panels:?} of {extent}");
+            for rows in [(0, 1), (0, 7), (3, 4), (5, 12), (39, 40), (17, 300), (299, 300)] {
+                let rows = rows.0..rows.1;
+                let counts = |j: usize| {
+                    rows.clone().any(|i| match above {
+                        true => j as i64 >= i as i64 + shift,
+                        false => j as i64 <= i as i64 - shift,
+                    })
+                };
+                let kept = |left_out: usize| match above {
+                    true => left_out..extent,
+                    false => 0..extent - left_out,
+                };
+                let whole = |left_out: usize| {
+                    let kept = kept(left_out);
+                    (0..extent).all(|j| kept.contains(&j) || !counts(j))
+                };
+                let chosen = wedge.panel(&panels, &rows);
+                assert!(whole(panels[chosen]), "{wedge:?} {rows:?}: {chosen} of {panels:?}");
+                let next = panels.get(chosen + 1);
+                assert!(next.is_none_or(|&n| !whole(n)), "{wedge:?} {rows:?}: {chosen}");
+            }
+        }
+    }
+}
