@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{array, numbers, program, size};
+use common::{agrees, array, numbers, program, size};
 use cotan_array::{Array, Dtype};
 use cotan_exec::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
@@ -114,6 +114,19 @@ fn zeros_annihilate_in_single_precision() {
             agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} in y: {m}"));
         }
     }
+}
+
+/// Where every bit is to be that of the interpreter, 0 scaled by what is negative is 0, not -0.
+#[test]
+fn zeros_have_their_sign_in_order() {
+    let inputs = [numbers(&[ROWS, COLUMNS]), numbers(&[COLUMNS])];
+    let program = program(&inputs, |b, ts| {
+        let copies = b.replicate(ROWS, ts[1])?;
+        Ok(vec![b.op(Op::Scale, &[ts[0], copies])?])
+    });
+    agrees(&program, &inputs, &Executable::in_order(&program).unwrap());
+    let tiny = Executable::in_tiny_blocks(&program, true, Engine::Native).unwrap();
+    agrees(&program, &inputs, &tiny);
 }
 
 /// What is divided by, or written meanwhile, may be anything: these factors stay as they are.

@@ -258,13 +258,53 @@ fn work(program: &Program, inputs: &[Array]) -> u64 {
     Interp::new(program).run(&inputs).unwrap().counts.work()
 }
 
+/// The factor that is scaled is not exchanged with the other one, also where it is taken out of a sum
+/// and is copied.
+#[test]
+fn zeros_in_sums_of_copies() {
+    let x = Array::from_vec(shape(&[2]), vec![f64::INFINITY, 1.0]).unwrap();
+    let y = Array::from_vec(shape(&[2, 3]), vec![0.0, 2.0, 0.0, 0.0, 0.0, 5.0]).unwrap();
+    for second in [true, false] {
+        let summed = |b: &mut Builder, xs: &[TermId]| {
+            let multiple = times(b, xs[0], 3.0)?;
+            let copies = b.replicate(3, multiple)?;
+            let copies = b.transpose(&[1, 0], copies)?;
+            let args = if second { [xs[1], copies] } else { [copies, xs[1]] };
+            let products = b.op(Op::Scale, &args)?;
+            b.sum_outer(products)
+        };
+        assert_same(&[x.clone(), y.clone()], &summed, &format!("second: {second}"));
+    }
+}
+
 /// What is used elsewhere, or copied, is not made a second time without its constant.
 #[test]
 fn work_does_not_grow() {
     let [x, y] = [[40, 40], [40, 40]].map(|dims| full(Dtype::F64, &dims, 2.0));
     let v = full(Dtype::F64, &[40], 2.0);
     let inputs = [x, y, v];
-    let programs: [(&str, Body); 5] = [
+    // The product of copies of a multiple and an array, whose rows are summed.
+    let product = |b: &mut Builder, xs: &[TermId]| -> Result<[TermId; 2]> {
+        let multiple = times(b, xs[2], 3.0)?;
+        let copies = b.replicate(40, multiple)?;
+        let product = b.op(Op::Mul, &[copies, xs[0]])?;
+        Ok([product, b.transpose(&[1, 0], product)?])
+    };
+    let programs: [(&str, Body); 7] = [
+        ("a summed product that is used twice", &|b, xs| {
+            let [product, rows] = product(b, xs)?;
+            let sin = b.op(Op::Sin, &[product])?;
+            let (first, second) = (b.sum_outer(rows)?, b.sum_outer(sin)?);
+            b.op(Op::Max, &[first, second])
+        }),
+        ("a summed sum of a product that is used twice", &|b, xs| {
+            let [product, rows] = product(b, xs)?;
+            let sin = b.op(Op::Sin, &[product])?;
+            let other = times(b, xs[1], 3.0)?;
+            let both = b.op(Op::Add, &[rows, other])?;
+            let (first, second) = (b.sum_outer(both)?, b.sum_outer(sin)?);
+            b.op(Op::Max, &[first, second])
+        }),
         ("copies of a multiple", &|b, xs| {
             let multiple = times(b, xs[2], 3.0)?;
             let copies = b.replicate(40, multiple)?;
