@@ -89,6 +89,41 @@ fn sums(b: &mut Builder, xs: &[TermId], counted: Counted) -> Result<Vec<TermId>>
     Ok(vec![total, rows, columns])
 }
 
+/// What is made of arrays of moderate size for pairs that count, and two sums that read it as it is:
+/// both go where it is made, also where it is made without a look for zeros.
+#[test]
+fn what_is_made_without_a_look_is_read_where_it_is_made() {
+    let summed = |b: &mut Builder, xs: &[TermId]| {
+        let sizes = [xs[0], xs[1]].map(|x| b.shape(x).dims()[0]);
+        let (rows, columns) = (along_rows(b, xs[0], sizes[1])?, b.replicate(sizes[0], xs[1])?);
+        let mut dear = b.op(Op::Sub, &[rows, columns])?;
+        let (most, least) = (filled(b, sizes, 5.0)?, filled(b, sizes, -7.0)?);
+        // So dear that it is kept, and finite.
+        for _ in 0..15 {
+            let more = b.op(Op::Add, &[dear, columns])?;
+            let less = b.op(Op::Min, &[more, most])?;
+            dear = b.op(Op::Max, &[less, least])?;
+        }
+        let mask = mask(b, sizes, Counted { op: Op::Lt, shift: 0 })?;
+        let weight = b.op(Op::Scale, &[mask, dear])?;
+        let turned = b.transpose(&[1, 0], weight)?;
+        Ok(vec![b.sum_outer(weight)?, b.sum_outer(turned)?])
+    };
+    for n in [size(40, 5), size(400, 6)] {
+        let mut inputs = [numbers(&[n]), numbers(&[n])];
+        let kernels = same(&inputs, summed);
+        if n == 400 {
+            assert!(kernels.contains("of moderate size"), "not relaxed:\n{kernels}");
+            assert!(kernels.contains("blocks with"), "no wedge:\n{kernels}");
+        }
+        // Without a number that is not of moderate size, and with one.
+        let mut elements = inputs[0].to_vec::<f64>().unwrap();
+        elements[1] = 1e300;
+        inputs[0] = Array::from_vec(inputs[0].shape().clone(), elements).unwrap();
+        same(&inputs, summed);
+    }
+}
+
 const COMPARISONS: [Op; 4] = [Op::Lt, Op::Le, Op::Gt, Op::Ge];
 
 #[test]

@@ -444,3 +444,23 @@ fn searches_among_nothing_in_blocks() {
         });
     }
 }
+
+/// A square and 0 are the square; other products, and other numbers, are added.
+#[test]
+fn squares_beside_numbers() {
+    let x = array(&[6], &[-0.0, 0.0, 1.5, -3.0, f64::INFINITY, 1e200]);
+    let y = array(&[6], &[2.0, -0.0, -0.0, 0.0, 1.0, 1e-300]);
+    for number in [0.0, -0.0, 2.0] {
+        for op in [Op::Add, Op::Sub] {
+            for square in [true, false] {
+                same(&[x.clone(), y.clone()], |b, xs| {
+                    let number = b.scalar(number)?;
+                    let numbers = b.replicate(6, number)?;
+                    let other = if square { xs[0] } else { xs[1] };
+                    let product = b.op(Op::Mul, &[xs[0], other])?;
+                    Ok(vec![b.op(op, &[numbers, product])?])
+                });
+            }
+        }
+    }
+}
