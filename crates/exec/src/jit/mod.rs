@@ -96,7 +96,7 @@ struct Loaded {
 struct Encoded {
     bytes: Vec<u8>,
     codes: Box<[Code]>,
-    unroll: Unroll,
+    arrangement: Arrangement,
 }
 
 /// Code longer than this is better not unrolled.
@@ -106,83 +106,103 @@ const LONG: usize = 400;
 /// than waiting for results.
 const SPILLED_OF: usize = 16;
 
+/// How the code of a kernel is arranged.
+#[derive(Clone, Copy, Debug)]
+struct Arrangement {
+    unroll: Unroll,
+    /// The dimension whose positions are done side by side.
+    jam: Option<usize>,
+}
+
 /// Vector code with registers.
 struct Arranged {
     lir: lir::Lir,
     codes: Vec<Code>,
     homes: alloc::Homes,
-    unroll: Unroll,
+    arrangement: Arrangement,
 }
 
 impl Arranged {
     fn new(order: Order, isa: Isa, unroll: Unroll) -> Option<Arranged> {
         let (lir, codes) = lower::lower(order, isa, unroll)?;
         let homes = alloc::allocate(&lir);
-        Some(Arranged { lir, codes, homes, unroll })
+        Some(Arranged { lir, codes, homes, arrangement: Arrangement { unroll, jam: order.jam } })
+    }
+
+    /// Whether so few values are in memory that it takes less than waiting for results.
+    fn suffices(&self, order: Order, isa: Isa) -> bool {
+        let Unroll { copies, together } = self.arrangement.unroll;
+        let vectors = match order.lanes_reduced() {
+            true => together.min(ACCUMULATOR_BYTES / isa.bytes()),
+            false => copies,
+        };
+        let length = lower::length(order.nest).saturating_mul(vectors * order.jammed());
+        self.homes.spilled <= length / SPILLED_OF
     }
 }
 
 /// The vector code of a kernel with registers: unrolled as far as they suffice, or like another one.
-fn arrange(order: Order, isa: Isa, like: Option<Unroll>) -> Option<Arranged> {
-    if let Some(unroll) = like {
-        return Arranged::new(order, isa, unroll);
+fn arrange(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Arranged> {
+    if let Some(Arrangement { unroll, jam }) = like {
+        return order.jam(jam, |order| Arranged::new(order, isa, unroll));
     }
-    let parallel = order.nest.extents.len() - order.nest.reduced;
-    let length = lower::length(order.nest);
-    let all = usize::MAX;
-    match order.lane {
-        // Sums along lanes have as many copies as there are accumulators.
-        Some(lane) if lane >= parallel => {
-            let mut last = None;
-            for together in [all, 2, 1] {
-                let arranged = Arranged::new(order, isa, Unroll { copies: 1, together })?;
-                let copies = together.min(ACCUMULATOR_BYTES / isa.bytes());
-                let allowed = copies.saturating_mul(length) / SPILLED_OF;
-                let spilled = arranged.homes.spilled;
-                last = Some(arranged);
-                if spilled <= allowed {
-                    break;
-                }
-            }
-            last
-        }
-        lane => {
-            // As many vectors as there are lanes for.
-            let most = lane.map_or(1, |lane| order.nest.extents[lane].div_ceil(isa.bytes() / 8));
-            let mut best: Option<Arranged> = None;
-            for copies in [4, 2, 1] {
-                let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
-                // Where registers suffice for the values, fewer copies could only spare constants.
-                let enough = copies == 1 && best.as_ref().is_some_and(|b| b.homes.spilled == 0);
-                if too_many || enough {
-                    continue;
-                }
-                let arranged = Arranged::new(order, isa, Unroll { copies, together: all })?;
-                let homes = &arranged.homes;
-                let perfect = homes.spilled == 0 && homes.unpinned == 0;
-                let spilled = homes.spilled;
-                if perfect || best.as_ref().is_none_or(|best| spilled < best.homes.spilled) {
-                    best = Some(arranged);
-                }
-                if perfect {
-                    break;
-                }
-            }
-            best
-        }
+    let jam = order.few_that_share();
+    let jammed = jam.and_then(|_| order.jam(jam, |order| unrolled(order, isa)));
+    match jammed.filter(|jammed| order.jam(jam, |order| jammed.suffices(order, isa))) {
+        None => unrolled(order, isa),
+        jammed => jammed,
     }
 }
 
+/// The vector code of a kernel with registers, which suffice or are as many as there are.
+fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
+    let all = usize::MAX;
+    let mut best: Option<Arranged> = None;
+    if order.lanes_reduced() {
+        // As many copies as there are accumulators.
+        for together in [all, 2, 1] {
+            let arranged = Arranged::new(order, isa, Unroll { copies: 1, together })?;
+            let suffices = arranged.suffices(order, isa);
+            best = Some(arranged);
+            if suffices {
+                break;
+            }
+        }
+        return best;
+    }
+    // As many vectors as there are lanes for.
+    let most = order.lane.map_or(1, |lane| order.nest.extents[lane].div_ceil(isa.bytes() / 8));
+    let length = lower::length(order.nest) * order.jammed();
+    for copies in [4, 2, 1] {
+        let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+        // Where registers suffice for the values, fewer copies could only spare constants.
+        let enough = copies == 1 && best.as_ref().is_some_and(|b| b.homes.spilled == 0);
+        if too_many || enough {
+            continue;
+        }
+        let arranged = Arranged::new(order, isa, Unroll { copies, together: all })?;
+        let homes = &arranged.homes;
+        let (spilled, perfect) = (homes.spilled, homes.spilled == 0 && homes.unpinned == 0);
+        if perfect || best.as_ref().is_none_or(|best| spilled < best.homes.spilled) {
+            best = Some(arranged);
+        }
+        if perfect {
+            break;
+        }
+    }
+    best
+}
+
 /// The machine code of a kernel.
-fn encode(order: Order, isa: Isa, like: Option<Unroll>) -> Option<Encoded> {
-    let Arranged { lir, codes, homes, unroll } = arrange(order, isa, like)?;
+fn encode(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Encoded> {
+    let Arranged { lir, codes, homes, arrangement } = arrange(order, isa, like)?;
     let codes: Box<[Code]> = codes.into_boxed_slice();
     let helper = run_lanes as *const () as u64;
     let functions: Vec<u64> =
         codes.iter().flat_map(|code| [std::ptr::from_ref(code) as u64, helper]).collect();
     let asm = emit::emit(&lir, &homes, &functions)?;
     let bytes = asm.finish(&lir.pool)?;
-    Some(Encoded { bytes, codes, unroll })
+    Some(Encoded { bytes, codes, arrangement })
 }
 
 /// Runs a function of the tile machine on the lanes of a vector.
@@ -230,7 +250,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     for_each_kernel(&mut plan.steps, &mut |kernel, block, again| {
         let like = before.filter(|_| again);
         let encoded = if pays(kernel, block) { encode(kernel.order(), isa, like) } else { None };
-        before = encoded.as_ref().map(|encoded| encoded.unroll);
+        before = encoded.as_ref().map(|encoded| encoded.arrangement);
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);
             let start = all.len();
