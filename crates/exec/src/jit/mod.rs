@@ -84,6 +84,51 @@ fn calls(group: &Group) -> Vec<Call> {
     all.unwrap_or_default()
 }
 
+/// The steps of a loop, if each is nothing but calls of machine code.
+#[derive(Debug)]
+pub(crate) struct Tight {
+    pub calls: Vec<Call>,
+    /// The element operations of a step.
+    pub cost: usize,
+}
+
+impl Tight {
+    fn of(steps: &[Step<Group>]) -> Option<Tight> {
+        let mut tight = Tight { calls: Vec::new(), cost: 0 };
+        for step in steps {
+            let Step::Compute(group) = step else { return None };
+            if group.calls.is_empty() {
+                return None;
+            }
+            tight.calls.extend(group.calls.iter().cloned());
+            tight.cost = tight.cost.saturating_add(group.cost.saturating_mul(group.extent));
+        }
+        Some(tight)
+    }
+}
+
+/// Finds the loops of a plan that are calls of machine code.
+fn tighten(steps: &mut [Step<Group>]) {
+    for step in steps {
+        match step {
+            Step::Loop(l) => {
+                tighten(&mut l.steps);
+                l.tight = Tight::of(&l.steps);
+            }
+            Step::While(w) => {
+                tighten(&mut w.before);
+                tighten(&mut w.body.steps);
+            }
+            Step::If(branches) => {
+                tighten(&mut branches.then);
+                tighten(&mut branches.otherwise);
+            }
+            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => {}
+            Step::Copy { .. } | Step::ArgSort { .. } => {}
+        }
+    }
+}
+
 /// Machine code with what it refers to.
 #[derive(Debug)]
 struct Loaded {
@@ -278,6 +323,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
             group.calls = calls(group);
         }
     });
+    tighten(&mut plan.steps);
 }
 
 /// All steps of a plan, those inside of others in place of these.
