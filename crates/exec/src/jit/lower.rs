@@ -34,12 +34,19 @@ impl Copy {
 }
 
 /// What a loop steps over: for the groups that have to follow.
-struct Stepping {
+pub(super) struct Stepping {
     dim: usize,
     /// How far a turn goes.
     step: i64,
     /// How far to go back at the end.
     back: Back,
+}
+
+impl Stepping {
+    /// One by one, and not back at the end.
+    pub(super) fn of(dim: usize) -> Stepping {
+        Stepping { dim, step: 1, back: Back::By(0) }
+    }
 }
 
 /// How far the integers of a loop go back at its end.
@@ -121,6 +128,35 @@ pub(super) fn kind_of(dtype: Dtype) -> Kind {
     }
 }
 
+/// The instruction for $\pm ab \pm c$.
+pub(super) fn fused(minus_product: bool, minus_addend: bool) -> Fused {
+    match (minus_product, minus_addend) {
+        (false, false) => Fused::MulAdd,
+        (false, true) => Fused::MulSub,
+        (true, false) => Fused::NegMulAdd,
+        (true, true) => Fused::NegMulSub,
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// A beginning without instructions, with the loops of an order around what is to come.
+    pub(super) fn around(order: Order<'a>, isa: Isa) -> Lowering<'a> {
+        Lowering {
+            lir: Lir::new(isa, 8),
+            order,
+            codes: Vec::new(),
+            unroll: Unroll { copies: 1, together: 1 },
+            values: Vec::new(),
+            masks: Vec::new(),
+            shape: Shape::default(),
+            groups: FxHashMap::default(),
+            stepping: Vec::new(),
+            sums: Vec::new(),
+            positions: Vec::new(),
+        }
+    }
+}
+
 impl Lowering<'_> {
     pub(super) fn lanes(&self) -> usize {
         self.order.lane.map_or(1, |lane| self.order.nest.extents[lane])
@@ -183,7 +219,7 @@ impl Lowering<'_> {
         Some(())
     }
 
-    fn enter(&mut self, trips: Trips, stepping: Stepping) -> usize {
+    pub(super) fn enter(&mut self, trips: Trips, stepping: Stepping) -> usize {
         let per_run = matches!(stepping.back, Back::Run);
         self.lir.loops.push(Turns { trips, steps: Vec::new(), reset: Vec::new(), per_run });
         self.stepping.push(stepping);
@@ -258,7 +294,7 @@ impl Lowering<'_> {
     }
 
     /// Makes the groups follow the loops.
-    fn follow(&mut self) -> Option<()> {
+    pub(super) fn follow(&mut self) -> Option<()> {
         let mut groups: Vec<(&Group, Int)> = self.groups.iter().map(|(g, &i)| (g, i)).collect();
         groups.sort_by_key(|&(_, i)| i);
         for (turns, stepping) in self.lir.loops.iter_mut().zip(&self.stepping) {
@@ -361,12 +397,7 @@ impl Lowering<'_> {
             Instr::MulAdd { args, minus_product, minus_addend } => {
                 let [a, b, c] = args.map(|v| self.value(v.index(), copy));
                 let (a, b, c) = (a?, b?, c?);
-                let op = match (minus_product, minus_addend) {
-                    (false, false) => Fused::MulAdd,
-                    (false, true) => Fused::MulSub,
-                    (true, false) => Fused::NegMulAdd,
-                    (true, true) => Fused::NegMulSub,
-                };
+                let op = fused(*minus_product, *minus_addend);
                 Some(self.lir.fused(op, a, b, c))
             }
         }

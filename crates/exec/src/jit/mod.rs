@@ -1,6 +1,6 @@
 //! Machine code for the kernels that the tile machine runs, with the same results to the last bit.
 //!
-//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`search`], [`ops`], [`math`]), its values get registers
+//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`search`], [`ops`], [`math`]), loops over scalars too ([`scalar`]), its values get registers
 //! ([`alloc`]), and instructions are encoded ([`emit`], [`vector`], [`lanes`]). Kernels of which
 //! something has no code are left to the tile machine, all of them where the instructions are
 //! missing or the system gives no executable memory.
@@ -16,6 +16,7 @@ mod lower;
 mod math;
 mod memory;
 mod ops;
+mod scalar;
 mod search;
 mod shape;
 mod table;
@@ -27,7 +28,7 @@ mod write;
 use std::sync::Arc;
 
 use crate::group::{Group, Member};
-use crate::plan::{Plan, Step};
+use crate::plan::{Loop, Plan, Step};
 use crate::vm::{ACCUMULATOR_BYTES, Code, Frame, Kernel, LONGEST, run_code};
 use isa::Isa;
 use lower::Unroll;
@@ -90,12 +91,14 @@ pub(crate) struct Tight {
     pub calls: Vec<Call>,
     /// The element operations of a step.
     pub cost: usize,
+    /// A range of steps at once, if they are of scalars. The states are then in their own memory.
+    pub whole: Option<Native>,
 }
 
 impl Tight {
-    fn of(steps: &[Step<Group>]) -> Option<Tight> {
-        let mut tight = Tight { calls: Vec::new(), cost: 0 };
-        for step in steps {
+    fn of(l: &Loop<Group>) -> Option<Tight> {
+        let mut tight = Tight { calls: Vec::new(), cost: 0, whole: None };
+        for step in &l.steps {
             let Step::Compute(group) = step else { return None };
             if group.calls.is_empty() {
                 return None;
@@ -107,21 +110,21 @@ impl Tight {
     }
 }
 
-/// Finds the loops of a plan that are calls of machine code.
-fn tighten(steps: &mut [Step<Group>]) {
+/// All loops of a plan with a number of steps, inner ones first.
+fn for_each_loop(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Loop<Group>)) {
     for step in steps {
         match step {
             Step::Loop(l) => {
-                tighten(&mut l.steps);
-                l.tight = Tight::of(&l.steps);
+                for_each_loop(&mut l.steps, f);
+                f(l);
             }
             Step::While(w) => {
-                tighten(&mut w.before);
-                tighten(&mut w.body.steps);
+                for_each_loop(&mut w.before, f);
+                for_each_loop(&mut w.body.steps, f);
             }
             Step::If(branches) => {
-                tighten(&mut branches.then);
-                tighten(&mut branches.otherwise);
+                for_each_loop(&mut branches.then, f);
+                for_each_loop(&mut branches.otherwise, f);
             }
             Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => {}
             Step::Copy { .. } | Step::ArgSort { .. } => {}
@@ -241,13 +244,23 @@ fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
 /// The machine code of a kernel.
 fn encode(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Encoded> {
     let Arranged { lir, codes, homes, arrangement } = arrange(order, isa, like)?;
+    let (bytes, codes) = assemble(&lir, codes, &homes)?;
+    Some(Encoded { bytes, codes, arrangement })
+}
+
+/// The bytes of vector code with registers, and what they refer to.
+fn assemble(
+    lir: &lir::Lir,
+    codes: Vec<Code>,
+    homes: &alloc::Homes,
+) -> Option<(Vec<u8>, Box<[Code]>)> {
     let codes: Box<[Code]> = codes.into_boxed_slice();
     let helper = run_lanes as *const () as u64;
     let functions: Vec<u64> =
         codes.iter().flat_map(|code| [std::ptr::from_ref(code) as u64, helper]).collect();
-    let asm = emit::emit(&lir, &homes, &functions)?;
+    let asm = emit::emit(lir, homes, &functions)?;
     let bytes = asm.finish(&lir.pool)?;
-    Some(Encoded { bytes, codes, arrangement })
+    Some((bytes, codes))
 }
 
 /// Runs a function of the tile machine on the lanes of a vector.
@@ -304,26 +317,46 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
             start
         }));
     });
+    let mut loops: Vec<Option<usize>> = Vec::new();
+    let buffers = &plan.buffers;
+    for_each_loop(&mut plan.steps, &mut |l| {
+        let encoded = scalar::lower(l, buffers, isa).and_then(|(lir, codes)| {
+            let homes = alloc::allocate(&lir);
+            assemble(&lir, codes, &homes)
+        });
+        loops.push(encoded.map(|(bytes, made)| {
+            all.resize(all.len().next_multiple_of(64), 0xcc);
+            let start = all.len();
+            all.extend_from_slice(&bytes);
+            codes.push(made);
+            start
+        }));
+    });
     if all.is_empty() {
         return;
     }
     let Some(memory) = Memory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
+    let native = |start: Option<usize>| {
+        let start = start.and_then(|at| code.memory.at(at))?;
+        // SAFETY: a function of this type begins there.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
+        Some(Native { entry, _code: code.clone() })
+    };
     let mut starts = starts.into_iter();
     for_each_kernel(&mut plan.steps, &mut |kernel, _, _| {
-        let start = starts.next().flatten().and_then(|at| code.memory.at(at));
-        kernel.native = start.map(|start| {
-            // SAFETY: a function of this type begins there.
-            let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
-            Native { entry, _code: code.clone() }
-        });
+        kernel.native = native(starts.next().flatten());
     });
     for_each_step(&mut plan.steps, &mut |step| {
         if let Step::Compute(group) = step {
             group.calls = calls(group);
         }
     });
-    tighten(&mut plan.steps);
+    let mut loops = loops.into_iter();
+    for_each_loop(&mut plan.steps, &mut |l| {
+        let whole = native(loops.next().flatten());
+        l.tight = Tight::of(l).map(|tight| Tight { whole, ..tight });
+    });
 }
 
 /// All steps of a plan, those inside of others in place of these.

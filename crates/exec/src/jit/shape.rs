@@ -110,6 +110,7 @@ pub(super) enum Item {
 }
 
 /// Instructions and checks by loops.
+#[derive(Default)]
 pub(super) struct Shape {
     /// The items by the loops around them: `levels[0]` outside of all.
     pub levels: Vec<Vec<Item>>,

@@ -10,10 +10,20 @@ use crate::plan::{Loop, WhileStep};
 use crate::vm::Frame;
 use crate::workspace::Workspace;
 
+/// The element operations of the turns of a loop over scalars between looks at the limits.
+#[cfg(target_arch = "x86_64")]
+const TURNS: usize = 1 << 16;
+
 impl Run<'_> {
     pub(super) fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
         if let Some(block) = l.stream {
             return self.stream(l, block, space);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(tight) = &l.tight
+            && let Some(native) = &tight.whole
+        {
+            return self.at_once(l, native, tight.cost, &mut space.frames[0]);
         }
         let places = self.begin(l, &mut space.frames[0], Part::ALL)?;
         #[cfg(target_arch = "x86_64")]
@@ -28,6 +38,28 @@ impl Run<'_> {
             self.turn(l, &places, at, space)
         });
         self.end(l, &places, &mut space.frames[0], Part::ALL, done)
+    }
+
+    /// Takes the turns of a loop over scalars, many at a time.
+    #[cfg(target_arch = "x86_64")]
+    fn at_once(
+        &self,
+        l: &Loop<Group>,
+        native: &crate::jit::Native,
+        cost: usize,
+        frame: &mut Frame,
+    ) -> Result<(), Stop> {
+        for &(init, state, _) in &l.states {
+            self.copy(frame, init, state)?;
+        }
+        let turns = (TURNS / (cost + 1)).max(1);
+        for first in (0..l.length).step_by(turns) {
+            let end = l.length.min(first + turns);
+            self.go_on(frame, (end - first).saturating_mul(cost + 1))?;
+            // SAFETY: the buffers are those of the plan that the code was made for.
+            unsafe { (native.entry)(frame.pointers.as_ptr(), first, end) };
+        }
+        Ok(())
     }
 
     /// Takes the turns of a loop whose steps are calls of machine code.
