@@ -96,15 +96,17 @@ pub(crate) struct Tight {
 }
 
 impl Tight {
-    fn of(l: &Loop<Group>) -> Option<Tight> {
-        let mut tight = Tight { calls: Vec::new(), cost: 0, whole: None };
+    fn of(l: &Loop<Group>, whole: Option<Native>) -> Option<Tight> {
+        let mut tight = Tight { calls: Vec::new(), cost: 0, whole };
         for step in &l.steps {
-            let Step::Compute(group) = step else { return None };
-            if group.calls.is_empty() {
-                return None;
+            match step {
+                Step::Compute(group) if tight.whole.is_some() || !group.calls.is_empty() => {
+                    tight.calls.extend(group.calls.iter().cloned());
+                    tight.cost = tight.cost.saturating_add(group.cost.saturating_mul(group.extent));
+                }
+                _ if tight.whole.is_some() => tight.cost = tight.cost.saturating_add(1),
+                _ => return None,
             }
-            tight.calls.extend(group.calls.iter().cloned());
-            tight.cost = tight.cost.saturating_add(group.cost.saturating_mul(group.extent));
         }
         Some(tight)
     }
@@ -354,8 +356,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     });
     let mut loops = loops.into_iter();
     for_each_loop(&mut plan.steps, &mut |l| {
-        let whole = native(loops.next().flatten());
-        l.tight = Tight::of(l).map(|tight| Tight { whole, ..tight });
+        l.tight = Tight::of(l, native(loops.next().flatten()));
     });
 }
 

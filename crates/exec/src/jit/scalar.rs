@@ -19,11 +19,28 @@ use crate::vm::Code;
 /// Loops of more instructions are left to their kernels.
 const MOST: usize = 512;
 
-/// The nests of a step in their order, if each has one position and stores what it computes.
-fn nests(l: &Loop<Group>) -> Option<Vec<&Nest>> {
-    let mut nests = Vec::new();
+/// A part of a step.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Nest(&'a Nest),
+    /// From a buffer to another.
+    Copy(BufferId, BufferId),
+}
+
+/// The parts of a step in their order, if all are copies, or nests that have one position and store
+/// what they compute.
+fn parts(l: &Loop<Group>) -> Option<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    let mut length = 0;
     for step in &l.steps {
-        let Step::Compute(group) = step else { return None };
+        let group = match step {
+            Step::Compute(group) => group,
+            &Step::Copy { from, to } => {
+                parts.push(Part::Copy(from, to));
+                continue;
+            }
+            _ => return None,
+        };
         if group.extent > 1 || !group.locals.is_empty() || !group.partials.is_empty() {
             return None;
         }
@@ -34,11 +51,11 @@ fn nests(l: &Loop<Group>) -> Option<Vec<&Nest>> {
             if !stores || nest.extents.iter().any(|&k| k != 1) {
                 return None;
             }
-            nests.push(nest);
+            parts.push(Part::Nest(nest));
+            length += super::lower::length(nest);
         }
     }
-    let length: usize = nests.iter().map(|nest| super::lower::length(nest)).sum();
-    (length <= MOST && !nests.is_empty()).then_some(nests)
+    (length <= MOST).then_some(parts)
 }
 
 /// What a loop is made of, while its code is.
@@ -58,7 +75,7 @@ struct Scalars<'a, 'b> {
 ///
 /// The states are read from their own memory and put there.
 pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Lir, Vec<Code>)> {
-    let nests = nests(l)?;
+    let parts = parts(l)?;
     let around = Nest {
         extents: vec![l.length],
         reduced: 0,
@@ -80,9 +97,14 @@ pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Li
         jam: None,
     };
     let mut written: FxHashSet<BufferId> = FxHashSet::default();
-    for nest in &nests {
-        written.insert(nest.target);
-        written.extend(nest.also.iter().map(|also| also.target));
+    for part in &parts {
+        match *part {
+            Part::Nest(nest) => {
+                written.insert(nest.target);
+                written.extend(nest.also.iter().map(|also| also.target));
+            }
+            Part::Copy(_, to) => drop(written.insert(to)),
+        }
     }
     written.extend(l.states.iter().map(|&(_, state, _)| state));
     let mut scalars = Scalars {
@@ -93,12 +115,15 @@ pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Li
         invariant: FxHashMap::default(),
         written,
     };
-    let states = scalars.begin(&nests)?;
+    let states = scalars.begin(&parts)?;
     let counter = scalars.lowering.lir.int(Start { buffer: None, offset: 0, per_first: 0 });
     let k = scalars.lowering.enter(Trips::Run(counter), Stepping::of(0));
     scalars.made.extend(l.states.iter().map(|&(_, state, _)| state).zip(states.iter().copied()));
-    for nest in &nests {
-        scalars.nest(nest)?;
+    for part in &parts {
+        match *part {
+            Part::Nest(nest) => scalars.nest(nest)?,
+            Part::Copy(from, to) => scalars.copied(from, to)?,
+        }
     }
     scalars.finish(&states)?;
     scalars.lowering.lir.code.push(Ins::Leave(k));
@@ -132,8 +157,15 @@ impl Scalars<'_, '_> {
     }
 
     /// Reads what no step changes, and the states.
-    fn begin(&mut self, nests: &[&Nest]) -> Option<Vec<V>> {
-        for nest in nests {
+    fn begin(&mut self, parts: &[Part]) -> Option<Vec<V>> {
+        for part in parts {
+            let nest = match *part {
+                Part::Nest(nest) => nest,
+                Part::Copy(from, _) => {
+                    self.read_before(from, 0, self.buffers[from.index()].dtype)?;
+                    continue;
+                }
+            };
             for (instr, &dtype) in nest.instrs.iter().zip(&nest.dtypes) {
                 let Instr::Load { buffer, at, checks } = instr else { continue };
                 if checks.iter().all(within) {
@@ -239,6 +271,15 @@ impl Scalars<'_, '_> {
         let Write::Store(at) = &nest.write else { return None };
         let n = nest.value.index();
         self.write(nest.target, at.constant, nest.dtypes[n], values[n])
+    }
+
+    fn copied(&mut self, from: BufferId, to: BufferId) -> Option<()> {
+        if self.elements(from) != 1 || self.elements(to) != 1 {
+            return None;
+        }
+        let dtype = self.buffers[from.index()].dtype;
+        let v = self.read(from, 0, dtype)?;
+        self.write(to, 0, dtype, v)
     }
 
     /// Outputs go to memory, the next states become the states.
