@@ -169,3 +169,44 @@ fn factors_that_are_made_meanwhile_are_looked_at() {
     assert!(cfg!(miri) || kernels.contains("blocks of"), "not in blocks:\n{kernels}");
     agree(&program, &all, &[g, x]).unwrap();
 }
+
+/// What chooses between factors may be anything, also what the same nests make: only what is chosen
+/// has to be of moderate size.
+#[test]
+fn conditions_of_factors_are_not_looked_at() {
+    const N: usize = size(70, 4);
+    const M: usize = size(30, 3);
+    const K: usize = size(64, 3);
+    let [h, x, y, z] = [numbers(&[N, M]), numbers(&[M, K]), numbers(&[K]), numbers(&[K])];
+    let program = program(&[h.clone(), x.clone(), y.clone(), z.clone()], |b, ts| {
+        // So dear that it is kept for a block of rows.
+        let mut dear = ts[0];
+        for _ in 0..4 {
+            let exp = b.op(Op::Exp, &[dear])?;
+            let log = b.op(Op::Log, &[exp])?;
+            dear = b.op(Op::Round, &[log])?;
+        }
+        let copies = b.replicate(K, dear)?;
+        let copies = b.transpose(&[1, 2, 0], copies)?;
+        let x = b.replicate(N, ts[1])?;
+        let [y, z] = [ts[2], ts[3]].map(|t| b.replicate(M, t).and_then(|t| b.replicate(N, t)));
+        let (y, z) = (y?, z?);
+        let less = b.op(Op::Lt, &[copies, y])?;
+        let factor = b.op(Op::Select, &[less, y, z])?;
+        let product = b.op(Op::Scale, &[x, factor])?;
+        let turned = b.transpose(&[2, 1, 0], product)?;
+        let once = b.sum_outer(turned)?;
+        Ok(vec![b.sum_outer(once)?])
+    });
+    let all = in_all_ways(&program);
+    let kernels = all.last().unwrap().kernels(&program);
+    let relaxed = "where x2, x3 are of moderate size";
+    assert!(cfg!(miri) || kernels.contains(relaxed), "not relaxed:\n{kernels}");
+    assert!(cfg!(miri) || kernels.contains("blocks of"), "not in blocks:\n{kernels}");
+    for number in NUMBERS {
+        let inputs = [changed(&h, M, number), x.clone(), y.clone(), z.clone()];
+        agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} chooses: {m}"));
+        let inputs = [h.clone(), x.clone(), y.clone(), changed(&z, 1, number)];
+        agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} is chosen: {m}"));
+    }
+}

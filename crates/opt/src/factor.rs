@@ -5,8 +5,10 @@
 //! products that are equal up to the order of their factors, of $(x - y)^2$ with a factor 2 in every
 //! summand.
 //!
-//! Constants are moved only if they are of moderate size, and joined only if that rounds nothing: so
-//! results change by rounding, and overflow where they did up to a moderate factor.
+//! Constants are moved only if they are of moderate size, and joined only if that rounds nothing and
+//! gives one of moderate size again. No constant is moved to where another one stays: of
+//! $(c x_1)(c x_2) \cdots$ one factor is without its constant on the way, not all of them. So results
+//! change by rounding, and overflow where they did up to a moderate factor.
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
@@ -68,7 +70,8 @@ impl Opt<'_> {
         }
         let known = self.b.len();
         let square = self.op(Op::Mul, &[y, y])?;
-        if square.index() >= known {
+        // What was only tried has no use.
+        if square.index() >= known || self.use_count(square) == 0 {
             return Ok(None);
         }
         Ok(Some((rule!("factor/square"), self.op(Op::Scale, &[first, square])?)))
@@ -89,6 +92,34 @@ impl Opt<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The same for a factor of a product, if the constant can be taken out of it without meeting one
+    /// that stays another.
+    fn movable(&mut self, t: TermId, other: TermId) -> Result<Option<Multiple>> {
+        let Some(c) = self.own_factor(t) else { return Ok(None) };
+        let meets = match self.own_factor(other) {
+            Some(d) => self.product_of(t, c, d).is_none(),
+            None => false,
+        };
+        if meets { Ok(None) } else { self.alone(t) }
+    }
+
+    /// The constant factor of a term that has no other.
+    fn alone(&mut self, t: TermId) -> Result<Option<Multiple>> {
+        let multiple = self.multiple(t)?;
+        Ok(multiple.filter(|multiple| self.own_factor(multiple.of).is_none()))
+    }
+
+    /// The constant factor of a product, also under a view of it.
+    fn own_factor(&self, t: TermId) -> Option<f64> {
+        let Node::Op(Op::Mul, args) = self.b.node(view(&self.b, t).base) else { return None };
+        args.iter().find_map(|&t| self.moderate(t))
+    }
+
+    /// The product of two constants that terms like `t` are multiplied with, if it is one.
+    fn product_of(&self, t: TermId, c: f64, d: f64) -> Option<f64> {
+        self.exactly(t, c * d, || c.mul_add(d, -(c * d)) == 0.0)
     }
 
     /// The constant that all elements are, if it is of moderate size.
@@ -126,7 +157,7 @@ impl Opt<'_> {
             if !v.is_full() || !self.used_once(part) || !self.used_once(v.base) {
                 continue;
             }
-            let Some(Multiple { factor, of }) = self.multiple(part)? else { continue };
+            let Some(Multiple { factor, of }) = self.movable(part, other)? else { continue };
             let product = self.op(op, &if first { [of, other] } else { [other, of] })?;
             let factor = if self.faulty(Fault::FactorLost) { 1.0 } else { factor };
             return Ok(Some((rule!("factor/product"), self.times(product, factor)?)));
@@ -144,8 +175,7 @@ impl Opt<'_> {
             _ => (t, None),
         };
         let Some(Multiple { factor, of }) = self.multiple(inner)? else { return Ok(None) };
-        let exact = || c.mul_add(factor, -(c * factor)) == 0.0;
-        let Some(joined) = self.exactly(t, c * factor, exact) else { return Ok(None) };
+        let Some(joined) = self.product_of(t, c, factor) else { return Ok(None) };
         let mut product = self.times(of, joined)?;
         if let Some((p, zero)) = mask {
             product = self.op(Op::Select, &[p, product, zero])?;
@@ -269,7 +299,7 @@ impl Opt<'_> {
 
     /// The constant factor of a term, or of one of its own factors, if the term is used so often only.
     fn summand(&mut self, t: TermId, uses: u32) -> Result<Option<Multiple>> {
-        if let found @ Some(_) = self.multiple(t)? {
+        if let found @ Some(_) = self.alone(t)? {
             return Ok(found);
         }
         let v = view(&self.b, t);
@@ -281,7 +311,7 @@ impl Opt<'_> {
             return Ok(None);
         }
         for (part, other, first) in [(x, y, true), (y, x, false)] {
-            let Some(Multiple { factor, of }) = self.multiple(part)? else { continue };
+            let Some(Multiple { factor, of }) = self.movable(part, other)? else { continue };
             let product = self.op(op, &if first { [of, other] } else { [other, of] })?;
             let dims = self.dims(t);
             return Ok(Some(Multiple { factor, of: self.view_of(product, &v.map, &dims)? }));

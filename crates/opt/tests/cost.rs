@@ -64,8 +64,20 @@ fn vector() -> Type {
     Type::new(Dtype::F64, Shape::new("test", &[3]).unwrap())
 }
 
+fn times(b: &mut Builder, t: TermId, c: f64) -> TermId {
+    let c = b.scalar(c).unwrap();
+    let c = b.replicate(3, c).unwrap();
+    b.op(Op::Mul, &[t, c]).unwrap()
+}
+
+/// For each number another term of `x`.
+fn wave(b: &mut Builder, x: TermId, k: usize) -> TermId {
+    let moved = times(b, x, 1e6 + k as f64);
+    b.op(Op::Sin, &[moved]).unwrap()
+}
+
 /// Chains in which rules fire all the time, of `n` nodes and more.
-fn chains(n: usize) -> [(&'static str, Program); 4] {
+fn chains(n: usize) -> [(&'static str, Program); 10] {
     let chain = |step: fn(&mut Builder, TermId, TermId, usize) -> TermId| {
         let mut b = Builder::new();
         let x = b.input("x", vector()).unwrap();
@@ -95,6 +107,52 @@ fn chains(n: usize) -> [(&'static str, Program); 4] {
                 let copies = b.replicate(4, t).unwrap();
                 let sum = b.sum_outer(copies).unwrap();
                 b.op(Op::Sub, &[sum, x]).unwrap()
+            }),
+        ),
+        ("multiples", chain(|b, t, x, _| b.op(Op::Add, &[t, x]).unwrap())),
+        (
+            "multiples among others",
+            chain(|b, t, x, k| {
+                let (other, op) = match k % 3 {
+                    0 => (wave(b, x, k), Op::Sub),
+                    1 => (times(b, x, 0.75), Op::Add),
+                    _ => (x, Op::Add),
+                };
+                b.op(op, &[t, other]).unwrap()
+            }),
+        ),
+        ("constants", chain(|b, t, _, k| times(b, t, [3.0, 0.3, -7.0, 1e-3][k % 4]))),
+        (
+            "products of multiples",
+            chain(|b, t, x, k| {
+                let wave = wave(b, x, k);
+                let multiple = times(b, wave, [3.0, 0.3, -7.0, 1e-3][k % 4]);
+                let args = if k % 2 == 0 { [t, multiple] } else { [multiple, t] };
+                b.op(if k % 3 == 0 { Op::Scale } else { Op::Mul }, &args).unwrap()
+            }),
+        ),
+        (
+            "sums of multiples",
+            chain(|b, t, x, k| {
+                let multiple = times(b, t, [3.0, 0.3, -7.0, 1e-3][k % 4]);
+                let copies = b.replicate(3, multiple).unwrap();
+                let wave = wave(b, x, k);
+                let waves = b.replicate(3, wave).unwrap();
+                let turned = b.transpose(&[1, 0], waves).unwrap();
+                let products = b.op(Op::Mul, &[copies, turned]).unwrap();
+                b.sum_outer(products).unwrap()
+            }),
+        ),
+        (
+            "choices by one condition",
+            chain(|b, t, x, k| {
+                let condition = b.op(Op::Lt, &[x, t]).unwrap();
+                let zero = b.scalar(0.0).unwrap();
+                let zero = b.replicate(3, zero).unwrap();
+                let wave = wave(b, x, k);
+                let first = b.op(Op::Select, &[condition, wave, zero]).unwrap();
+                let second = b.op(Op::Select, &[condition, x, zero]).unwrap();
+                b.op(Op::Add, &[first, second]).unwrap()
             }),
         ),
     ]

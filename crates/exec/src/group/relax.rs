@@ -98,6 +98,10 @@ impl Relaxing {
                         self.moderate.push(*buffer);
                     }
                 }
+                // What chooses may be anything, also what is not there yet.
+                Instr::Op(Op::Select, args) => {
+                    args[1..].iter().for_each(|v| needed[v.index()] = true);
+                }
                 instr => instr.for_each_operand(|v| needed[v.index()] = true),
             }
         }
