@@ -238,7 +238,9 @@ impl Text<'_> {
         if let Some(relaxed) = &group.relaxed {
             let arrays: Vec<String> = relaxed.moderate.iter().map(|&b| self.name(b)).collect();
             let arrays = arrays.join(", ");
-            self.line(format_args!("with mul for some scale where {arrays} are of moderate size"));
+            self.line(format_args!(
+                "scale is mul where the elements of {arrays} are of moderate size"
+            ));
         }
         for partial in &group.partials {
             let (parts, target) = (self.name(partial.parts), self.name(partial.target));

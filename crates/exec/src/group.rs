@@ -268,7 +268,19 @@ impl Scheduler<'_> {
         let steps = self.list(l.steps)?;
         let stream = None;
         let Loop { length, reverse, states, exchanged, inputs, outputs, collected, .. } = l;
-        Ok(Loop { length, reverse, states, exchanged, inputs, outputs, collected, stream, steps })
+        Ok(Loop {
+            length,
+            reverse,
+            states,
+            exchanged,
+            inputs,
+            outputs,
+            collected,
+            stream,
+            steps,
+            #[cfg(target_arch = "x86_64")]
+            tight: None,
+        })
     }
 
     /// Puts an item to its place.

@@ -310,6 +310,8 @@ impl Lowering<'_> {
                     collected: Vec::new(),
                     stream: None,
                     steps: inner,
+                    #[cfg(target_arch = "x86_64")]
+                    tight: None,
                 };
                 steps.append(&mut repeat::take_invariant(&mut repeated, first));
                 repeated.collected = self.collect_in_place(first, &mut repeated.outputs);
@@ -354,6 +356,8 @@ impl Lowering<'_> {
                         collected: Vec::new(),
                         stream: None,
                         steps: inner,
+                        #[cfg(target_arch = "x86_64")]
+                        tight: None,
                     },
                 })));
                 Place::Several(several)

@@ -75,6 +75,9 @@ pub(crate) struct Loop<C: Compute> {
     /// If all steps are run for some rows before others: how many rows. There is one group then.
     pub stream: Option<usize>,
     pub steps: Vec<Step<C>>,
+    /// The steps as calls of machine code, if they are nothing else.
+    #[cfg(target_arch = "x86_64")]
+    pub tight: Option<crate::jit::Tight>,
 }
 
 /// A loop as long as a condition holds.

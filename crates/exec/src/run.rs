@@ -13,20 +13,20 @@ use crate::contract::Contraction;
 use crate::group::{Group, Member, Partial, Relaxed, Tuning};
 use crate::lower::{Unsupported, lower};
 use crate::nest::{BufferId, Reduction};
-use crate::plan::{Buffer, Loop, Plan, Role, Step, WhileStep};
+use crate::plan::{Buffer, Plan, Role, Step};
 use crate::search::arg_sort;
 use crate::threads;
 use crate::vm::{Frame, add_to, add_up};
 use crate::workspace::Workspace;
 
 mod bind;
+mod loops;
 mod pieces;
 mod relaxed;
 mod stream;
 
 use bind::{Made, wait_for_memory};
 use pieces::{pieces, ranges};
-use stream::Part;
 
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
@@ -552,151 +552,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-
-    fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        if let Some(block) = l.stream {
-            return self.stream(l, block, space);
-        }
-        let places = self.begin(l, &mut space.frames[0], Part::ALL)?;
-        let done = (0..l.length).try_for_each(|n| {
-            let at = if l.reverse { l.length - 1 - n } else { n };
-            point(l, at, &mut space.frames[0]);
-            self.turn(l, &places, at, space)
-        });
-        self.end(l, &places, &mut space.frames[0], Part::ALL, done)
-    }
-
-    /// One step of a loop, whose outputs go to part `at`.
-    fn turn(
-        &self,
-        l: &Loop<Group>,
-        places: &Places,
-        at: usize,
-        space: &mut Workspace,
-    ) -> Result<(), Stop> {
-        self.poll()?;
-        self.steps(&l.steps, space)?;
-        let frame = &mut space.frames[0];
-        for &(part, whole) in &l.outputs {
-            self.copy_rows(frame, part, whole, at, Part::ALL)?;
-        }
-        self.exchange(l, places, frame)
-    }
-
-    fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = self.begin(&w.body, &mut space.frames[0], Part::ALL)?;
-        let done = self.while_it_holds(w, &places, space);
-        self.end(&w.body, &places, &mut space.frames[0], Part::ALL, done)
-    }
-
-    fn while_it_holds(
-        &self,
-        w: &WhileStep<Group>,
-        places: &Places,
-        space: &mut Workspace,
-    ) -> Result<(), Stop> {
-        let mut taken = 0;
-        while w.bound.is_none_or(|bound| taken < bound) {
-            self.steps(&w.before, space)?;
-            if !holds(&space.frames[0], w.condition) {
-                break;
-            }
-            self.turn(&w.body, places, taken, space)?;
-            taken += 1;
-        }
-        Ok(())
-    }
-
-    /// Begins some rows of the states of a loop; gives the memory of these. A state that exchanges
-    /// its memory is read where it begins in the first step, and goes to the place from which the
-    /// last step brings it to its own.
-    fn begin(&self, l: &Loop<Group>, frame: &mut Frame, rows: Part) -> Result<Places, Stop> {
-        let states = || l.states.iter().zip(&l.exchanged);
-        for (&(init, state, _), _) in states().filter(|&(_, &exchanged)| !exchanged) {
-            let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
-            let [from, own] = [init, state].map(|b| frame.pointers[b.index()]);
-            // SAFETY: both have the bytes of the state.
-            unsafe { self.copy_bytes(frame, from.add(first), own.add(first), bytes)? };
-        }
-        // Only now: a run that stops above must leave every buffer where it was.
-        let mut places = Places::new();
-        for (&(init, state, next), &exchanged) in states() {
-            let [from, own, other] = [init, state, next].map(|b| frame.pointers[b.index()]);
-            places.push((own, other));
-            if exchanged {
-                frame.pointers[state.index()] = from;
-                frame.pointers[next.index()] = if l.length % 2 == 1 { own } else { other };
-            }
-        }
-        Ok(places)
-    }
-
-    /// Copies some rows to part `at` of an array of parts.
-    fn copy_rows(
-        &self,
-        frame: &mut Frame,
-        part: BufferId,
-        whole: BufferId,
-        at: usize,
-        rows: Part,
-    ) -> Result<(), Stop> {
-        let size = frame.sizes[part.index()];
-        let (first, bytes) = rows.bytes(size);
-        let (from, to) = (frame.pointers[part.index()], frame.pointers[whole.index()]);
-        // SAFETY: part `at` of an array with a part of `size` bytes for every step.
-        unsafe { self.copy_bytes(frame, from.add(first), to.add(at * size + first), bytes) }
-    }
-
-    /// Makes the next states the states.
-    fn exchange(&self, l: &Loop<Group>, places: &Places, frame: &mut Frame) -> Result<(), Stop> {
-        let states = l.states.iter().zip(&l.exchanged).zip(places);
-        for ((&(_, state, next), &exchanged), &(own, other)) in states {
-            if exchanged {
-                let made = frame.pointers[next.index()];
-                frame.pointers[state.index()] = made;
-                frame.pointers[next.index()] = if made == own { other } else { own };
-            } else if state != next {
-                self.copy(frame, next, state)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings some rows of states that have exchanged memory with the next ones back to their own, if
-    /// the loop is `done`: what they hold then; the memory in any case, as the next run needs it.
-    fn end(
-        &self,
-        l: &Loop<Group>,
-        places: &Places,
-        frame: &mut Frame,
-        rows: Part,
-        mut done: Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        let states = l.states.iter().zip(&l.exchanged).zip(places);
-        for ((&(_, state, next), &exchanged), &(own, other)) in states {
-            if !exchanged {
-                continue;
-            }
-            let last = std::mem::replace(&mut frame.pointers[state.index()], own);
-            frame.pointers[next.index()] = other;
-            if done.is_ok() && last != own {
-                let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
-                // SAFETY: both have the bytes of the state, and are different buffers.
-                done = unsafe { self.copy_bytes(frame, last.add(first), own.add(first), bytes) };
-            }
-        }
-        done
-    }
 }
-
-/// Points the views of a loop to the parts of a step.
-fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
-    for &(whole, part) in l.inputs.iter().chain(&l.collected) {
-        let offset = at * frame.sizes[part.index()];
-        // SAFETY: part `at` of an array of `length` parts.
-        frame.pointers[part.index()] = unsafe { frame.pointers[whole.index()].add(offset) };
-    }
-}
-
-/// The memory of states and of the next ones.
-type Places = SmallVec<[(*mut u8, *mut u8); 4]>;

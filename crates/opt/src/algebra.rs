@@ -281,11 +281,24 @@ impl Opt<'_> {
     /// One choice for two summands by one condition. Products of arrays keep their own, as their sums
     /// may be taken one by one.
     fn both_masked(&mut self, op: Op, x: TermId, y: TermId) -> Result<Fired> {
-        let masked = |t: TermId| match self.b.node(t) {
-            Node::Op(Op::Select, args) if is_all(&self.b, args[2], 0) => Some((args[0], args[1])),
+        let choice = |t: TermId| match self.b.node(t) {
+            Node::Op(Op::Select, args) => Some((args[0], args[1], args[2])),
             _ => None,
         };
-        let (Some((p, a)), Some((q, c))) = (masked(x), masked(y)) else { return Ok(None) };
+        let (Some((p, a, b)), Some((q, c, d))) = (choice(x), choice(y)) else { return Ok(None) };
+        if p != q {
+            return Ok(None);
+        }
+        let zeros = [a, b, c, d].map(|t| is_all(&self.b, t, 0));
+        // Either of them, whatever holds.
+        let halves = match zeros {
+            [false, true, true, false] => Some([a, d]),
+            [true, false, false, true] => Some([c, b]),
+            _ => None,
+        };
+        if let Some([yes, no]) = halves.filter(|_| op == Op::Add) {
+            return Ok(Some((rule!("where/halves"), self.op(Op::Select, &[p, yes, no])?)));
+        }
         let product = |t: TermId| match self.b.node(view(&self.b, t).base) {
             Node::Op(Op::Mul | Op::Scale, args) => {
                 args.iter().all(|&t| uniform(&self.b, t).is_none())
@@ -293,7 +306,7 @@ impl Opt<'_> {
             _ => false,
         };
         let saves = self.used_once(x) || self.used_once(y);
-        if p != q || !saves || product(a) || product(c) {
+        if !zeros[1] || !zeros[3] || !saves || product(a) || product(c) {
             return Ok(None);
         }
         let ty = self.b.ty(x).clone();

@@ -70,7 +70,8 @@ impl Opt<'_> {
         }
         let known = self.b.len();
         let square = self.op(Op::Mul, &[y, y])?;
-        if square.index() >= known {
+        // What was only tried has no use.
+        if square.index() >= known || self.use_count(square) == 0 {
             return Ok(None);
         }
         Ok(Some((rule!("factor/square"), self.op(Op::Scale, &[first, square])?)))
@@ -145,16 +146,16 @@ impl Opt<'_> {
     /// $(c x) y$ as $c (x y)$, and $d (c x)$ as $(c d) x$.
     fn out_of_product(&mut self, op: Op, x: TermId, y: TermId) -> Result<Fired> {
         for (part, other, first) in [(x, y, true), (y, x, false)] {
-            let v = view(&self.b, part);
-            // What is copied would be multiplied more often than before.
-            if !v.is_full() || !self.used_once(part) || !self.used_once(v.base) {
-                continue;
-            }
             if uniform(&self.b, other).is_some() {
                 match self.twice_multiplied(part, other)? {
                     None => continue,
                     fired => return Ok(fired),
                 }
+            }
+            let v = view(&self.b, part);
+            // What is copied would be multiplied more often than before.
+            if !v.is_full() || !self.used_once(part) || !self.used_once(v.base) {
+                continue;
             }
             let Some(Multiple { factor, of }) = self.movable(part, other)? else { continue };
             let product = self.op(op, &if first { [of, other] } else { [other, of] })?;
@@ -168,7 +169,7 @@ impl Opt<'_> {
     fn twice_multiplied(&mut self, t: TermId, constant: TermId) -> Result<Fired> {
         let Some(c) = self.moderate(constant) else { return Ok(None) };
         let (inner, mask) = match self.b.node(t) {
-            Node::Op(Op::Select, args) if is_all(&self.b, args[2], 0) => {
+            Node::Op(Op::Select, args) if is_all(&self.b, args[2], 0) && self.used_once(t) => {
                 (args[1], Some((args[0], args[2])))
             }
             _ => (t, None),

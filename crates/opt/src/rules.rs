@@ -121,6 +121,7 @@ pub const RULES: &[Rule] = &[
     rule(Algebra, "where/not", "where(not p, x, y)  ~>  where(p, y, x)", "", Bits),
     rule(Algebra, "where/nested", "where(p, where(p, x, y), z)  ~>  where(p, x, z), and alike on the other side", "", Bits),
     rule(Algebra, "where/both", "where(p, x, 0) + where(p, y, 0)  ~>  where(p, x + y, 0), alike with -", "one of them used once, neither x nor y a product of arrays", ZeroSign),
+    rule(Algebra, "where/halves", "where(p, x, 0) + where(p, 0, y)  ~>  where(p, x, y), and alike in the other order", "", ZeroSign),
     rule(Algebra, "cond/equal", "cond(p, x, x)  ~>  x", "", Bits),
     rule(Algebra, "cond/known", "cond(true, x, y)  ~>  x, cond(false, x, y)  ~>  y", "", Bits),
     rule(Algebra, "logic/not", "not not p  ~>  p", "", Bits),
@@ -178,7 +179,7 @@ pub const RULES: &[Rule] = &[
 
     rule(Factors, "div/reciprocal", "(1 / x) / x  ~>  (1 / x) * (1 / x)", "", Rounds),
     rule(Factors, "factor/square", "scale(scale(x, y), y)  ~>  scale(x, y * y)", "the product used once, y * y computed anyway", Rounds),
-    rule(Factors, "factor/constants", "(x * c) * d  ~>  x * (c * d), where(p, x * c, 0) * d  ~>  where(p, x * (c * d), 0)", "the factor used once; c, d and c * d constants from 2^-16 to 2^16, c * d not rounded", Rounds),
+    rule(Factors, "factor/constants", "(x * c) * d  ~>  x * (c * d), where(p, x * c, 0) * d  ~>  where(p, x * (c * d), 0)", "the masked factor used once; c, d and c * d constants from 2^-16 to 2^16, c * d not rounded", Rounds),
     rule(Factors, "factor/product", "(x * c) * y  ~>  (x * y) * c, alike with scale and on the other side", "x * c used once, and not copied; c a constant from 2^-16 to 2^16 that meets no other, or is joined with it", Rounds),
     rule(Factors, "factor/multiples", "x * c + x * d  ~>  x * (c + d), alike with -, also with 1 for c or d", "c and d constants of one sign, c + d not rounded", Rounds),
     rule(Factors, "factor/among-others", "(x * c + y) + x * d  ~>  x * (c + d) + y, alike with -", "the inner sum used once, c and d as before", Reassociates),

@@ -158,7 +158,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// `where(p, x, 0) - where(p, y, 0)`.
+    /// `where(p, x, 0) - where(p, y, 0)`, `where(p, x, 0) + where(p, 0, y)`.
     fn masked_alike(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let d = ty.dtype;
         let select = self.config.allows(Op::Select, &[Dtype::Bool, d, d]);
@@ -170,8 +170,10 @@ impl<'a> Generator<'a> {
         let (x, y) = (self.term(ty, size / 3)?, self.term(ty, size / 3)?);
         let zero = self.full_like(x, 0.0)?;
         let x = self.b.op(Op::Select, &[p, x, zero])?;
-        let y = self.b.op(Op::Select, &[p, y, zero])?;
-        self.b.op(op, &[x, y]).map(Some)
+        let choice = if self.rng.chance(40) { [p, zero, y] } else { [p, y, zero] };
+        let y = self.b.op(Op::Select, &choice)?;
+        let args = if self.rng.chance(50) { [x, y] } else { [y, x] };
+        self.b.op(op, &args).map(Some)
     }
 
     /// `scale(x * c, y)`, `(x * c) * c`, and sums of the first.

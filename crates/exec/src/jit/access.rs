@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::isa::Isa;
 use super::lir::{Address, Ins, Int, IntCompare, Kind, Places, Start, Two, V};
-use super::lower::{Lowering, kind_of};
+use super::lower::{Copy, Lowering, kind_of};
 use crate::nest::{Affine, BufferId, Component};
 
 /// Addresses reach so far from their base.
@@ -39,14 +39,26 @@ impl Lowering<'_> {
         self.order.lane.map_or(0, |lane| affine.coeffs[lane])
     }
 
+    /// An affine form at one of the positions that are done side by side.
+    fn at(&self, affine: &Affine, copy: Copy) -> Option<Affine> {
+        let mut affine = affine.clone();
+        if let Some(jam) = self.order.jam {
+            let ahead = affine.coeffs[jam].checked_mul(copy.jam as i64)?;
+            affine.constant = affine.constant.checked_add(ahead)?;
+            affine.coeffs[jam] = 0;
+        }
+        Some(affine)
+    }
+
     /// The address of an affine place for the first lane of a copy.
     pub(super) fn address(
         &mut self,
         buffer: BufferId,
         affine: &Affine,
         size: usize,
-        copy: usize,
+        copy: Copy,
     ) -> Option<Address> {
+        let affine = &self.at(affine, copy)?;
         let scale = size as i64;
         let lane_step = self.lane_step(affine);
         let mut coeffs = affine.coeffs.clone();
@@ -57,7 +69,8 @@ impl Lowering<'_> {
         let constant = affine.constant.checked_mul(scale)?;
         let near = constant.abs() < REACH;
         let (offset, rest) = if near { (0, constant) } else { (constant, 0) };
-        let ahead = lane_step.checked_mul((copy * self.lir.lanes) as i64)?.checked_mul(scale)?;
+        let lanes = (copy.vector * self.lir.lanes) as i64;
+        let ahead = lane_step.checked_mul(lanes)?.checked_mul(scale)?;
         let reach = rest.checked_add(ahead).filter(|at| at.abs() < 2 * REACH - 1)?;
         let base = self.group(Group { buffer: Some(buffer), scale, offset, coeffs })?;
         Some(Address {
@@ -68,14 +81,15 @@ impl Lowering<'_> {
     }
 
     /// An affine form as a vector of integers.
-    pub(super) fn ramp(&mut self, affine: &Affine, kind: Kind, copy: usize) -> Option<V> {
+    pub(super) fn ramp(&mut self, affine: &Affine, kind: Kind, copy: Copy) -> Option<V> {
+        let affine = &self.at(affine, copy)?;
         if let Some(known) = affine.known() {
             return Some(self.lir.constant(kind, known as u64));
         }
         let coeffs = affine.coeffs.clone();
         let from = self.group(Group { buffer: None, scale: 1, offset: 0, coeffs })?;
         let step = self.lane_step(affine);
-        let ahead = step.wrapping_mul((copy * self.lir.lanes) as i64);
+        let ahead = step.wrapping_mul((copy.vector * self.lir.lanes) as i64);
         let first = self.lir.splat(kind, from, affine.constant.wrapping_add(ahead));
         if step == 0 {
             return Some(first);
@@ -85,7 +99,7 @@ impl Lowering<'_> {
     }
 
     /// The mask of a check.
-    pub(super) fn check(&mut self, n: usize, copy: usize) -> Option<V> {
+    pub(super) fn check(&mut self, n: usize, copy: Copy) -> Option<V> {
         let (affine, size) = self.shape.checks[n].clone();
         let (lo, hi) = affine.range(&self.order.nest.extents)?;
         let kind = self.unit();
@@ -113,11 +127,11 @@ impl Lowering<'_> {
     }
 
     /// Where all checks hold.
-    pub(super) fn checked(&mut self, checks: &[(Affine, i64)], copy: usize) -> Option<Option<V>> {
+    pub(super) fn checked(&mut self, checks: &[(Affine, i64)], copy: Copy) -> Option<Option<V>> {
         let mut all = None;
         for check in checks {
             let n = self.shape.number(check)?;
-            let at = if self.shape.check_uniform[n] { 0 } else { copy };
+            let at = self.number(self.shape.check_same[n], copy);
             let mask = *self.masks[n].get(at)?;
             all = self.lir.both(all, Some(mask));
         }
@@ -142,7 +156,7 @@ impl Lowering<'_> {
         dtype: Dtype,
         place: &Affine,
         mask: Option<V>,
-        copy: usize,
+        copy: Copy,
     ) -> Option<V> {
         let (size, kind) = (dtype.size(), kind_of(dtype));
         let address = self.address(buffer, place, size, copy)?;
@@ -178,12 +192,14 @@ impl Lowering<'_> {
     }
 
     /// The place of a computed index, in elements, and where it is within.
-    pub(super) fn place(&mut self, index: &[Component], copy: usize) -> Option<(V, V)> {
+    pub(super) fn place(&mut self, index: &[Component], copy: Copy) -> Option<(V, V)> {
+        let mut indices: SmallVec<[V; 4]> = SmallVec::new();
+        for component in index {
+            indices.push(self.value(component.value.index(), copy)?);
+        }
         let lir = &mut self.lir;
         let mut mask = None;
-        for component in index {
-            let at = if self.shape.uniform[component.value.index()] { 0 } else { copy };
-            let i = *self.values[component.value.index()].get(at)?;
+        for (component, &i) in index.iter().zip(&indices) {
             let below = lir.constant(Kind::Wide, -1i64 as u64);
             let size = i64::try_from(component.size).ok()?;
             let end = lir.constant(Kind::Wide, size as u64);
@@ -197,9 +213,7 @@ impl Lowering<'_> {
             None => lir.fixed(true),
         };
         let mut place = None;
-        for component in index {
-            let at = if self.shape.uniform[component.value.index()] { 0 } else { copy };
-            let i = *self.values[component.value.index()].get(at)?;
+        for (component, &i) in index.iter().zip(&indices) {
             let scaled = if component.stride == 1 {
                 i
             } else {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::access::Group;
 use super::isa::Isa;
 use super::lir::{Fused, Ins, Int, IntCompare, Kind, Lir, Start, Trips, Turns, V};
-use super::shape::{Item, Order, Shape, is_narrow, known_exponent, used};
+use super::shape::{Item, Order, Same, Shape, is_narrow, known_exponent, used};
 use crate::nest::{Affine, Instr, Nest, Write};
 use crate::vm::Code;
 
@@ -21,13 +21,32 @@ pub(super) struct Strip {
     pub masks: Vec<Option<V>>,
 }
 
+/// One of the copies of a body: of which vector of the strip, and which of the positions that are
+/// done side by side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copy {
+    pub vector: usize,
+    pub jam: usize,
+}
+
+impl Copy {
+    pub(super) const FIRST: Copy = Copy { vector: 0, jam: 0 };
+}
+
 /// What a loop steps over: for the groups that have to follow.
-struct Stepping {
+pub(super) struct Stepping {
     dim: usize,
     /// How far a turn goes.
     step: i64,
     /// How far to go back at the end.
     back: Back,
+}
+
+impl Stepping {
+    /// One by one, and not back at the end.
+    pub(super) fn of(dim: usize) -> Stepping {
+        Stepping { dim, step: 1, back: Back::By(0) }
+    }
 }
 
 /// How far the integers of a loop go back at its end.
@@ -109,14 +128,42 @@ pub(super) fn kind_of(dtype: Dtype) -> Kind {
     }
 }
 
+/// The instruction for $\pm ab \pm c$.
+pub(super) fn fused(minus_product: bool, minus_addend: bool) -> Fused {
+    match (minus_product, minus_addend) {
+        (false, false) => Fused::MulAdd,
+        (false, true) => Fused::MulSub,
+        (true, false) => Fused::NegMulAdd,
+        (true, true) => Fused::NegMulSub,
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// A beginning without instructions, with the loops of an order around what is to come.
+    pub(super) fn around(order: Order<'a>, isa: Isa) -> Lowering<'a> {
+        Lowering {
+            lir: Lir::new(isa, 8),
+            order,
+            codes: Vec::new(),
+            unroll: Unroll { copies: 1, together: 1 },
+            values: Vec::new(),
+            masks: Vec::new(),
+            shape: Shape::default(),
+            groups: FxHashMap::default(),
+            stepping: Vec::new(),
+            sums: Vec::new(),
+            positions: Vec::new(),
+        }
+    }
+}
+
 impl Lowering<'_> {
     pub(super) fn lanes(&self) -> usize {
         self.order.lane.map_or(1, |lane| self.order.nest.extents[lane])
     }
 
     pub(super) fn lanes_reduced(&self) -> bool {
-        let parallel = self.order.nest.extents.len() - self.order.nest.reduced;
-        self.order.lane.is_some_and(|lane| lane >= parallel)
+        self.order.lanes_reduced()
     }
 
     /// The kind of the largest lanes.
@@ -145,8 +192,10 @@ impl Lowering<'_> {
                 for first in (0..strip.copies).step_by(together) {
                     let copies = first..strip.copies.min(first + together);
                     self.items(depth, strip, copies.clone())?;
-                    for copy in copies {
-                        self.write(strip, copy)?;
+                    for vector in copies {
+                        for jam in 0..self.order.jammed() {
+                            self.write(strip, Copy { vector, jam })?;
+                        }
                     }
                 }
             }
@@ -170,7 +219,7 @@ impl Lowering<'_> {
         Some(())
     }
 
-    fn enter(&mut self, trips: Trips, stepping: Stepping) -> usize {
+    pub(super) fn enter(&mut self, trips: Trips, stepping: Stepping) -> usize {
         let per_run = matches!(stepping.back, Back::Run);
         self.lir.loops.push(Turns { trips, steps: Vec::new(), reset: Vec::new(), per_run });
         self.stepping.push(stepping);
@@ -183,7 +232,8 @@ impl Lowering<'_> {
         let dim = self.order.lane?;
         let (lanes, width) = (self.lanes(), self.lir.lanes);
         let all = lanes.div_ceil(width);
-        let copies = if self.lanes_reduced() { self.sums.len() } else { self.unroll.copies };
+        let sums = self.sums.len() / self.order.jammed();
+        let copies = if self.lanes_reduced() { sums } else { self.unroll.copies };
         let copies = copies.min(all).max(1);
         let step = copies * width;
         let whole = |copies: usize| Strip { copies, masks: vec![None; copies] };
@@ -244,7 +294,7 @@ impl Lowering<'_> {
     }
 
     /// Makes the groups follow the loops.
-    fn follow(&mut self) -> Option<()> {
+    pub(super) fn follow(&mut self) -> Option<()> {
         let mut groups: Vec<(&Group, Int)> = self.groups.iter().map(|(g, &i)| (g, i)).collect();
         groups.sort_by_key(|&(_, i)| i);
         for (turns, stepping) in self.lir.loops.iter_mut().zip(&self.stepping) {
@@ -268,44 +318,53 @@ impl Lowering<'_> {
 
     // ---- values -------------------------------------------------------------------------------
 
-    /// Computes the items of a level for some copies, and what is the same for all with the first.
-    fn items(&mut self, depth: usize, strip: &Strip, copies: Range<usize>) -> Option<()> {
+    /// The number of a copy among those of a value that has something in common.
+    pub(super) fn number(&self, same: Same, copy: Copy) -> usize {
+        let vector = if same.lanes { 0 } else { copy.vector };
+        if same.jam { vector } else { vector * self.order.jammed() + copy.jam }
+    }
+
+    /// Computes the items of a level for some vectors, and what is the same for all with the first.
+    fn items(&mut self, depth: usize, strip: &Strip, vectors: Range<usize>) -> Option<()> {
         for k in 0..self.shape.levels[depth].len() {
             let item = self.shape.levels[depth][k];
-            let uniform = match item {
-                Item::Check(n) => self.shape.check_uniform[n],
-                Item::Value(n) => self.shape.uniform[n],
+            let same = match item {
+                Item::Check(n) => self.shape.check_same[n],
+                Item::Value(n) => self.shape.same[n],
             };
-            let copies = match uniform {
-                true if copies.start == 0 => 0..1,
+            let vectors = match same.lanes {
+                true if vectors.start == 0 => 0..1,
                 true => 0..0,
-                false => copies.clone(),
+                false => vectors.clone(),
             };
-            for copy in copies {
-                self.item(item, copy, strip)?;
+            let positions = if same.jam { 1 } else { self.order.jammed() };
+            for vector in vectors {
+                for jam in 0..positions {
+                    self.item(item, same, Copy { vector, jam }, strip)?;
+                }
             }
         }
         Some(())
     }
 
-    fn item(&mut self, item: Item, copy: usize, strip: &Strip) -> Option<()> {
+    fn item(&mut self, item: Item, same: Same, copy: Copy, strip: &Strip) -> Option<()> {
+        let at = self.number(same, copy);
         let (v, list) = match item {
             Item::Check(n) => (self.check(n, copy)?, &mut self.masks[n]),
             Item::Value(n) => (self.instruction(n, copy, strip)?, &mut self.values[n]),
         };
         // Copies come in order; those of another strip are over.
-        list.truncate(copy);
+        list.truncate(at);
         list.push(v);
         Some(())
     }
 
     /// A value for a copy: one that is the same for all is there once.
-    pub(super) fn value(&self, n: usize, copy: usize) -> Option<V> {
-        let at = if self.shape.uniform[n] { 0 } else { copy };
-        self.values[n].get(at).copied()
+    pub(super) fn value(&self, n: usize, copy: Copy) -> Option<V> {
+        self.values[n].get(self.number(self.shape.same[n], copy)).copied()
     }
 
-    fn instruction(&mut self, n: usize, copy: usize, strip: &Strip) -> Option<V> {
+    fn instruction(&mut self, n: usize, copy: Copy, strip: &Strip) -> Option<V> {
         let nest = self.order.nest;
         let dtype = nest.dtypes[n];
         match &nest.instrs[n] {
@@ -315,7 +374,7 @@ impl Lowering<'_> {
             Instr::Load { buffer, at, checks } => {
                 let mut mask = self.checked(checks, copy)?;
                 if self.lane_step(at) != 0 {
-                    mask = self.lir.both(mask, strip.masks[copy]);
+                    mask = self.lir.both(mask, strip.masks[copy.vector]);
                 }
                 self.load(*buffer, dtype, at, mask, copy)
             }
@@ -323,7 +382,7 @@ impl Lowering<'_> {
                 let (place, mask) = self.place(index, copy)?;
                 let size = dtype.size();
                 let zero = Affine::constant(0, nest.extents.len());
-                let address = self.address(*buffer, &zero, size, 0)?;
+                let address = self.address(*buffer, &zero, size, Copy::FIRST)?;
                 Some(self.gather(dtype, address, place, mask))
             }
             Instr::Op(op, args) => {
@@ -338,12 +397,7 @@ impl Lowering<'_> {
             Instr::MulAdd { args, minus_product, minus_addend } => {
                 let [a, b, c] = args.map(|v| self.value(v.index(), copy));
                 let (a, b, c) = (a?, b?, c?);
-                let op = match (minus_product, minus_addend) {
-                    (false, false) => Fused::MulAdd,
-                    (false, true) => Fused::MulSub,
-                    (true, false) => Fused::NegMulAdd,
-                    (true, true) => Fused::NegMulSub,
-                };
+                let op = fused(*minus_product, *minus_addend);
                 Some(self.lir.fused(op, a, b, c))
             }
         }

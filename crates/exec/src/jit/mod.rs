@@ -1,6 +1,6 @@
 //! Machine code for the kernels that the tile machine runs, with the same results to the last bit.
 //!
-//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`search`], [`ops`], [`math`]), its values get registers
+//! A nest is lowered to vector code ([`lower`], [`access`], [`write`], [`search`], [`ops`], [`math`]), loops over scalars too ([`scalar`]), its values get registers
 //! ([`alloc`]), and instructions are encoded ([`emit`], [`vector`], [`lanes`]). Kernels of which
 //! something has no code are left to the tile machine, all of them where the instructions are
 //! missing or the system gives no executable memory.
@@ -16,6 +16,7 @@ mod lower;
 mod math;
 mod memory;
 mod ops;
+mod scalar;
 mod search;
 mod shape;
 mod table;
@@ -27,7 +28,7 @@ mod write;
 use std::sync::Arc;
 
 use crate::group::{Group, Member};
-use crate::plan::{Plan, Step};
+use crate::plan::{Loop, Plan, Step};
 use crate::vm::{ACCUMULATOR_BYTES, Code, Frame, Kernel, LONGEST, run_code};
 use isa::Isa;
 use lower::Unroll;
@@ -84,6 +85,55 @@ fn calls(group: &Group) -> Vec<Call> {
     all.unwrap_or_default()
 }
 
+/// The steps of a loop, if each is nothing but calls of machine code.
+#[derive(Debug)]
+pub(crate) struct Tight {
+    pub calls: Vec<Call>,
+    /// The element operations of a step.
+    pub cost: usize,
+    /// A range of steps at once, if they are of scalars. The states are then in their own memory.
+    pub whole: Option<Native>,
+}
+
+impl Tight {
+    fn of(l: &Loop<Group>, whole: Option<Native>) -> Option<Tight> {
+        let mut tight = Tight { calls: Vec::new(), cost: 0, whole };
+        for step in &l.steps {
+            match step {
+                Step::Compute(group) if tight.whole.is_some() || !group.calls.is_empty() => {
+                    tight.calls.extend(group.calls.iter().cloned());
+                    tight.cost = tight.cost.saturating_add(group.cost.saturating_mul(group.extent));
+                }
+                _ if tight.whole.is_some() => tight.cost = tight.cost.saturating_add(1),
+                _ => return None,
+            }
+        }
+        Some(tight)
+    }
+}
+
+/// All loops of a plan with a number of steps, inner ones first.
+fn for_each_loop(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Loop<Group>)) {
+    for step in steps {
+        match step {
+            Step::Loop(l) => {
+                for_each_loop(&mut l.steps, f);
+                f(l);
+            }
+            Step::While(w) => {
+                for_each_loop(&mut w.before, f);
+                for_each_loop(&mut w.body.steps, f);
+            }
+            Step::If(branches) => {
+                for_each_loop(&mut branches.then, f);
+                for_each_loop(&mut branches.otherwise, f);
+            }
+            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => {}
+            Step::Copy { .. } | Step::ArgSort { .. } => {}
+        }
+    }
+}
+
 /// Machine code with what it refers to.
 #[derive(Debug)]
 struct Loaded {
@@ -96,7 +146,7 @@ struct Loaded {
 struct Encoded {
     bytes: Vec<u8>,
     codes: Box<[Code]>,
-    unroll: Unroll,
+    arrangement: Arrangement,
 }
 
 /// Code longer than this is better not unrolled.
@@ -106,83 +156,113 @@ const LONG: usize = 400;
 /// than waiting for results.
 const SPILLED_OF: usize = 16;
 
+/// How the code of a kernel is arranged.
+#[derive(Clone, Copy, Debug)]
+struct Arrangement {
+    unroll: Unroll,
+    /// The dimension whose positions are done side by side.
+    jam: Option<usize>,
+}
+
 /// Vector code with registers.
 struct Arranged {
     lir: lir::Lir,
     codes: Vec<Code>,
     homes: alloc::Homes,
-    unroll: Unroll,
+    arrangement: Arrangement,
 }
 
 impl Arranged {
     fn new(order: Order, isa: Isa, unroll: Unroll) -> Option<Arranged> {
         let (lir, codes) = lower::lower(order, isa, unroll)?;
         let homes = alloc::allocate(&lir);
-        Some(Arranged { lir, codes, homes, unroll })
+        Some(Arranged { lir, codes, homes, arrangement: Arrangement { unroll, jam: order.jam } })
+    }
+
+    /// Whether so few values are in memory that it takes less than waiting for results.
+    fn suffices(&self, order: Order, isa: Isa) -> bool {
+        let Unroll { copies, together } = self.arrangement.unroll;
+        let vectors = match order.lanes_reduced() {
+            true => together.min(ACCUMULATOR_BYTES / isa.bytes()),
+            false => copies,
+        };
+        let length = lower::length(order.nest).saturating_mul(vectors * order.jammed());
+        self.homes.spilled <= length / SPILLED_OF
     }
 }
 
 /// The vector code of a kernel with registers: unrolled as far as they suffice, or like another one.
-fn arrange(order: Order, isa: Isa, like: Option<Unroll>) -> Option<Arranged> {
-    if let Some(unroll) = like {
-        return Arranged::new(order, isa, unroll);
+fn arrange(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Arranged> {
+    if let Some(Arrangement { unroll, jam }) = like {
+        return order.jam(jam, |order| Arranged::new(order, isa, unroll));
     }
-    let parallel = order.nest.extents.len() - order.nest.reduced;
-    let length = lower::length(order.nest);
-    let all = usize::MAX;
-    match order.lane {
-        // Sums along lanes have as many copies as there are accumulators.
-        Some(lane) if lane >= parallel => {
-            let mut last = None;
-            for together in [all, 2, 1] {
-                let arranged = Arranged::new(order, isa, Unroll { copies: 1, together })?;
-                let copies = together.min(ACCUMULATOR_BYTES / isa.bytes());
-                let allowed = copies.saturating_mul(length) / SPILLED_OF;
-                let spilled = arranged.homes.spilled;
-                last = Some(arranged);
-                if spilled <= allowed {
-                    break;
-                }
-            }
-            last
-        }
-        lane => {
-            // As many vectors as there are lanes for.
-            let most = lane.map_or(1, |lane| order.nest.extents[lane].div_ceil(isa.bytes() / 8));
-            let mut best: Option<Arranged> = None;
-            for copies in [4, 2, 1] {
-                let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
-                // Where registers suffice for the values, fewer copies could only spare constants.
-                let enough = copies == 1 && best.as_ref().is_some_and(|b| b.homes.spilled == 0);
-                if too_many || enough {
-                    continue;
-                }
-                let arranged = Arranged::new(order, isa, Unroll { copies, together: all })?;
-                let homes = &arranged.homes;
-                let perfect = homes.spilled == 0 && homes.unpinned == 0;
-                let spilled = homes.spilled;
-                if perfect || best.as_ref().is_none_or(|best| spilled < best.homes.spilled) {
-                    best = Some(arranged);
-                }
-                if perfect {
-                    break;
-                }
-            }
-            best
-        }
+    let jam = order.few_that_share();
+    let jammed = jam.and_then(|_| order.jam(jam, |order| unrolled(order, isa)));
+    match jammed.filter(|jammed| order.jam(jam, |order| jammed.suffices(order, isa))) {
+        None => unrolled(order, isa),
+        jammed => jammed,
     }
 }
 
+/// The vector code of a kernel with registers, which suffice or are as many as there are.
+fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
+    let all = usize::MAX;
+    let mut best: Option<Arranged> = None;
+    if order.lanes_reduced() {
+        // As many copies as there are accumulators.
+        for together in [all, 2, 1] {
+            let arranged = Arranged::new(order, isa, Unroll { copies: 1, together })?;
+            let suffices = arranged.suffices(order, isa);
+            best = Some(arranged);
+            if suffices {
+                break;
+            }
+        }
+        return best;
+    }
+    // As many vectors as there are lanes for.
+    let most = order.lane.map_or(1, |lane| order.nest.extents[lane].div_ceil(isa.bytes() / 8));
+    let length = lower::length(order.nest) * order.jammed();
+    for copies in [4, 2, 1] {
+        let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+        // Where registers suffice for the values, fewer copies could only spare constants.
+        let enough = copies == 1 && best.as_ref().is_some_and(|b| b.homes.spilled == 0);
+        if too_many || enough {
+            continue;
+        }
+        let arranged = Arranged::new(order, isa, Unroll { copies, together: all })?;
+        let homes = &arranged.homes;
+        let (spilled, perfect) = (homes.spilled, homes.spilled == 0 && homes.unpinned == 0);
+        if perfect || best.as_ref().is_none_or(|best| spilled < best.homes.spilled) {
+            best = Some(arranged);
+        }
+        if perfect {
+            break;
+        }
+    }
+    best
+}
+
 /// The machine code of a kernel.
-fn encode(order: Order, isa: Isa, like: Option<Unroll>) -> Option<Encoded> {
-    let Arranged { lir, codes, homes, unroll } = arrange(order, isa, like)?;
+fn encode(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Encoded> {
+    let Arranged { lir, codes, homes, arrangement } = arrange(order, isa, like)?;
+    let (bytes, codes) = assemble(&lir, codes, &homes)?;
+    Some(Encoded { bytes, codes, arrangement })
+}
+
+/// The bytes of vector code with registers, and what they refer to.
+fn assemble(
+    lir: &lir::Lir,
+    codes: Vec<Code>,
+    homes: &alloc::Homes,
+) -> Option<(Vec<u8>, Box<[Code]>)> {
     let codes: Box<[Code]> = codes.into_boxed_slice();
     let helper = run_lanes as *const () as u64;
     let functions: Vec<u64> =
         codes.iter().flat_map(|code| [std::ptr::from_ref(code) as u64, helper]).collect();
-    let asm = emit::emit(&lir, &homes, &functions)?;
+    let asm = emit::emit(lir, homes, &functions)?;
     let bytes = asm.finish(&lir.pool)?;
-    Some(Encoded { bytes, codes, unroll })
+    Some((bytes, codes))
 }
 
 /// Runs a function of the tile machine on the lanes of a vector.
@@ -230,7 +310,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     for_each_kernel(&mut plan.steps, &mut |kernel, block, again| {
         let like = before.filter(|_| again);
         let encoded = if pays(kernel, block) { encode(kernel.order(), isa, like) } else { None };
-        before = encoded.as_ref().map(|encoded| encoded.unroll);
+        before = encoded.as_ref().map(|encoded| encoded.arrangement);
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);
             let start = all.len();
@@ -239,24 +319,44 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
             start
         }));
     });
+    let mut loops: Vec<Option<usize>> = Vec::new();
+    let buffers = &plan.buffers;
+    for_each_loop(&mut plan.steps, &mut |l| {
+        let encoded = scalar::lower(l, buffers, isa).and_then(|(lir, codes)| {
+            let homes = alloc::allocate(&lir);
+            assemble(&lir, codes, &homes)
+        });
+        loops.push(encoded.map(|(bytes, made)| {
+            all.resize(all.len().next_multiple_of(64), 0xcc);
+            let start = all.len();
+            all.extend_from_slice(&bytes);
+            codes.push(made);
+            start
+        }));
+    });
     if all.is_empty() {
         return;
     }
     let Some(memory) = Memory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
+    let native = |start: Option<usize>| {
+        let start = start.and_then(|at| code.memory.at(at))?;
+        // SAFETY: a function of this type begins there.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
+        Some(Native { entry, _code: code.clone() })
+    };
     let mut starts = starts.into_iter();
     for_each_kernel(&mut plan.steps, &mut |kernel, _, _| {
-        let start = starts.next().flatten().and_then(|at| code.memory.at(at));
-        kernel.native = start.map(|start| {
-            // SAFETY: a function of this type begins there.
-            let entry = unsafe { std::mem::transmute::<*const u8, Entry>(start) };
-            Native { entry, _code: code.clone() }
-        });
+        kernel.native = native(starts.next().flatten());
     });
     for_each_step(&mut plan.steps, &mut |step| {
         if let Step::Compute(group) = step {
             group.calls = calls(group);
         }
+    });
+    let mut loops = loops.into_iter();
+    for_each_loop(&mut plan.steps, &mut |l| {
+        l.tight = Tight::of(l, native(loops.next().flatten()));
     });
 }
 

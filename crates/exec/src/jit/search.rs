@@ -6,7 +6,7 @@
 use cotan_array::Dtype;
 
 use super::lir::{Ins, IntCompare, Kind, One, Two, V};
-use super::lower::{Lowering, Strip, kind_of};
+use super::lower::{Copy, Lowering, Strip, kind_of};
 use super::ops::UNORDERED;
 use crate::nest::Affine;
 
@@ -91,13 +91,13 @@ impl Lowering<'_> {
     pub(super) fn search(
         &mut self,
         v: V,
-        copy: usize,
+        copy: Copy,
         mask: Option<V>,
         largest: bool,
     ) -> Option<()> {
         let nest = self.order.nest;
         let dtype = nest.dtypes[nest.value.index()];
-        let (best, at) = (*self.sums.get(copy)?, *self.positions.get(copy)?);
+        let (best, at) = (*self.sums.get(copy.vector)?, *self.positions.get(copy.vector)?);
         let parallel = nest.extents.len() - nest.reduced;
         let index = match nest.reduced {
             0 => Affine::constant(0, nest.extents.len()),
@@ -120,8 +120,9 @@ impl Lowering<'_> {
         let (bests, positions) =
             (std::mem::take(&mut self.sums), std::mem::take(&mut self.positions));
         if !self.lanes_reduced() {
-            for (copy, &position) in positions.iter().enumerate() {
-                self.store(position, Dtype::I64, (nest.target, at), copy, strip.masks[copy])?;
+            for (vector, &position) in positions.iter().enumerate() {
+                let copy = Copy { vector, jam: 0 };
+                self.store(position, Dtype::I64, (nest.target, at), copy, strip.masks[vector])?;
             }
             return Some(());
         }
@@ -139,7 +140,7 @@ impl Lowering<'_> {
             champion = self.best_of(champion, rival, dtype, largest);
             lanes /= 2;
         }
-        let address = self.address(nest.target, at, 8, 0)?;
+        let address = self.address(nest.target, at, 8, Copy::FIRST)?;
         self.lir.code.push(Ins::StoreFirst(champion.1, address));
         Some(())
     }

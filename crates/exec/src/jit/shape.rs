@@ -6,6 +6,9 @@ use rustc_hash::FxHashMap;
 
 use crate::nest::{Affine, Instr, Nest, Val, Write};
 
+/// Positions of a dimension that are done side by side are no more than this.
+const FEW: usize = 4;
+
 /// How a kernel goes through its nest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order<'a> {
@@ -20,6 +23,8 @@ pub(crate) struct Order<'a> {
     pub block: usize,
     /// The factors, if products are added up, each rounded once with the sum.
     pub product: Option<(Val, Val)>,
+    /// A dimension without a loop: all of its few positions are done side by side.
+    pub jam: Option<usize>,
 }
 
 impl Order<'_> {
@@ -27,6 +32,70 @@ impl Order<'_> {
     pub(super) fn written(&self) -> [Val; 2] {
         let value = self.nest.value;
         self.product.map_or([value, value], |(a, b)| [a, b])
+    }
+
+    /// Whether the lanes are of a reduced dimension.
+    pub(super) fn lanes_reduced(&self) -> bool {
+        let parallel = self.nest.extents.len() - self.nest.reduced;
+        self.lane.is_some_and(|lane| lane >= parallel)
+    }
+
+    /// A dimension of few positions that share what is read along lanes, if its loop is outside.
+    pub(super) fn few_that_share(&self) -> Option<usize> {
+        let nest = self.nest;
+        if !matches!(nest.write, Write::Store(_) | Write::Sum(_) | Write::Best { .. }) {
+            return None;
+        }
+        let (lane, parallel) = (self.lane?, nest.extents.len() - nest.reduced);
+        let blocked = self.dims.get(self.block);
+        let shared = |dim: usize| {
+            nest.instrs.iter().any(|instr| match instr {
+                Instr::Load { at, checks, .. } => {
+                    let mut all = std::iter::once(at).chain(checks.iter().map(|(form, _)| form));
+                    at.coeffs[lane] != 0 && all.all(|form| form.coeffs[dim] == 0)
+                }
+                _ => false,
+            })
+        };
+        (0..parallel).find(|&dim| {
+            let few = (2..=FEW).contains(&nest.extents[dim]);
+            few && dim != lane && Some(&dim) != blocked && shared(dim)
+        })
+    }
+
+    /// The order without a loop over a dimension, whose positions are done side by side.
+    pub(super) fn jam<T>(&self, jam: Option<usize>, f: impl FnOnce(Order) -> T) -> T {
+        let Some(at) = jam.and_then(|dim| self.dims.iter().position(|&d| d == dim)) else {
+            return f(*self);
+        };
+        let mut dims = self.dims.to_vec();
+        dims.remove(at);
+        let before = |k: usize| k - usize::from(at < k);
+        let (first_reduced, block) = (before(self.first_reduced), before(self.block));
+        f(Order { dims: &dims, first_reduced, block, jam, ..*self })
+    }
+
+    /// How many positions are done side by side.
+    pub(super) fn jammed(&self) -> usize {
+        self.jam.map_or(1, |dim| self.nest.extents[dim])
+    }
+}
+
+/// What values depend on, apart from loops.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Same {
+    /// Whether they are the same on all lanes.
+    pub lanes: bool,
+    /// Whether they are the same for all positions that are done side by side.
+    pub jam: bool,
+}
+
+impl Same {
+    const ALL: Same = Same { lanes: true, jam: true };
+
+    fn and(&mut self, other: Same) {
+        self.lanes &= other.lanes;
+        self.jam &= other.jam;
     }
 }
 
@@ -41,13 +110,14 @@ pub(super) enum Item {
 }
 
 /// Instructions and checks by loops.
+#[derive(Default)]
 pub(super) struct Shape {
     /// The items by the loops around them: `levels[0]` outside of all.
     pub levels: Vec<Vec<Item>>,
-    /// Whether instructions have the same value on all lanes.
-    pub uniform: Vec<bool>,
+    /// What the values of instructions have in common.
+    pub same: Vec<Same>,
     pub checks: Vec<Check>,
-    pub check_uniform: Vec<bool>,
+    pub check_same: Vec<Same>,
     numbers: FxHashMap<Check, usize>,
 }
 
@@ -58,9 +128,9 @@ impl Shape {
         let used = used(order);
         let mut shape = Shape {
             levels: vec![Vec::new(); order.dims.len() + 1],
-            uniform: vec![true; count],
+            same: vec![Same::ALL; count],
             checks: Vec::new(),
-            check_uniform: Vec::new(),
+            check_same: Vec::new(),
             numbers: FxHashMap::default(),
         };
         let mut level = vec![0usize; count];
@@ -71,14 +141,14 @@ impl Shape {
             }
             match instr {
                 Instr::Affine(affine) => {
-                    (level[n], shape.uniform[n]) = depends(order, affine);
+                    (level[n], shape.same[n]) = depends(order, affine);
                 }
                 Instr::Load { at, checks, .. } => {
-                    (level[n], shape.uniform[n]) = depends(order, at);
+                    (level[n], shape.same[n]) = depends(order, at);
                     for check in checks {
-                        let (depth, uniform) = shape.check(order, check, &mut items);
+                        let (depth, same) = shape.check(order, check, &mut items);
                         level[n] = level[n].max(depth);
-                        shape.uniform[n] &= uniform;
+                        shape.same[n].and(same);
                     }
                 }
                 Instr::Const(_) | Instr::LoadAt { .. } => {}
@@ -86,8 +156,8 @@ impl Shape {
             }
             instr.for_each_operand(|v| {
                 level[n] = level[n].max(level[v.index()]);
-                let uniform = shape.uniform[v.index()];
-                shape.uniform[n] &= uniform;
+                let same = shape.same[v.index()];
+                shape.same[n].and(same);
             });
             items.push((level[n], Item::Value(n)));
         }
@@ -102,22 +172,22 @@ impl Shape {
         shape
     }
 
-    /// Registers a check; gives the loop it belongs to and whether it is the same for all lanes.
+    /// Registers a check; gives the loop it belongs to and what it has in common.
     fn check(
         &mut self,
         order: &Order,
         check: &Check,
         items: &mut Vec<(usize, Item)>,
-    ) -> (usize, bool) {
-        let (depth, uniform) = depends(order, &check.0);
+    ) -> (usize, Same) {
+        let (depth, same) = depends(order, &check.0);
         if !self.numbers.contains_key(check) {
             let number = self.checks.len();
             self.numbers.insert(check.clone(), number);
             self.checks.push(check.clone());
-            self.check_uniform.push(uniform);
+            self.check_same.push(same);
             items.push((depth, Item::Check(number)));
         }
-        (depth, uniform)
+        (depth, same)
     }
 
     /// The number of a check.
@@ -126,15 +196,16 @@ impl Shape {
     }
 }
 
-/// The depth of the innermost loop that a form depends on, and whether the lanes do not matter.
-fn depends(order: &Order, affine: &Affine) -> (usize, bool) {
+/// The depth of the innermost loop that a form depends on, and what else does not matter.
+fn depends(order: &Order, affine: &Affine) -> (usize, Same) {
     let mut depth = 0;
     for (at, &dim) in order.dims.iter().enumerate() {
         if affine.coeffs[dim] != 0 {
             depth = at + 1;
         }
     }
-    (depth, order.lane.is_none_or(|lane| affine.coeffs[lane] == 0))
+    let apart = |dim: Option<usize>| dim.is_none_or(|dim| affine.coeffs[dim] == 0);
+    (depth, Same { lanes: apart(order.lane), jam: apart(order.jam) })
 }
 
 /// Which instructions anything depends on.

@@ -5,7 +5,7 @@ use cotan_ir::scalar::Op;
 
 use super::access::REACH;
 use super::lir::{Add, Ins, IntCompare, One, Places, Two, V};
-use super::lower::{Lowering, Strip, kind_of};
+use super::lower::{Copy, Lowering, Strip, kind_of};
 use crate::nest::{Affine, BufferId, Write};
 use crate::vm::ACCUMULATOR_BYTES;
 
@@ -28,7 +28,7 @@ impl Lowering<'_> {
             Write::Best { largest, .. } => Some(self.worst(dtype, largest)?),
             _ => None,
         };
-        self.sums = (0..count)
+        self.sums = (0..count * self.order.jammed())
             .map(|_| {
                 let sum = self.lir.value(kind);
                 self.lir.code.push(match worst {
@@ -50,15 +50,20 @@ impl Lowering<'_> {
         };
         let dtype = nest.dtypes[nest.value.index()];
         let sums = std::mem::take(&mut self.sums);
+        let jammed = self.order.jammed();
         if !self.lanes_reduced() {
-            for (copy, &sum) in sums.iter().enumerate() {
-                self.store(sum, dtype, (nest.target, at), copy, strip.masks[copy])?;
+            for (n, &sum) in sums.iter().enumerate() {
+                let copy = Copy { vector: n / jammed, jam: n % jammed };
+                self.store(sum, dtype, (nest.target, at), copy, strip.masks[copy.vector])?;
             }
             return Some(());
         }
-        let sum = self.fold(&sums, dtype)?;
-        let address = self.address(nest.target, at, dtype.size(), 0)?;
-        self.lir.code.push(Ins::StoreFirst(sum, address));
+        for jam in 0..jammed {
+            let own: Vec<V> = sums.iter().copied().skip(jam).step_by(jammed).collect();
+            let sum = self.fold(&own, dtype)?;
+            let address = self.address(nest.target, at, dtype.size(), Copy { vector: 0, jam })?;
+            self.lir.code.push(Ins::StoreFirst(sum, address));
+        }
         Some(())
     }
 
@@ -101,7 +106,7 @@ impl Lowering<'_> {
         v: V,
         dtype: Dtype,
         (target, at): (BufferId, &Affine),
-        copy: usize,
+        copy: Copy,
         mask: Option<V>,
     ) -> Option<()> {
         let (size, kind) = (dtype.size(), kind_of(dtype));
@@ -125,11 +130,12 @@ impl Lowering<'_> {
     }
 
     /// Writes the value of a copy.
-    pub(super) fn write(&mut self, strip: &Strip, copy: usize) -> Option<()> {
+    pub(super) fn write(&mut self, strip: &Strip, copy: Copy) -> Option<()> {
         let nest = self.order.nest;
         let n = nest.value.index();
         let dtype = nest.dtypes[n];
-        let mask = strip.masks[copy];
+        let mask = strip.masks[copy.vector];
+        let number = copy.vector * self.order.jammed() + copy.jam;
         for also in &nest.also {
             let v = self.value(also.value.index(), copy)?;
             let dtype = nest.dtypes[also.value.index()];
@@ -140,7 +146,7 @@ impl Lowering<'_> {
             if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
                 (a, b) = (self.lir.keep(mask, a), self.lir.keep(mask, b));
             }
-            let sum = *self.sums.get(copy)?;
+            let sum = *self.sums.get(number)?;
             self.lir.code.push(Ins::MulAddTo(sum, a, b));
             return Some(());
         }
@@ -152,11 +158,11 @@ impl Lowering<'_> {
                     Some(mask) if self.lanes_reduced() => self.lir.keep(mask, v),
                     _ => v,
                 };
-                let sum = *self.sums.get(copy)?;
+                let sum = *self.sums.get(number)?;
                 self.lir.code.push(Ins::AddTo(sum, v, dtype == Dtype::I64));
             }
             Write::Best { largest, .. } => {
-                let best = *self.sums.get(copy)?;
+                let best = *self.sums.get(number)?;
                 let v = match mask {
                     Some(mask) if self.lanes_reduced() => {
                         let worst = self.worst(dtype, *largest)?;
@@ -191,7 +197,7 @@ impl Lowering<'_> {
                 let (place, within) = self.place(index, copy)?;
                 let mask = self.existing(Some(within), mask);
                 let zero = Affine::constant(0, nest.extents.len());
-                let address = self.address(nest.target, &zero, dtype.size(), 0)?;
+                let address = self.address(nest.target, &zero, dtype.size(), Copy::FIRST)?;
                 let places = Places::At(place);
                 self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
             }

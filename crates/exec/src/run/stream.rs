@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::loops::point;
 use super::{Frames, Run, Stop};
 use crate::group::Group;
 use crate::plan::{Loop, Step};
@@ -65,7 +66,7 @@ impl Run<'_> {
         let places = self.begin(l, frame, part_of(&rows, group))?;
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
-            super::point(l, at, frame);
+            point(l, at, frame);
             self.members(group, None, rows.clone(), frame)?;
             for partial in &group.partials {
                 let target = &self.plan.buffers[partial.target.index()];

@@ -183,6 +183,7 @@ impl Kernel {
             first_reduced: self.first_reduced,
             block: self.block,
             product: self.product,
+            jam: None,
         }
     }
 

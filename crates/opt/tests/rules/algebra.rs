@@ -301,6 +301,23 @@ fn choices() -> Vec<Check> {
                 b.op(Op::Select, &[x[0], both, zero])
             },
         ),
+        elementwise(
+            "where/halves",
+            &[P, F, F],
+            |b, x| {
+                let zero = fill(b, x[1], 0.0)?;
+                let first = b.op(Op::Select, &[x[0], x[1], zero])?;
+                let second = b.op(Op::Select, &[x[0], zero, x[2]])?;
+                let third = b.op(Op::Select, &[x[0], x[2], zero])?;
+                let one = b.op(Op::Add, &[first, second])?;
+                let other = b.op(Op::Add, &[second, third])?;
+                b.op(Op::Mul, &[one, other])
+            },
+            |b, x| {
+                let one = b.op(Op::Select, &[x[0], x[1], x[2]])?;
+                b.op(Op::Mul, &[one, x[2]])
+            },
+        ),
         check(
             "cond/equal",
             |s| {

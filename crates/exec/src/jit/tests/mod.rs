@@ -4,6 +4,7 @@ mod convention;
 mod nests;
 mod operations;
 mod random;
+mod scalar;
 mod times;
 
 use std::sync::Arc;

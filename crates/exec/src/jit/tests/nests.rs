@@ -39,6 +39,29 @@ fn no_instruction_is_from_a_larger_set() {
     });
 }
 
+/// Small dimensions often get no loop of their own, for ranges of others and for all.
+#[test]
+fn few_positions_are_done_side_by_side() {
+    let jammed = std::cell::Cell::new(0);
+    let size = Size { loads: 4, operations: 6, only: Some(Dtype::F64) };
+    for_each_case("jit.jam", 3000, |rng: &mut Rng| {
+        let (nest, buffers) = Maker::new(rng).nest(size);
+        let block =
+            if nest.extents.is_empty() { None } else { Some(rng.below(nest.extents.len())) };
+        let shown = format!("{nest:?}");
+        let kernel = Kernel::new(nest, rng.chance(30), block);
+        let Some(arranged) = arrange(kernel.order(), Isa::Avx2, None) else { return Ok(()) };
+        if arranged.arrangement.jam.is_none() {
+            return Ok(());
+        }
+        jammed.set(jammed.get() + 1);
+        let all = kernel.positions();
+        let ends = [rng.below(all + 1), all];
+        compare(&kernel, &buffers, &ends).unwrap_or(Ok(())).map_err(|e| format!("{e}\n{shown}"))
+    });
+    assert!(jammed.get() >= 60, "{} only", jammed.get());
+}
+
 /// Elements that lie apart, all at different distances, are all needed at the end: neither they
 /// nor their distances fit the registers.
 #[test]
