@@ -236,7 +236,7 @@ fn conditions_of_factors_are_not_looked_at() {
     });
     let all = in_all_ways(&program);
     let kernels = all.last().unwrap().kernels(&program);
-    let relaxed = "where x2, x3 are of moderate size";
+    let relaxed = "of x2, x3 are of moderate size";
     assert!(cfg!(miri) || kernels.contains(relaxed), "not relaxed:\n{kernels}");
     assert!(cfg!(miri) || kernels.contains("blocks of"), "not in blocks:\n{kernels}");
     for number in NUMBERS {
