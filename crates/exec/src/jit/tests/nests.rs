@@ -42,9 +42,10 @@ fn no_instruction_is_from_a_larger_set() {
 /// Small dimensions often get no loop of their own, for ranges of others and for all.
 #[test]
 fn few_positions_are_done_side_by_side() {
-    let jammed = std::cell::Cell::new(0);
+    let (jammed, seen) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     let size = Size { loads: 4, operations: 6, only: Some(Dtype::F64) };
     for_each_case("jit.jam", 3000, |rng: &mut Rng| {
+        seen.set(seen.get() + 1);
         let (nest, buffers) = Maker::new(rng).nest(size);
         let block =
             if nest.extents.is_empty() { None } else { Some(rng.below(nest.extents.len())) };
@@ -59,7 +60,7 @@ fn few_positions_are_done_side_by_side() {
         let ends = [rng.below(all + 1), all];
         compare(&kernel, &buffers, &ends).unwrap_or(Ok(())).map_err(|e| format!("{e}\n{shown}"))
     });
-    assert!(jammed.get() >= 60, "{} only", jammed.get());
+    assert!(jammed.get() * 100 >= seen.get(), "{} of {} only", jammed.get(), seen.get());
 }
 
 /// Elements that lie apart, all at different distances, are all needed at the end: neither they
