@@ -12,7 +12,7 @@ use cotan_ir::scalar::Op;
 use super::Member;
 use crate::nest::{BufferId, Instr, Nest, Val};
 
-/// A position takes at least so many operations as it takes to look at an element of the arrays.
+/// For each element that is looked at the nests have at least so many positions.
 const REUSE: usize = 32;
 
 /// The members of a group for arrays of moderate size.

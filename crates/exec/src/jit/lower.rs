@@ -10,7 +10,7 @@ use super::access::Group;
 use super::isa::Isa;
 use super::lir::{Fused, Ins, Int, IntCompare, Kind, Lir, Start, Trips, Turns, V};
 use super::shape::{Item, Order, Same, Shape, is_narrow, known_exponent, used};
-use crate::nest::{Affine, Instr, Nest, Write};
+use crate::nest::{Affine, Instr, Nest, Val, Write};
 use crate::vm::Code;
 
 /// The vectors that a turn of the lane loop takes.
@@ -125,16 +125,6 @@ pub(super) fn kind_of(dtype: Dtype) -> Kind {
         Dtype::F64 | Dtype::I64 => Kind::Wide,
         Dtype::F32 => Kind::Narrow,
         Dtype::Bool => Kind::Mask,
-    }
-}
-
-/// The instruction for $\pm ab \pm c$.
-pub(super) fn fused(minus_product: bool, minus_addend: bool) -> Fused {
-    match (minus_product, minus_addend) {
-        (false, false) => Fused::MulAdd,
-        (false, true) => Fused::MulSub,
-        (true, false) => Fused::NegMulAdd,
-        (true, true) => Fused::NegMulSub,
     }
 }
 
@@ -368,8 +358,6 @@ impl Lowering<'_> {
         let nest = self.order.nest;
         let dtype = nest.dtypes[n];
         match &nest.instrs[n] {
-            Instr::Const(bits) if dtype == Dtype::Bool => Some(self.lir.fixed(*bits != 0)),
-            Instr::Const(bits) => Some(self.lir.constant(kind_of(dtype), *bits)),
             Instr::Affine(affine) => self.ramp(affine, Kind::Wide, copy),
             Instr::Load { buffer, at, checks } => {
                 let mut mask = self.checked(checks, copy)?;
@@ -385,21 +373,50 @@ impl Lowering<'_> {
                 let address = self.address(*buffer, &zero, size, Copy::FIRST)?;
                 Some(self.gather(dtype, address, place, mask))
             }
+            Instr::Const(_) | Instr::Op(..) | Instr::MulAdd { .. } => {
+                self.computed(nest, n, |l, v| l.value(v.index(), copy))
+            }
+        }
+    }
+
+    /// A number, or what an instruction makes of operands.
+    pub(super) fn computed(
+        &mut self,
+        nest: &Nest,
+        n: usize,
+        operand: impl Fn(&Self, Val) -> Option<V>,
+    ) -> Option<V> {
+        let dtype = nest.dtypes[n];
+        match &nest.instrs[n] {
+            Instr::Const(bits) => Some(self.number_of(dtype, *bits)),
             Instr::Op(op, args) => {
                 let exponent = known_exponent(nest, n);
                 let count = if exponent.is_some() { 1 } else { args.len() };
                 let mut operands: SmallVec<[(V, Dtype); 3]> = SmallVec::new();
-                for v in args.iter().take(count) {
-                    operands.push((self.value(v.index(), copy)?, nest.dtypes[v.index()]));
+                for &v in args.iter().take(count) {
+                    operands.push((operand(self, v)?, nest.dtypes[v.index()]));
                 }
                 self.op(*op, &operands, dtype, exponent)
             }
             Instr::MulAdd { args, minus_product, minus_addend } => {
-                let [a, b, c] = args.map(|v| self.value(v.index(), copy));
-                let (a, b, c) = (a?, b?, c?);
-                let op = fused(*minus_product, *minus_addend);
-                Some(self.lir.fused(op, a, b, c))
+                let [a, b, c] = args.map(|v| operand(self, v));
+                let op = match (minus_product, minus_addend) {
+                    (false, false) => Fused::MulAdd,
+                    (false, true) => Fused::MulSub,
+                    (true, false) => Fused::NegMulAdd,
+                    (true, true) => Fused::NegMulSub,
+                };
+                Some(self.lir.fused(op, a?, b?, c?))
             }
+            Instr::Affine(_) | Instr::Load { .. } | Instr::LoadAt { .. } => None,
+        }
+    }
+
+    /// A number of a type, as bits.
+    pub(super) fn number_of(&mut self, dtype: Dtype, bits: u64) -> V {
+        match dtype {
+            Dtype::Bool => self.lir.fixed(bits != 0),
+            Dtype::F64 | Dtype::F32 | Dtype::I64 => self.lir.constant(kind_of(dtype), bits),
         }
     }
 }

@@ -112,28 +112,6 @@ impl Tight {
     }
 }
 
-/// All loops of a plan with a number of steps, inner ones first.
-fn for_each_loop(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Loop<Group>)) {
-    for step in steps {
-        match step {
-            Step::Loop(l) => {
-                for_each_loop(&mut l.steps, f);
-                f(l);
-            }
-            Step::While(w) => {
-                for_each_loop(&mut w.before, f);
-                for_each_loop(&mut w.body.steps, f);
-            }
-            Step::If(branches) => {
-                for_each_loop(&mut branches.then, f);
-                for_each_loop(&mut branches.otherwise, f);
-            }
-            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => {}
-            Step::Copy { .. } | Step::ArgSort { .. } => {}
-        }
-    }
-}
-
 /// Machine code with what it refers to.
 #[derive(Debug)]
 struct Loaded {
@@ -360,7 +338,7 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     });
 }
 
-/// All steps of a plan, those inside of others in place of these.
+/// All steps of a plan, those inside of others before these.
 fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)) {
     for step in steps {
         match step {
@@ -373,10 +351,20 @@ fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)
                 for_each_step(&mut branches.then, f);
                 for_each_step(&mut branches.otherwise, f);
             }
-            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => f(step),
-            Step::Copy { .. } | Step::ArgSort { .. } => f(step),
+            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => {}
+            Step::Copy { .. } | Step::ArgSort { .. } => {}
         }
+        f(step);
     }
+}
+
+/// All loops of a plan with a number of steps, inner ones first.
+fn for_each_loop(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Loop<Group>)) {
+    for_each_step(steps, &mut |step| {
+        if let Step::Loop(l) = step {
+            f(l);
+        }
+    });
 }
 
 /// All kernels of a plan, in order, each with the most positions that it is run for, and whether it

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::isa::Isa;
 use super::lir::{Ins, Kind, Lir, Start, Trips, Two, V};
 use super::lower::{Copy, Lowering, Stepping, kind_of};
-use super::shape::{Order, known_exponent};
+use super::shape::Order;
 use crate::group::{Group, Member};
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Buffer, Loop, Step};
@@ -235,31 +235,15 @@ impl Scalars<'_, '_> {
     fn nest(&mut self, nest: &Nest) -> Option<()> {
         let mut values: Vec<V> = Vec::with_capacity(nest.instrs.len());
         for (n, (instr, &dtype)) in nest.instrs.iter().zip(&nest.dtypes).enumerate() {
-            let kind = kind_of(dtype);
             let v = match instr {
-                Instr::Const(bits) if dtype == Dtype::Bool => self.lowering.lir.fixed(*bits != 0),
-                Instr::Const(bits) => self.lowering.lir.constant(kind, *bits),
-                Instr::Affine(at) => self.lowering.lir.constant(kind, at.constant as u64),
+                Instr::Affine(at) => self.lowering.number_of(dtype, at.constant as u64),
                 Instr::Load { buffer, at, checks } => match checks.iter().all(within) {
                     true => self.read(*buffer, at.constant, dtype)?,
-                    false if dtype == Dtype::Bool => self.lowering.lir.fixed(false),
-                    false => self.lowering.lir.constant(kind, 0),
+                    false => self.lowering.number_of(dtype, 0),
                 },
                 Instr::LoadAt { .. } => return None,
-                Instr::Op(op, args) => {
-                    let exponent = known_exponent(nest, n);
-                    let count = if exponent.is_some() { 1 } else { args.len() };
-                    let operands: SmallVec<[(V, Dtype); 3]> = args
-                        .iter()
-                        .take(count)
-                        .map(|v| (values[v.index()], nest.dtypes[v.index()]))
-                        .collect();
-                    self.lowering.op(*op, &operands, dtype, exponent)?
-                }
-                Instr::MulAdd { args, minus_product, minus_addend } => {
-                    let [a, b, c] = args.map(|v| values[v.index()]);
-                    let op = super::lower::fused(*minus_product, *minus_addend);
-                    self.lowering.lir.fused(op, a, b, c)
+                Instr::Const(_) | Instr::Op(..) | Instr::MulAdd { .. } => {
+                    self.lowering.computed(nest, n, |_, v| values.get(v.index()).copied())?
                 }
             };
             values.push(v);

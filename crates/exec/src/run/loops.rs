@@ -87,7 +87,6 @@ impl Run<'_> {
             let to = unsafe { frame.pointers[whole.index()].add(first * bytes) };
             copied.push((part.index(), to, bytes));
         }
-        type Memory = (*mut u8, *mut u8);
         let states = l.states.iter().zip(&l.exchanged).zip(places);
         let states: SmallVec<[(BufferId, BufferId, Option<Memory>); 4]> = states
             .map(|((&(_, state, next), &e), &memory)| (state, next, e.then_some(memory)))
@@ -113,13 +112,10 @@ impl Run<'_> {
                 *to = to.wrapping_offset(signed(*bytes));
             }
             for &(state, next, memory) in &states {
-                let Some((own, other)) = memory else {
-                    self.copy(frame, next, state)?;
-                    continue;
-                };
-                let made = frame.pointers[next.index()];
-                frame.pointers[state.index()] = made;
-                frame.pointers[next.index()] = if made == own { other } else { own };
+                match memory {
+                    Some(memory) => exchange_memory(frame, state, next, memory),
+                    None => self.copy(frame, next, state)?,
+                }
             }
         }
         Ok(())
@@ -219,11 +215,9 @@ impl Run<'_> {
         frame: &mut Frame,
     ) -> Result<(), Stop> {
         let states = l.states.iter().zip(&l.exchanged).zip(places);
-        for ((&(_, state, next), &exchanged), &(own, other)) in states {
+        for ((&(_, state, next), &exchanged), &memory) in states {
             if exchanged {
-                let made = frame.pointers[next.index()];
-                frame.pointers[state.index()] = made;
-                frame.pointers[next.index()] = if made == own { other } else { own };
+                exchange_memory(frame, state, next, memory);
             } else if state != next {
                 self.copy(frame, next, state)?;
             }
@@ -258,6 +252,13 @@ impl Run<'_> {
     }
 }
 
+/// Makes the next state the state: it stays where it is, and the one after goes to the other memory.
+fn exchange_memory(frame: &mut Frame, state: BufferId, next: BufferId, (own, other): Memory) {
+    let made = frame.pointers[next.index()];
+    frame.pointers[state.index()] = made;
+    frame.pointers[next.index()] = if made == own { other } else { own };
+}
+
 /// Points the views of a loop to the parts of a step.
 pub(super) fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
     for &(whole, part) in l.inputs.iter().chain(&l.collected) {
@@ -267,5 +268,8 @@ pub(super) fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
     }
 }
 
-/// The memory of states and of the next ones.
-pub(super) type Places = SmallVec<[(*mut u8, *mut u8); 4]>;
+/// The memory of a state, and of the next one.
+type Memory = (*mut u8, *mut u8);
+
+/// The memory of all states.
+pub(super) type Places = SmallVec<[Memory; 4]>;
