@@ -8,9 +8,11 @@
 //!   seed `start + n`, so the seed printed by a failure reproduces it as the first case.
 //!
 //! `COTAN_TALLY=FILE` appends a line to a file for each property that was run: its name, the first
-//! seed, and how many cases passed. `cotan-soak` counts by it.
+//! seed, and how many cases passed; `FILE.at` holds the seed of the case that is being run, for
+//! crashes that say nothing. `cotan-soak` counts by them.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::str::FromStr;
 
 use crate::Rng;
@@ -26,8 +28,13 @@ pub fn for_each_case(
 ) {
     let first = first_seed(name);
     let mut tally = Tally { name, first, passed: 0 };
+    let mut current = std::env::var("COTAN_TALLY").ok().map(|path| noted(&format!("{path}.at")));
     for seed in (first..).take(scaled(count)) {
         let blame = Blame { name, seed };
+        if let Some(file) = &mut current {
+            let written = file.rewind().and_then(|()| writeln!(file, "{seed}"));
+            written.unwrap_or_else(|error| fail(&format!("the seed cannot be noted: {error}")));
+        }
         let outcome = property(&mut Rng::new(seed));
         std::mem::forget(blame);
         if let Err(message) = outcome {
@@ -35,6 +42,11 @@ pub fn for_each_case(
         }
         tally.passed += 1;
     }
+}
+
+/// The file that the seed of the current case is written to.
+fn noted(path: &str) -> File {
+    File::create(path).unwrap_or_else(|error| fail(&format!("{path}: {error}")))
 }
 
 /// The seed of the first case of a test: `COTAN_SEED`, or one of its own.
