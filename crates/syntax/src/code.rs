@@ -229,8 +229,8 @@ works for `power(y, 3)`. Use `fold` for loops that depend on data.
 ";
     LimitExceeded = Error 217, "A program that is too large.",
 "There are limits on the number of nodes of a program, on the elements and bytes of an array, on the
-nesting of loops and of structures, and on time. The exit code of the command is 4 when nothing else is
-wrong, whichever command it is.
+nesting of loops and of structures, and on time. The exit code of every command is 4 when nothing
+else is wrong.
 ";
     CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
 "The function does not exist, takes a function as an argument, or gives one. Define another function
