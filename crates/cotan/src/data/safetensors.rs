@@ -1,7 +1,7 @@
 //! Structures in safetensors files.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use cotan_array::{Array, Dtype, Element, Shape, open_file, replace_file};
