@@ -36,7 +36,7 @@ pub(crate) struct Tuning {
     /// Nests of so many positions have a look at arrays if that spares something.
     pub relax: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
-    bytes: usize,
+    pub bytes: usize,
     /// The bytes that a loop touches for a block of rows that goes through all steps: they should
     /// stay in the first cache.
     pub stream: usize,
