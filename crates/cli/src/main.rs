@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod derivatives;
 mod differences;
 mod examples;
 mod explain;
@@ -20,6 +21,7 @@ mod source;
 mod terminal;
 mod test;
 mod units;
+mod verdict;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
