@@ -161,8 +161,8 @@ impl<'f> Point<'f> {
                 let Some(other) = other else { continue };
                 let error = (other - reverse).abs();
                 errors.add(way, error);
-                // Not a number is no agreement.
-                if !(error <= TOLERANCE * self.scale + 64.0 * self.unrest) {
+                let accepted = TOLERANCE * self.scale + 64.0 * self.unrest;
+                if error.is_nan() || error > accepted {
                     return self.ways_differ(entry, &tangents).map(Verdict::Wrong);
                 }
             }
