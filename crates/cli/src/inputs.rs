@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cotan_array::{Array, Dtype, npy, npz};
 use cotan_interp::{Interp, Value};
 use cotan_ir::{Input, Limits, Program, Type};
-use cotan_syntax::{Leaf, instantiate, load_text};
+use cotan_syntax::{Leaf, instantiate, load_expression};
 
 use crate::args::InputArgs;
 use crate::failure::{Failure, Outcome};
@@ -38,7 +38,10 @@ impl Inputs {
             if args.args.iter().take(n).any(|(before, _)| before == path) {
                 return Err(Failure::usage(format_args!("`--arg {path}=...` is given twice")));
             }
-            let leaf = function.leaf(path).ok_or_else(|| unknown(path, function))?;
+            let Some(leaf) = function.leaf(path) else {
+                inputs.whole(path, value, function, terminal)?;
+                continue;
+            };
             let array = match value.strip_prefix('@') {
                 Some(file) => from_file(leaf, read_npy(file)?, file)?,
                 None => inline(leaf, evaluate(path, value, terminal)?)?,
@@ -46,6 +49,37 @@ impl Inputs {
             inputs.values.insert(path.clone(), array);
         }
         Ok(inputs)
+    }
+
+    /// Takes the value of a record or tuple, in one expression.
+    fn whole(
+        &mut self,
+        path: &str,
+        value: &str,
+        function: &Function<'_>,
+        terminal: &Terminal,
+    ) -> Outcome {
+        let leaves: Vec<&Leaf> = parts(path, function).collect();
+        if leaves.is_empty() || value.starts_with('@') {
+            return Err(unknown(path, function));
+        }
+        let mut given = evaluate_parts(path, value, terminal)?;
+        for leaf in leaves {
+            let Some(at) = given.iter().position(|(name, _)| *name == leaf.path) else {
+                let message = format!("the value of `{path}` has no `{}`", leaf.path);
+                return Err(Failure::usage(message)
+                    .hint(format_args!("`{}` is declared {}", leaf.path, leaf.ty)));
+            };
+            let (name, array) = given.swap_remove(at);
+            self.values.insert(name, inline(leaf, array)?);
+        }
+        match given.first() {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("the value of `{path}` has `{name}`, which is not declared");
+                Err(Failure::usage(format_args!("{message}; expected:{}", function.expected())))
+            }
+        }
     }
 
     /// Takes the values of inputs that a derivative has besides those of the function, of fixed types.
@@ -134,12 +168,15 @@ fn quoted(names: &[impl AsRef<str>]) -> String {
     names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
-fn unknown(path: &str, function: &Function<'_>) -> Failure {
-    let within: Vec<&str> = function
+/// The arrays within a parameter or a part of one.
+fn parts<'f>(path: &'f str, function: &'f Function<'_>) -> impl Iterator<Item = &'f Leaf> {
+    function
         .leaves()
-        .map(|leaf| leaf.path.as_str())
-        .filter(|leaf| leaf.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
-        .collect();
+        .filter(move |leaf| leaf.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn unknown(path: &str, function: &Function<'_>) -> Failure {
+    let within: Vec<&str> = parts(path, function).map(|leaf| leaf.path.as_str()).collect();
     if within.is_empty() {
         let message = format!("`{}` has no parameter `{path}`", function.name);
         if function.takes_nothing() {
@@ -147,7 +184,7 @@ fn unknown(path: &str, function: &Function<'_>) -> Failure {
         }
         return Failure::usage(format_args!("{message}; it takes:{}", function.expected()));
     }
-    let message = format!("`{path}` has several parts, which are given one by one");
+    let message = format!("`{path}` has several parts, and an array file holds one");
     Failure::usage(message).hint(format_args!("give {}", quoted(&within)))
 }
 
@@ -164,31 +201,37 @@ fn read_npy(file: &str) -> Outcome<Array> {
     })
 }
 
-/// The value of an expression on the command line.
+/// The value of an expression on the command line, which is one array.
 fn evaluate(path: &str, text: &str, terminal: &Terminal) -> Outcome<Array> {
+    let mut arrays = evaluate_parts(path, text, terminal)?;
+    match (arrays.pop(), arrays.is_empty()) {
+        (Some((name, array)), true) if name == path => Ok(array),
+        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
+            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
+    }
+}
+
+/// The arrays of an expression on the command line, by path.
+fn evaluate_parts(path: &str, text: &str, terminal: &Terminal) -> Outcome<Vec<(String, Array)>> {
     if text.is_empty() {
         return Err(Failure::usage(format_args!("the value of `{path}` is empty"))
             .hint(format_args!("--arg {path}='[1, 2.5]', or a file: --arg {path}=@FILE.npy")));
     }
-    // The expression has a line of its own, so that messages show nothing but it.
-    let place = format!("--arg {path}");
-    let modules = load_text(&place, &format!("def value() =\n{text}\n"));
-    let program = modules
-        .and_then(|modules| instantiate(&modules, "value", &[], &[], &Limits::default()))
+    let modules = load_expression(&format!("--arg {path}"), text);
+    let instance = modules
+        .and_then(|modules| instantiate(&modules, "main", &[], &[], &Limits::default()))
         .map_err(|messages| {
             let rendered = terminal.render(&messages.diagnostics, &messages.sources);
             let failure = Failure::usage(format_args!("the value of `{path}` is not understood"))
                 .hint("write it as in a program, '[1, 2.5]', or name a file, @FILE.npy");
             terminal.complain(&rendered);
             failure
-        })?
-        .program;
-    let run = Interp::new(&program).run(&[]).map_err(|e| Failure::limit(format!("error: {e}")))?;
-    match run.outputs.as_slice() {
-        [value] => value.to_array().map_err(Failure::internal),
-        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
-            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
-    }
+        })?;
+    let run = Interp::new(&instance.program).run(&[]);
+    let run = run.map_err(|e| Failure::limit(format!("error: {e}")))?;
+    let names = instance.result.leaves(path).into_iter().map(|(name, _)| name);
+    let values = names.zip(&run.outputs);
+    values.map(|(name, value)| Ok((name, value.to_array().map_err(Failure::internal)?))).collect()
 }
 
 /// A value written for this parameter: its numbers become floats where that is what it takes.

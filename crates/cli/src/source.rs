@@ -4,12 +4,15 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use cotan_syntax::{FileLoader, Loader, Modules, load};
+use cotan_syntax::{FileLoader, Loader, Modules, load, load_expression};
 
 use crate::args::SourceArgs;
 use crate::examples;
 use crate::failure::{Failure, Outcome};
 use crate::terminal::Terminal;
+
+/// What messages call an expression of the command line. No file is called so.
+const EXPRESSION: &str = "the expression";
 
 /// The text of a program, and the name that messages show.
 pub struct Text {
@@ -20,6 +23,9 @@ pub struct Text {
 impl Text {
     /// The program that the command line names.
     pub fn of(args: &SourceArgs) -> Outcome<Text> {
+        if let Some(expr) = &args.expr {
+            return Ok(Text { name: EXPRESSION.to_owned(), text: expr.clone() });
+        }
         match (&args.file, &args.example) {
             (_, Some(name)) => {
                 let example = examples::find(name)?;
@@ -70,6 +76,10 @@ impl Text {
 
     /// Loads the program and what it imports.
     pub fn load(self, terminal: &Terminal) -> Outcome<Modules> {
+        if self.name == EXPRESSION {
+            return load_expression(EXPRESSION, &self.text)
+                .map_err(|messages| terminal.program_failure(&messages));
+        }
         let name = self.name.clone();
         load(&name, &WithEntry(self)).map_err(|messages| terminal.program_failure(&messages))
     }

@@ -62,7 +62,7 @@ fn types() {
             ("[1.0, true]", "E0201"),
             ("[[1, 2], [3]]", "E0201"),
             ("stack([1], [1.0])", "E0201"),
-            ("fold(0, [1.0], (s, x) => x)", "E0201"),
+            ("fold(0i64, [1.0], (s, x) => x)", "E0201"),
             ("map_accum(0, [1], (s, x) => s)", "E0201"),
             ("while_loop(s => s, s => s, 0)", "E0201"),
             ("while_loop(s => [true], s => s, 0)", "E0201"),
@@ -179,7 +179,7 @@ fn both_places_are_shown() {
         shown("", "let a = [1.0, 2.0] let b = [1.0, 2.0, 3.0] in a * 2 + b")
     );
     insta::assert_snapshot!("argument", shown("def f(x: f64): f64 = x", "f([1.0, 2.0])"));
-    insta::assert_snapshot!("state", shown("", "fold(0, [1.0, 2.0], (s, x) => x)"));
+    insta::assert_snapshot!("state", shown("", "fold(0i64, [1.0, 2.0], (s, x) => x)"));
     insta::assert_snapshot!(
         "while_state",
         shown("", "while_loop((i, x) => i < 3, (i, x) => (i + 1, [x]), (0, 1.0))")
@@ -231,11 +231,12 @@ fn independent_errors_are_all_found_and_no_others() {
 
 #[test]
 fn a_constant_index_out_of_range_is_a_warning() {
-    let modules = load_text("test.ct", "def f(a: [3]f64) = a[3] + a[-1] + a[2]").expect("it loads");
+    let modules = load_text("test.ct", "def f(a: [3]f64) = a[3] + a[-1i64] + a[-4] + a[-1] + a[2]")
+        .expect("it loads");
     let instance = cotan_syntax::instantiate(&modules, "f", &[], &[], &Default::default())
         .expect("it is made");
     let codes: Vec<String> = instance.warnings.iter().map(|d| d.code.to_string()).collect();
-    assert_eq!(codes, ["W0301", "W0301"]);
+    assert_eq!(codes, ["W0301", "W0301", "W0301"]);
 }
 
 #[test]
