@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Param, Span, TermId};
+use cotan_ir::{OutOfRange, Param, Span, TermId};
 
 use super::affine::Affine;
 use super::value::Value;
@@ -314,17 +314,15 @@ impl Elab<'_> {
     fn selection(&mut self, entry: &Entry, k: usize) -> R<Selection> {
         match entry {
             Entry::At(value, span) => {
-                if let Some(i) = value.known_int()
-                    && !usize::try_from(i).is_ok_and(|i| i < k)
-                {
-                    self.out_of_range(i, k, *span);
+                if let Some(fault) = value.known_int().and_then(|i| OutOfRange::of(i, k)) {
+                    self.out_of_range(fault, *span);
                 }
                 self.index_scalar(value, *span).map(Selection::At)
             }
             Entry::FromEnd(i, span) => {
                 let from_start = i.saturating_add(k as i64);
                 if from_start < 0 {
-                    self.out_of_range(*i, k, *span);
+                    self.out_of_range(OutOfRange { index: *i, size: k }, *span);
                 }
                 self.index_scalar(&Value::int(from_start), *span).map(Selection::At)
             }
@@ -354,9 +352,9 @@ impl Elab<'_> {
         }
     }
 
-    fn out_of_range(&mut self, i: i64, k: usize, span: Span) {
-        let message = format!("the index {i} is outside an axis of size {k}, so this reads 0");
-        let hint = if i < 0 {
+    fn out_of_range(&mut self, fault: OutOfRange, span: Span) {
+        let message = format!("{fault}, so this reads 0");
+        let hint = if fault.index < 0 {
             "only negative literals count from the end, as in `a[-1]`; otherwise write `a[len(a) - 1]`"
         } else {
             "indices count from 0"
