@@ -15,6 +15,7 @@ use crate::terminal::Terminal;
 const EXPRESSION: &str = "the expression";
 
 /// The text of a program, and the name that messages show.
+#[derive(Clone)]
 pub struct Text {
     pub name: String,
     pub text: String,
@@ -72,6 +73,15 @@ impl Text {
             }
         })?;
         Ok(Text { name: name.to_owned(), text })
+    }
+
+    /// The text as a file: an expression is the body of `main`.
+    pub fn as_file(&self, terminal: &Terminal) -> Outcome<Text> {
+        if self.name == EXPRESSION {
+            self.clone().load(terminal)?;
+            return Ok(Text { text: format!("def main() = {}\n", self.text), ..self.clone() });
+        }
+        Ok(self.clone())
     }
 
     /// Loads the program and what it imports.
