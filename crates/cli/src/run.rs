@@ -7,13 +7,13 @@ use cotan_ir::{Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
 use crate::args::{
-    Backend, BackendArgs, CallArgs, EvalArgs, FunctionArgs, InputArgs, LimitArgs, RunArgs,
-    SourceArgs,
+    Backend, BackendArgs, CallArgs, EvalArgs, FunctionArgs, ImportArgs, InputArgs, LimitArgs,
+    RunArgs, SourceArgs,
 };
 use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Within};
 use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination, Named};
@@ -23,12 +23,13 @@ use crate::units::show_bytes;
 
 /// Runs a function and shows or writes its results.
 pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.call.source)?.load(terminal)?;
-    let function = Function::of(&modules, &args.call.function, terminal)?;
-    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
-    inputs.require_all(&function)?;
     let begin = Instant::now();
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let within = Within { limits: &args.limits, begin, terminal };
+    let modules = Text::of(&args.call.source)?.load(&args.call.imports, terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
+    let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
+    inputs.require_all(&function)?;
+    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
     let names = results::names(&instance.result);
     let destination = match &args.out {
         Some(path) => Some(Destination::new(path, names.len())?),
@@ -63,10 +64,11 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
 pub fn eval(args: &EvalArgs, terminal: &Terminal) -> Outcome {
     let EvalArgs { expr, out, backend, limits } = args;
     let source = SourceArgs { file: None, example: None, expr: Some(expr.clone()) };
+    let imports = ImportArgs { allow_imports: Vec::new() };
     let function = FunctionArgs { function: None, sizes: Vec::new() };
     let inputs = InputArgs { args: Vec::new(), npz: None };
     let run_args = RunArgs {
-        call: CallArgs { source, function, inputs },
+        call: CallArgs { source, imports, function, inputs },
         out: out.clone(),
         poison: false,
         bulk: false,
