@@ -174,7 +174,7 @@ impl Bounds<'_> {
         let largest = args.iter().copied().fold(0.0, f64::max);
         Some(match (op, args.as_slice()) {
             (Op::Add | Op::Sub, [a, b]) => a + b,
-            (Op::Mul | Op::Scale, [a, b]) => a * b,
+            (Op::Mul | Op::Scale | Op::StrongMul, [a, b]) => a * b,
             (Op::Sign, _) => 1.0,
             (Op::Rem, [_, b]) => *b,
             (Op::FloorDiv, [a, _]) => *a,

@@ -575,6 +575,7 @@ pub(crate) fn op_cost(op: Op) -> u32 {
         Rule::Real2(..) => match op {
             Op::Div => 4,
             Op::Scale => 2,
+            Op::StrongMul => 3,
             _ => 24,
         },
         Rule::Numeric2(..) if matches!(op, Op::FloorDiv | Op::Rem) => 8,

@@ -244,7 +244,8 @@ impl Again<'_> {
 fn operations(op: Op) -> u64 {
     match op.row().rule {
         Rule::Real1(..) | Rule::Real2(..) | Rule::RealInt(..) | Rule::IntReal(_) => match op {
-            Op::Scale | Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
+            Op::Scale | Op::StrongMul => 1,
+            Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
             Op::Div | Op::Recip | Op::Sqrt => 4,
             _ => 16,
         },

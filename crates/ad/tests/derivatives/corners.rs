@@ -9,6 +9,7 @@ use cotan_ir::{Builder, Program, Type};
 use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
+use crate::orders;
 use crate::support::*;
 use crate::while_loops;
 
@@ -33,6 +34,10 @@ pub fn finds(fault: Fault) -> Option<bool> {
     match fault {
         Fault::Point(WeakZero) => Some(fault.while_in(guarded_log_at_zero)[0] != 0.0),
         Fault::Point(WeakZeroFactor) => Some(fault.while_in(guarded_log_twice) != 0.0),
+        Fault::Point(WeakZeroTangent) => {
+            Some(fault.while_in(orders::dead_beside_infinite) != [0.0, 0.0])
+        }
+        Fault::Point(DeadZeroFactor) => Some(orders::finds(fault)),
         Fault::Point(WhileReplaysNothing) => Some(fault.while_in(while_loops::replays_wrong)),
         Fault::Point(PermutationNotInverted | StopGradientPasses) => Some(in_corners()),
         Fault::Point(ReadsAtFirstPlace | ReadsLoseLast) => Some(in_corners()),

@@ -56,6 +56,8 @@ macro_rules! rows {
         max_i64(a: i64, b: i64) -> i64 = a.max(b);
         scale_f64(a: f64, b: f64) -> f64 = if a == 0.0 { 0.0 } else { a * b };
         scale_f32(a: f32, b: f32) -> f32 = if a == 0.0 { 0.0 } else { a * b };
+        strong_f64(a: f64, b: f64) -> f64 = if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
+        strong_f32(a: f32, b: f32) -> f32 = if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
         fma_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, c);
         fma_f32(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, c);
         fms_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, -c);
@@ -279,6 +281,7 @@ fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
         Op::Min => float(f.min_f64, f.min_f32, Some(f.min_i64)),
         Op::Max => float(f.max_f64, f.max_f32, Some(f.max_i64)),
         Op::Scale => float(f.scale_f64, f.scale_f32, None),
+        Op::StrongMul => float(f.strong_f64, f.strong_f32, None),
         Op::Eq => any(f.eq_f64, f.eq_f32, f.eq_i64, f.eq_bool),
         Op::Ne => any(f.ne_f64, f.ne_f32, f.ne_i64, f.ne_bool),
         Op::Lt => any(f.lt_f64, f.lt_f32, f.lt_i64, f.lt_bool),

@@ -143,6 +143,8 @@ scalar_ops! {
         ["y * logistic(-a)"], NO, [Any], "1 / (1 + exp(-a)).";
     Scale "scale" CALL, Rule::Real2(Real2::Rounded(|a, b| if a == 0.0 { 0.0 } else { a * b }), Field2::Exact(|a, b| a * b)),
         ["b", "a"], YES, [NonZero, Any], "Product in which 0 as the first factor annihilates also an infinite or undefined second one.";
+    StrongMul "strong_mul" CALL, Rule::Real2(Real2::Rounded(|a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }), Field2::Exact(|a, b| a * b)),
+        ["b", "a"], YES, [Any, Any], "Product in which 0 as either factor annihilates also an infinite or undefined other one.";
     StopGradient "stop_gradient" CALL, Rule::Numeric1(|a| a, |a| a, Field1::Exact(|a| a)),
         ["0"], YES, [Any], "The argument, taken as a constant by every derivative.";
     Floor "floor" CALL, rounded(libm::floor),
