@@ -65,15 +65,27 @@ Examples:
     /// Run a function of a program
     #[command(after_help = "\
 Arguments are files, or expressions of the language. Whole numbers become floats where the
-parameter is a float. Records and tuples are given by their parts: --arg p.w=... --arg p.b=...
+parameter is a float. Records and tuples are given whole, --arg p='{w = [1, 2], b = 3}', or by their
+parts: --arg p.w=@w.npy --arg p.b=3
 
 Examples:
   cotan run --example matmul
   cotan run dot.ct --arg a='[1, 2, 3]' --arg b='[4, 5, 6]'
   cotan run matmul.ct --arg a=@a.npy --arg b=@b.npy --out c.npy
   cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
-  cotan run fill.ct --size n=5 --arg x=2.5")]
+  cotan run fill.ct --size n=5 --arg x=2.5
+  cotan run -e 'sum(iota(10))'")]
     Run(RunArgs),
+
+    /// Compute the value of an expression
+    #[command(after_help = "\
+The same as `cotan run -e EXPR`.
+
+Examples:
+  cotan eval '6 * 7'
+  cotan eval 'grad(x => sum(x ** 3))([1.0, 2.0])'
+  cotan eval 'let a = iota(4) in a[:, None] * a' --out table.npy")]
+    Eval(EvalArgs),
 
     /// Run a function of a program and its derivative
     #[command(after_help = "\
@@ -193,6 +205,10 @@ pub struct SourceArgs {
     /// A program that comes with cotan (see `cotan examples`)
     #[arg(long, value_name = "NAME")]
     pub example: Option<String>,
+
+    /// An expression as the program: -e 'sum(iota(10))'
+    #[arg(short = 'e', long = "expr", value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: Option<String>,
 }
 
 /// What a program may import.
@@ -241,7 +257,7 @@ pub struct CallArgs {
     pub inputs: InputArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct BackendArgs {
     /// What runs the program [default: jit, or what COTAN_BACKEND says]
     #[arg(long, value_name = "BACKEND")]
@@ -260,7 +276,7 @@ pub enum Backend {
 }
 
 /// How much a run may take.
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
@@ -302,6 +318,22 @@ pub struct RunArgs {
     /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
+
+    #[command(flatten)]
+    pub backend: BackendArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// The expression
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: String,
+
+    /// Write the results to a .npz file, or a single result to a .npy file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 
     #[command(flatten)]
     pub backend: BackendArgs,
