@@ -237,6 +237,7 @@ pub fn bulk(
 }
 
 fn formatted(source: &Text, terminal: &Terminal) -> Outcome<String> {
+    let source = &source.as_file(terminal)?;
     let mut sources = SourceMap::new();
     let file = sources.add(&source.name, &source.text);
     format(file, &source.text)

@@ -6,7 +6,10 @@ use cotan_interp::{Counts, Failure as RunFailure, Interp, InterpError, Options, 
 use cotan_ir::{Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
-use crate::args::{Backend, BackendArgs, LimitArgs, RunArgs};
+use crate::args::{
+    Backend, BackendArgs, CallArgs, EvalArgs, FunctionArgs, ImportArgs, InputArgs, LimitArgs,
+    RunArgs, SourceArgs,
+};
 use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
@@ -55,6 +58,25 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
         terminal.complain(&counts(&run.counts));
     }
     Ok(())
+}
+
+/// Computes the value of an expression.
+pub fn eval(args: &EvalArgs, terminal: &Terminal) -> Outcome {
+    let EvalArgs { expr, out, backend, limits } = args;
+    let source = SourceArgs { file: None, example: None, expr: Some(expr.clone()) };
+    let imports = ImportArgs { allow_imports: Vec::new() };
+    let function = FunctionArgs { function: None, sizes: Vec::new() };
+    let inputs = InputArgs { args: Vec::new(), npz: None };
+    let run_args = RunArgs {
+        call: CallArgs { source, imports, function, inputs },
+        out: out.clone(),
+        poison: false,
+        bulk: false,
+        counts: false,
+        backend: *backend,
+        limits: *limits,
+    };
+    run(&run_args, terminal)
 }
 
 /// Refuses another backend for what only the interpreter can tell.

@@ -575,11 +575,14 @@ pub(crate) fn op_cost(op: Op) -> u32 {
         Rule::Real2(..) => match op {
             Op::Div => 4,
             Op::Scale => 2,
+            Op::StrongMul => 3,
             _ => 24,
         },
         Rule::Numeric2(..) if matches!(op, Op::FloorDiv | Op::Rem) => 8,
         Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
         Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
+        Rule::Int2(_) if op == Op::IntPow => 16,
+        Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => 2,
     }
 }
 

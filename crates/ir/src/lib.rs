@@ -40,6 +40,7 @@ mod term;
 mod term_map;
 mod walk;
 mod while_loop;
+mod widen;
 
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;

@@ -14,6 +14,7 @@ mod mistakes;
 mod promised;
 mod readme;
 mod reference;
+mod right_and_wrong;
 mod run;
 mod session;
 mod test;
