@@ -57,9 +57,14 @@ pub enum When {
 pub enum Command {
     /// Report everything that is wrong with programs
     #[command(after_help = "\
+Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
+wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
+not change the exit code.
+
 Examples:
   cotan check model.ct
-  cotan check examples/*.ct")]
+  cotan check examples/*.ct
+  cotan check attention.ct --size d=64     only for d = 64")]
     Check(CheckArgs),
 
     /// Run a function of a program
@@ -261,6 +266,10 @@ pub struct CheckArgs {
     /// The programs; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+
+    /// Check with this size, or integer parameter, instead of all [default: all sizes]
+    #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
 }
 
 #[derive(Debug, Args)]

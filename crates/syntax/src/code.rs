@@ -9,11 +9,13 @@ pub enum Severity {
     Error,
     /// The program has a meaning, but perhaps not the one intended.
     Warning,
+    /// The program is all right under a condition.
+    Note,
 }
 
 macro_rules! codes {
     ($($code:ident = $severity:ident $number:literal, $title:literal, $explanation:literal;)*) => {
-        /// What a message is about. Shown as `E0007` (errors) or `W0301` (warnings).
+        /// What a message is about. Shown as `E0007` (errors), `W0301` (warnings) or `N0401` (notes).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code {
@@ -31,7 +33,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Error or warning.
+            /// Error, warning or note.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Code::$code => Severity::$severity,)*
@@ -247,6 +249,18 @@ gives a pair `(loss, rest)` and is differentiated with `aux = true`.
 "A read outside an array gives 0 (`false`). That is well defined, but a constant index that always
 does so is hardly what was meant. Indices count from 0 and do not count from the end.
 ";
+    SizeCondition = Note 401, "A definition that is right for some sizes only.",
+"`cotan check` looks at each definition for all sizes at once. What is wrong for all of them is an
+error; what is wrong for some is a note with the condition that the sizes have to satisfy:
+
+    def head(x: [n]f64) = x[:10]                         # needs n >= 10
+    def heads(x: [d]f64) = reshape(x, [8, d // 8])       # needs d divisible by 8
+    def same(x: [n]f64, y: [m]f64) = x + y               # needs n = m, or one of them 1
+
+Nothing has to be done: calls with sizes that do not satisfy the condition are errors. If all sizes
+are meant, the definition has a fault; if one condition is always meant, say it in the types: both
+parameters `[n]f64`, or `x: [8 * k]f64`.
+";
 }
 
 impl Code {
@@ -266,6 +280,7 @@ impl fmt::Display for Code {
         let letter = match self.severity() {
             Severity::Error => 'E',
             Severity::Warning => 'W',
+            Severity::Note => 'N',
         };
         write!(f, "{letter}{:04}", self.number())
     }

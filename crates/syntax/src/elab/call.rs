@@ -374,7 +374,7 @@ impl<'m> Elab<'m> {
             let place = Place { span: arg.1, param: &param, declared: spec.span() };
             arg.0 = self.unify(spec, &arg.0, place, &mut sizes)?;
         }
-        self.unify_rest(&mut sizes, &|_| None)?;
+        self.unify_rest(&mut sizes, &|_| None, None)?;
         let result = self.apply_callable(&function.callable, args, explicit, span)?;
         self.contract_result(contract, &result, &mut sizes, span)
     }
@@ -389,7 +389,7 @@ impl<'m> Elab<'m> {
         let place =
             Place { span, param: "the result of the function", declared: contract.result.span() };
         let value = self.unify(&contract.result, result, place, sizes)?;
-        self.unify_rest(sizes, &|_| None)?;
+        self.unify_rest(sizes, &|_| None, None)?;
         Ok(value)
     }
 
@@ -513,11 +513,14 @@ impl<'m> Elab<'m> {
         let static_param = |name: &str| {
             values.iter().find(|(param, _)| &**param == name).and_then(|(_, v)| v.known_int())
         };
-        self.unify_rest(&mut sizes, &static_param)?;
+        self.unify_rest(&mut sizes, &static_param, Some((&signature, &def.name.name)))?;
         let mut env = Env::default();
         for size in &signature.sizes {
             match sizes.get(&size.name) {
-                Some(value) => env.bind(size.name.clone(), Value::int(value)),
+                Some(value) => {
+                    let value = self.size_known(value);
+                    env.bind(size.name.clone(), value);
+                }
                 None => {
                     let message = format!(
                         "the size `{}` of `{}` does not follow from the arguments",

@@ -19,7 +19,9 @@ pub(crate) mod library;
 mod names;
 mod ops;
 mod pattern;
+mod solve;
 mod suggest;
+mod track;
 pub(crate) mod tree;
 pub(crate) mod types;
 pub(crate) mod unify;
@@ -34,8 +36,9 @@ use cotan_ir::{Builder, CancelToken, ErrorKind, Limits, Param, RegionId, Span, T
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ast::{Ast, ExprId, Ident, Name};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::load::{DefId, Modules};
+use crate::sizes::{Event, Trace};
 use env::Env;
 use types::Signature;
 use value::{Known, TooLarge, Value};
@@ -77,6 +80,8 @@ pub(crate) struct Elab<'m> {
     steps: usize,
     /// A limit was exceeded: everything is an error from here on.
     stopped: bool,
+    /// What is found out about sizes, while these are followed.
+    trace: Option<Box<Trace>>,
 }
 
 impl<'m> Elab<'m> {
@@ -92,7 +97,23 @@ impl<'m> Elab<'m> {
             reported: FxHashSet::default(),
             steps: 0,
             stopped: false,
+            trace: None,
         }
+    }
+
+    /// An elaboration that follows sizes.
+    pub(crate) fn traced(modules: &'m Modules, limits: Limits, trace: Trace) -> Elab<'m> {
+        Elab { trace: Some(Box::new(trace)), ..Elab::new(modules, limits) }
+    }
+
+    /// How many steps it took so far.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// What was found out about sizes, and the number of steps that it took.
+    pub(crate) fn into_trace(self) -> (Option<Trace>, usize) {
+        (self.trace.map(|trace| *trace), self.steps)
     }
 
     /// Proof of an error among what was reported so far: a value may be wrong for that reason.
@@ -113,10 +134,25 @@ impl<'m> Elab<'m> {
     // ---- messages -----------------------------------------------------------------------------
 
     /// Reports a message, once per place, with the calls that led there.
-    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) -> Reported {
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
             return Reported;
         }
+        let diagnostic = self.with_calls(diagnostic);
+        if let Some(trace) = &mut self.trace {
+            match diagnostic.severity() {
+                Severity::Error => trace.fail(diagnostic.clone()),
+                Severity::Warning | Severity::Note => {
+                    trace.push(Event::Warn(Box::new(diagnostic.clone())));
+                }
+            }
+        }
+        self.diagnostics.push(diagnostic);
+        Reported
+    }
+
+    /// A message with the calls that led to its place.
+    pub(crate) fn with_calls(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         // The outermost call is that of the function being made, which nobody wrote.
         let (calls, here) = (self.calls.iter().skip(1).rev(), diagnostic.primary.span);
         let mut shown = vec![here];
@@ -131,8 +167,7 @@ impl<'m> Elab<'m> {
             };
             diagnostic = diagnostic.also(frame.span, place);
         }
-        self.diagnostics.push(diagnostic);
-        Reported
+        diagnostic
     }
 
     /// Reports a fault of ours.
@@ -145,6 +180,12 @@ impl<'m> Elab<'m> {
     /// A result of the builder, its error reported at a place.
     pub(crate) fn lift<T>(&mut self, result: cotan_ir::Result<T>, span: Span) -> R<T> {
         result.map_err(|error| {
+            // What the builder refuses may depend on sizes.
+            if let Some(trace) = &mut self.trace
+                && !trace.is_pending()
+            {
+                trace.unless(None);
+            }
             let code = match error.kind() {
                 ErrorKind::Type => Code::TypeMismatch,
                 ErrorKind::Limit | ErrorKind::Cancelled | ErrorKind::Deadline => {

@@ -162,6 +162,8 @@ fn transpose(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 fn reshape(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let sizes = elab.sizes_at(call, 0)?;
     let t = elab.term_at(call, 1)?;
+    let own = elab.b.shape(t).dims().to_vec();
+    elab.unless_as_many(&own, &sizes);
     let made = elab.b.reshape(&sizes, t);
     elab.lift(made, call.span).map(Value::Term)
 }

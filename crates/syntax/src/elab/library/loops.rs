@@ -108,6 +108,7 @@ fn run(
         (Some((given, place)), found) => {
             let given = elab.size_from(given, place)?;
             if let Some(found) = found.filter(|&found| found != given) {
+                elab.unless_equal(&[(given, found)]);
                 let message =
                     format!("{given} steps are asked for, but the arrays have length {found}");
                 return Err(elab.report(
@@ -176,6 +177,9 @@ pub(super) fn same_state(
     match elab.tree_of(state).and_then(|tree| elab.fit(&next, &tree)) {
         Some(next) => Ok(next),
         None => {
+            if let Some(tree) = elab.tree_of(state) {
+                elab.unless_fits(&next, &tree);
+            }
             let (before, after) = (elab.describe(state), elab.describe(&next));
             let message = format!("the state is {before} at first, and {after} after a step");
             let hint = "a state keeps its type: change the initial value (`0.0` is f64, `zeros([n])` an array), or convert";
@@ -197,8 +201,8 @@ fn adapt_floats(elab: &Elab<'_>, init: &Value, inputs: &[TermId]) -> Value {
     }
     fn narrow(value: &Value) -> Value {
         match value {
-            Value::Known(Known { value: Scalar::F64(x), adapts: true }) => {
-                Value::Known(Known { value: cast(Scalar::F64(*x), Dtype::F32), adapts: false })
+            Value::Known(Known { value: Scalar::F64(x), adapts: true, .. }) => {
+                Value::Known(Known::new(cast(Scalar::F64(*x), Dtype::F32), false))
             }
             Value::Tuple(tuple) => Value::tuple(tuple.items.iter().map(narrow).collect())
                 .unwrap_or_else(|_| value.clone()),
@@ -231,6 +235,7 @@ impl Elab<'_> {
                 };
                 match length {
                     Some((before, place)) if before != k => {
+                        self.unless_equal(&[(before, k)]);
                         let message = format!("arrays of different lengths, {before} and {k}");
                         let mut diagnostic = Diagnostic::new(Code::ShapeMismatch, *span, message)
                             .label(format!("length {k}"));
