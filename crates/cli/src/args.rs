@@ -71,6 +71,8 @@ Examples:
     #[command(after_help = "\
 Arguments are files, or expressions of the language. Whole numbers become floats where the
 parameter is a float. Records and tuples are given by their parts: --arg p.w=... --arg p.b=...
+Sizes follow from the arguments; those that do not are given by --size. An integer that the program
+uses as a size, or to end a recursion, is an argument like any other: --arg steps=8
 
 Examples:
   cotan run --example matmul
@@ -203,7 +205,7 @@ pub struct FunctionArgs {
     #[arg(long = "fn", value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A size parameter, or an integer parameter that is to be known when the program is made
+    /// A size parameter; also an integer parameter, which is then known when the program is made
     #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
 }

@@ -44,7 +44,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
     let begin = Instant::now();
-    let core = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program;
+    let core = function.instantiate(&inputs, &args.limits, terminal)?.program;
     if wants(args, Stage::Core) {
         text += &head("\n# In the core language: ", &core);
     }

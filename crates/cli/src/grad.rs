@@ -30,7 +30,7 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
     let mut inputs = Inputs::read(&own, &function, terminal)?;
     inputs.require_all(&function)?;
     let begin = Instant::now();
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let instance = function.instantiate(&inputs, &args.limits, terminal)?;
     let mut program = instance.program;
     program.rename_outputs(results::names(&instance.result).iter().map(|name| value_name(name)));
 

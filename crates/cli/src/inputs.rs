@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cotan_array::{Array, Dtype, npy, npz};
 use cotan_interp::{Interp, Value};
+use cotan_ir::scalar::Scalar;
 use cotan_ir::{Input, Limits, Program, Type};
 use cotan_syntax::{Leaf, instantiate, load_text};
 
@@ -113,6 +114,16 @@ impl Inputs {
             )),
             None => failure,
         })
+    }
+
+    /// The integer or truth value at a path, if it is one.
+    pub fn scalar(&self, path: &str) -> Option<Scalar> {
+        let array = self.values.get(path).filter(|array| array.rank() == 0)?;
+        match array.dtype() {
+            Dtype::I64 => array.item().map(Scalar::I64),
+            Dtype::Bool => array.item().map(Scalar::Bool),
+            Dtype::F64 | Dtype::F32 => None,
+        }
     }
 
     /// The type of the value at a path.

@@ -25,7 +25,7 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
     inputs.require_all(&function)?;
     let begin = Instant::now();
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let instance = function.instantiate(&inputs, &args.limits, terminal)?;
     let names = results::names(&instance.result);
     let destination = match &args.out {
         Some(path) => Some(Destination::new(path, names.len())?),

@@ -35,7 +35,7 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
         let made = if asked { None } else { sample(&modules, function.name, &Limits::default()) };
         let program = match made {
             Some(instance) => instance.program,
-            None => function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program,
+            None => function.instantiate(&inputs, &args.limits, terminal)?.program,
         };
         let verdict = verdict(&program, args, Some(&inputs), begin)?;
         verdict.report(function.name, terminal, &mut failed)?;

@@ -155,6 +155,18 @@ impl Executable {
         Ok(Executable::of(lower(program, in_order, Tuning::tiny())?, engine))
     }
 
+    /// As [`in_tiny_blocks`](Executable::in_tiny_blocks), with every threshold of the planner drawn
+    /// from the seed, between those of tiny blocks and the usual ones: for tests.
+    #[doc(hidden)]
+    pub fn in_drawn_blocks(
+        program: &Program,
+        in_order: bool,
+        engine: Engine,
+        seed: u64,
+    ) -> Result<Executable, Unsupported> {
+        Ok(Executable::of(lower(program, in_order, Tuning::drawn(seed))?, engine))
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -30,6 +30,7 @@ mod error;
 mod extract;
 mod limits;
 mod literal;
+mod out_of_range;
 mod print;
 pub mod rewrite;
 pub mod scalar;
@@ -49,6 +50,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use extract::Extracted;
 pub use limits::{CancelToken, Limits};
 pub use literal::Literal;
+pub use out_of_range::OutOfRange;
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{

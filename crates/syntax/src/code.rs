@@ -225,7 +225,8 @@ is static.
 
     def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
 
-works for `power(y, 3)`. Use `fold` for loops that depend on data.
+works for `power(y, 3)`, and on the command line with `--arg n=3`. At most 1000 calls nest: use `fold`
+for longer loops, and for those that depend on data.
 ";
     LimitExceeded = Error 217, "A program that is too large.",
 "There are limits on the number of nodes of a program, on the elements and bytes of an array, on the

@@ -97,6 +97,8 @@ pub struct Config {
     pub max_rank: usize,
     /// The most elements of an array.
     pub max_elements: usize,
+    /// The longest axis. Most programs whose longest axis may be larger than 5 have one such size.
+    pub max_size: usize,
     /// The deepest nesting of lambdas.
     pub max_nesting: usize,
     /// The most often an inner lambda runs, over all that are around it.
@@ -128,6 +130,7 @@ impl Default for Config {
             max_outputs: 3,
             max_rank: 4,
             max_elements: 120,
+            max_size: 5,
             max_nesting: 4,
             max_trips: 250,
             reuse: 50,
@@ -164,6 +167,14 @@ impl Config {
         let mut config = Config { data: Data::SmallIntegers, ..Config::default() };
         config.ops.retain(TypedOp::keeps_integers);
         config
+    }
+
+    /// The same with axes of up to this size, and a dozen times as many elements.
+    pub fn large(mut self, max_size: usize) -> Config {
+        self.max_size = max_size;
+        self.max_elements = max_size.saturating_mul(12);
+        self.max_trips = max_size.saturating_mul(12);
+        self
     }
 
     /// The same without some formers.

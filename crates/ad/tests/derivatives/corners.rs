@@ -216,11 +216,11 @@ fn cotangents_are_for_the_float_outputs() {
 /// Programs in which every array or loop may be empty, and every index repeated or out of range.
 const CORNERS: &[&str] = &[
     // Reads and writes that repeat and leave the array.
-    "def f(x: [4]f64) = gather([7], x, i => [i - 2])",
-    "def f(x: [4]f64) = gather([5], x * x, i => [i // 2])",
-    "def f(x: [4]f64) = scatter([3], x * x, i => [i - 1])",
-    "def f(x: [4]f64) = scatter([2], x, i => [0]) * 3.0",
-    "def f(x: [3]f64, y: f64) = one_hot([3], y, [5]) * x + one_hot([3], y * y, [1])",
+    "def f(x: [4]f64) = gather(x, [7], i => [i - 2])",
+    "def f(x: [4]f64) = gather(x * x, [5], i => [i // 2])",
+    "def f(x: [4]f64) = scatter(x * x, [3], i => [i - 1])",
+    "def f(x: [4]f64) = scatter(x, [2], i => [0]) * 3.0",
+    "def f(x: [3]f64, y: f64) = one_hot(y, [3], [5]) * x + one_hot(y * y, [3], [1])",
     "def f(x: [3]f64) = x[-1] + x[1] * x[1] + x[3]",
     // Many reads of one array, of elements and of rows.
     "def f(x: [3, 2]f64) = x[0, 0] * x[1, 1] + x[2, 0] * x[0, 0] * x[5, 0] + sum(x[1] * x[2] * x[0] * x[1])",

@@ -111,7 +111,7 @@ fn backends_agree() {
         "a.ct",
         "def main(x: [n]f64) = (build n (i => x[n - i] * 2.0), cumsum(x), sum(x), sort(x))
          def halve(x: f64) = while_loop(x => x > 1.0, x => x / 2.0, x)
-         def reduced(x: [n]f64) = gather([n], x, i => [sum(build 3 (j => i * j))])",
+         def reduced(x: [n]f64) = gather(x, [n], i => [sum(build 3 (j => i * j))])",
     );
     for (function, x) in [("main", "x=[1, 8, 2, 4]"), ("halve", "x=20"), ("reduced", "x=[1, 2]")] {
         let run = |more: &[&str], env: &[(&str, &str)]| {

@@ -103,6 +103,53 @@ impl Tuning {
             branch: 0,
         }
     }
+
+    /// Each threshold somewhere between that of [`tiny`](Tuning::tiny) and the default, small ones as
+    /// likely as large ones, and now and then one of the two: random programs then meet blocks,
+    /// parts and chunks of all sizes, in all combinations.
+    pub(crate) fn drawn(seed: u64) -> Tuning {
+        let (least, most) = (Tuning::tiny(), Tuning::default());
+        let mut state = seed;
+        let mut between = |a: usize, b: usize| {
+            // A step of splitmix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let z = z ^ (z >> 31);
+            let (low, high) = (a.min(b), a.max(b));
+            match z % 8 {
+                0 => a,
+                1 => b,
+                _ => {
+                    let doublings = u64::from((high / low.max(1)).max(1).ilog2()) + 1;
+                    let scaled = low.max(1) << ((z >> 8) % doublings);
+                    let more = (z >> 32) as usize % scaled;
+                    (scaled + more).clamp(low, high)
+                }
+            }
+        };
+        Tuning {
+            small: between(least.small, most.small),
+            cut: between(least.cut, most.cut),
+            apart: between(least.apart, most.apart),
+            parts: between(least.parts, most.parts),
+            worth: between(least.worth, most.worth),
+            read_again: between(least.read_again, most.read_again),
+            packed_again: between(least.packed_again, most.packed_again),
+            products: between(least.products, most.products),
+            little: between(least.little, most.little),
+            long_sum: between(least.long_sum, most.long_sum),
+            wedge: between(least.wedge, most.wedge),
+            relax: between(least.relax, most.relax),
+            bytes: between(least.bytes, most.bytes),
+            stream: between(least.stream, most.stream),
+            calls: between(least.calls, most.calls),
+            cost: between(least.cost, most.cost),
+            lanes: between(least.lanes, most.lanes),
+            shared: between(least.shared, most.shared),
+            branch: between(least.branch as usize, most.branch as usize) as u64,
+        }
+    }
 }
 
 /// A share of the cost of a group that does not matter is below one of so many parts.

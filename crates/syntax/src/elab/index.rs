@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Param, Span, TermId};
+use cotan_ir::{OutOfRange, Param, Span, TermId};
 
 use super::value::Value;
 use super::{Elab, R, Reported};
@@ -185,10 +185,8 @@ impl Elab<'_> {
     fn selection(&mut self, entry: &Entry, k: usize) -> R<Selection> {
         match entry {
             Entry::At(value, span) => {
-                if let Some(i) = value.known_int()
-                    && !usize::try_from(i).is_ok_and(|i| i < k)
-                {
-                    self.out_of_range(i, k, *span);
+                if let Some(fault) = value.known_int().and_then(|i| OutOfRange::of(i, k)) {
+                    self.out_of_range(fault, *span);
                 }
                 self.index_scalar(value, *span).map(Selection::At)
             }
@@ -234,9 +232,9 @@ impl Elab<'_> {
         }
     }
 
-    fn out_of_range(&mut self, i: i64, k: usize, span: Span) {
-        let message = format!("the index {i} is outside an axis of size {k}, so this reads 0");
-        let hint = if i < 0 {
+    fn out_of_range(&mut self, fault: OutOfRange, span: Span) {
+        let message = format!("{fault}, so this reads 0");
+        let hint = if fault.index < 0 {
             "indices do not count from the end: write `a[len(a) - 1]`"
         } else {
             "indices count from 0"

@@ -64,6 +64,10 @@ struct Frame {
     /// The function; a lambda has no name.
     name: Option<Name>,
     span: Span,
+    /// A digest of the sizes and static arguments: recursion that changes them may come to an end.
+    statics: u64,
+    /// An integer argument that is not known when the program is made.
+    unknown: Option<Name>,
 }
 
 /// The state of one elaboration.

@@ -183,8 +183,9 @@ fn size(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 // ---- arranging --------------------------------------------------------------------------------
 
 fn broadcast(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let t = elab.term_at(call, 0)?;
-    let dims = elab.sizes_at(call, 1)?;
+    let (value, span) = elab.value_at(call, 0);
+    let dims = elab.sizes_after(call, &value, 1)?;
+    let t = elab.term(&value, span)?;
     let own = elab.b.shape(t).dims();
     let fits = own.len() <= dims.len()
         && own.iter().rev().zip(dims.iter().rev()).all(|(&j, &k)| j == k || j == 1);
