@@ -175,15 +175,25 @@ missing. So `[3]` fits `[2, 3]` and `[2, 1]` fits `[1, 3]`, but `[2]` does not f
 ";
     SizeConflict = Error 204, "A size with two different values.",
 "A size name stands for one number in a call. In `def dot(a: [n]f64, b: [n]f64)` both arguments must
-have the same length; the message shows which argument gave which value.
+have the same length; the message shows which argument gave which value. Sizes inside expressions
+are solved for: `x: [2 * h]f64` takes no array of length 5, because no whole `h` makes `2 * h = 5`.
 ";
     SizeUnknown = Error 205, "A size whose value does not follow from anything.",
-"Size parameters are found from the shapes of the arguments. One that occurs only in the result or in
-an expression like `[2 * n]f64` must be given: `f[3](x)`.
+"Size parameters are found from the shapes of the arguments, also inside expressions: `[2 * n]f64` of
+size 6 makes `n` 3, and `[n + m]f64` with `[n - m]f64` gives both. One that occurs only in the
+result, or does not follow from the shapes, as in `[n + m]f64` alone, is declared in brackets and
+given in the call:
+
+    def split[n](x: [n + m]f64) = x[:n]
+    def first_two(x: [5]f64) = split[2](x)
+
+On the command line it is given with `--size n=2`.
 ";
     NotStatic = Error 206, "A number that must be known when the program is made.",
 "Sizes, axes, shapes and bounds of slices are fixed before a program runs: literals, size names,
 `len(a)`, `shape(a, k)`, and arithmetic on these. Data can be used as an index, but not as a size.
+An integer parameter of the function that is run may be used as a size: its value is given with
+`--arg k=2`, or with `--size k=2` where the others are not given.
 ";
     WrongArguments = Error 207, "Arguments that do not match the parameters.",
 "There are too many, too few, or one whose name is not that of a parameter. The message shows the
@@ -225,8 +235,8 @@ is static.
 
     def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
 
-works for `power(y, 3)`, and on the command line with `--arg n=3`. At most 1000 calls nest: use `fold`
-for longer loops, and for those that depend on data.
+works for `power(y, 3)`, and on the command line with `--arg n=3`. At most 1000 calls nest: use
+`fold` for longer loops, and for those that depend on data.
 ";
     LimitExceeded = Error 217, "A program that is too large.",
 "There are limits on the number of nodes of a program, on the elements and bytes of an array, on the

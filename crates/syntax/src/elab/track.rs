@@ -49,7 +49,8 @@ impl Elab<'_> {
 
     /// A size that is the sum of others.
     pub(crate) fn track_sum(&mut self, parts: &[usize]) {
-        self.track(parts.iter().sum(), |trace| {
+        let Some(total) = parts.iter().try_fold(0usize, |n, &k| n.checked_add(k)) else { return };
+        self.track(total, |trace| {
             let mut sum = Poly::default();
             for &part in parts {
                 sum = sum.add(&trace.of_size(part)?)?;
@@ -60,7 +61,9 @@ impl Elab<'_> {
 
     /// A size that is the product of others.
     pub(crate) fn track_product(&mut self, dims: &[usize]) {
-        self.track(dims.iter().product(), |trace| trace.product(dims));
+        if let Some(count) = count(dims) {
+            self.track(count, |trace| trace.product(dims));
+        }
     }
 
     /// Sizes that are the same for all sizes of the arguments.
@@ -178,7 +181,7 @@ impl Elab<'_> {
     pub(crate) fn unless_as_many(&mut self, a: &[usize], b: &[usize]) {
         self.track_product(a);
         self.track_product(b);
-        if a.iter().product::<usize>() != b.iter().product::<usize>() {
+        if count(a) != count(b) {
             self.unless(|trace| {
                 let difference = trace.product(a)?.sub(&trace.product(b)?)?;
                 combine(&[zeros(&difference)])
@@ -223,6 +226,11 @@ impl Trace {
         }
         Some(product)
     }
+}
+
+/// The number of elements of a shape.
+fn count(dims: &[usize]) -> Option<usize> {
+    dims.iter().try_fold(1usize, |n, &k| n.checked_mul(k))
 }
 
 /// The ways for a polynomial to be 0: a factor is.

@@ -4,6 +4,8 @@
 //! conditions on its way. Where a condition does not follow from what is assumed, the sizes for which
 //! it fails are another part, looked at by another elaboration; the parts are the leaves of a tree.
 
+use rustc_hash::FxHashMap;
+
 use super::space::Space;
 use super::system::{Condition, Scale, System};
 use super::trace::{Event, Trace};
@@ -102,7 +104,7 @@ impl Explorer<'_> {
 
     /// The events of a trace, their messages with expressions in place of numbers.
     fn say_sizes(&mut self, trace: Trace) -> Vec<Event> {
-        let names: Vec<(String, String)> =
+        let names: FxHashMap<String, String> =
             trace.named_numbers().map(|(k, p)| (k.to_string(), trace.space.show(p))).collect();
         let mut events = trace.events;
         self.space = trace.space;
@@ -231,7 +233,7 @@ impl Explorer<'_> {
 }
 
 /// A text with numbers replaced by what they stand for.
-fn rename(text: &str, names: &[(String, String)]) -> String {
+fn rename(text: &str, names: &FxHashMap<String, String>) -> String {
     let mut renamed = String::new();
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -241,8 +243,7 @@ fn rename(text: &str, names: &[(String, String)]) -> String {
         renamed += before;
         // A negative number is one, not the difference of nothing and a number.
         let negative = format!("-{number}");
-        let minus = names.iter().find(|(k, _)| *k == negative);
-        if let (Some((_, name)), true) = (minus, renamed.ends_with('-')) {
+        if let (Some(name), true) = (names.get(&negative), renamed.ends_with('-')) {
             renamed.pop();
             renamed += name;
             rest = after;
@@ -250,8 +251,8 @@ fn rename(text: &str, names: &[(String, String)]) -> String {
         }
         let part_of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         let inside = renamed.chars().next_back().is_some_and(part_of_word);
-        let name = names.iter().find(|(k, _)| k == number).filter(|_| !inside);
-        renamed += name.map_or(number, |(_, name)| name);
+        let name = names.get(number).filter(|_| !inside);
+        renamed += name.map_or(number, |name| name);
         rest = after;
     }
     renamed + rest
