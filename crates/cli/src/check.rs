@@ -18,11 +18,11 @@ pub fn check(args: &CheckArgs, terminal: &Terminal) -> Outcome {
 fn check_file(path: &Path, args: &CheckArgs, terminal: &Terminal) -> Outcome {
     let source = Text::read(path)?;
     let name = source.name.clone();
-    let modules = source.load(terminal)?;
+    let modules = source.load(&args.imports, terminal)?;
     let sizes = sizes(args, &modules)?;
     let diagnostics = cotan_syntax::check_at(&modules, &sizes, &Limits::default());
     if diagnostics.has_errors() {
-        return Err(Failure::program(terminal.render(&diagnostics, modules.sources())));
+        return Err(terminal.diagnosed(&diagnostics, modules.sources()));
     }
     terminal.show(&diagnostics, modules.sources());
     terminal.write(&format!("{name}: no errors\n"))
