@@ -96,8 +96,8 @@ impl Elab<'_> {
 
     /// The program depends on a static truth value.
     pub(crate) fn decided(&mut self, known: Known) {
-        if let (Some(trace), Scalar::Bool(outcome)) = (&mut self.trace, known.value) {
-            trace.decide(known.origin, outcome);
+        if let Some(trace) = &mut self.trace {
+            trace.decide(known.origin);
         }
     }
 

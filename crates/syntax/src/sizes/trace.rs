@@ -253,15 +253,14 @@ impl Trace {
     }
 
     /// The program depends on a static truth value.
-    pub(crate) fn decide(&mut self, origin: Origin, outcome: bool) {
+    pub(crate) fn decide(&mut self, origin: Origin) {
         match origin {
             Origin::Constant => {}
             Origin::Unknown => self.push(Event::Opaque),
             Origin::Tracked(_) => {
                 let mut reasons: Vec<Vec<Condition>> = Vec::new();
-                let explained = self
-                    .test_of(origin)
-                    .and_then(|test| self.explain(&test, outcome, &mut reasons));
+                let explained =
+                    self.test_of(origin).and_then(|test| self.explain(&test, &mut reasons));
                 match explained {
                     Some(()) => reasons.into_iter().for_each(|l| self.push(Event::Decide(l))),
                     None => self.push(Event::Opaque),
@@ -272,7 +271,7 @@ impl Trace {
 
     /// Conditions that hold here, and of which a test's outcome is a consequence, each with what
     /// else could be.
-    fn explain(&self, test: &Test, outcome: bool, reasons: &mut Vec<Vec<Condition>>) -> Option<()> {
+    fn explain(&self, test: &Test, reasons: &mut Vec<Vec<Condition>>) -> Option<()> {
         match test {
             Test::Is(condition) => {
                 let mut cases = condition.cases()?;
@@ -280,12 +279,12 @@ impl Trace {
                 cases.swap(0, here);
                 reasons.push(cases);
             }
-            Test::Not(inner) => self.explain(inner, !outcome, reasons)?,
+            Test::Not(inner) => self.explain(inner, reasons)?,
             Test::Both(a, b) | Test::Either(a, b) => {
                 let decisive = matches!(test, Test::Either(..));
                 for part in [a, b] {
                     let value = self.outcome(part);
-                    self.explain(part, value, reasons)?;
+                    self.explain(part, reasons)?;
                     if value == decisive {
                         break;
                     }
