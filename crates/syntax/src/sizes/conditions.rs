@@ -71,22 +71,23 @@ fn decided<'t>(branches: &'t [(Condition, Tree)], space: &Space) -> Vec<Requirem
         };
         all.push(Requirement { needs, cases: Vec::new(), error });
     }
-    let mut found: Vec<(&Condition, Vec<Requirement<'t>>)> =
+    let found: Vec<(&Condition, Vec<Requirement<'t>>)> =
         good().map(|(condition, tree)| (condition, requirements(tree, space))).collect();
     // What every part needs, it needs whatever is decided.
-    let same = |a: &Requirement<'_>, b: &Requirement<'_>| {
-        a.needs == b.needs && a.cases == b.cases && a.error.primary.span == b.error.primary.span
+    let key = |r: &Requirement<'_>| (r.needs.clone(), r.cases.clone(), r.error.primary.span);
+    let in_part = |part: &[Requirement<'_>], wanted: &Requirement<'_>| {
+        part.iter().any(|requirement| key(requirement) == key(wanted))
     };
-    let single = found.len() == 1;
-    while let Some((condition, own)) = found.pop() {
-        for mut requirement in own {
-            let everywhere = single
-                || !found.is_empty()
-                    && found.iter().all(|(_, other)| other.iter().any(|r| same(r, &requirement)));
-            if everywhere {
-                found.iter_mut().for_each(|(_, other)| other.retain(|r| !same(r, &requirement)));
-            } else {
-                requirement.cases.push(space.say(condition));
+    let everywhere: Vec<_> = found.first().map_or(Vec::new(), |(_, first)| {
+        let common = first.iter().filter(|r| found.iter().all(|(_, part)| in_part(part, r)));
+        common.map(key).collect()
+    });
+    for (n, (condition, part)) in found.into_iter().enumerate() {
+        for mut requirement in part {
+            match everywhere.contains(&key(&requirement)) {
+                true if n > 0 => continue,
+                true => {}
+                false => requirement.cases.push(space.say(condition)),
             }
             all.push(requirement);
         }
