@@ -244,11 +244,15 @@ impl Definition<'_> {
                 }
             }
         }
-        let limits = Limits {
-            max_nodes: self.limits.max_nodes.min(MAX_STEPS),
-            max_elements: u64::MAX,
-            max_bytes: u64::MAX,
-            ..*self.limits
+        // Sizes in general position are larger than those that will be asked for.
+        let limits = match space.is_empty() {
+            true => *self.limits,
+            false => Limits {
+                max_nodes: self.limits.max_nodes.min(MAX_STEPS),
+                max_elements: u64::MAX,
+                max_bytes: u64::MAX,
+                ..*self.limits
+            },
         };
         explore(space, system, &mut |trace| {
             let value = |name: &str| {
