@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cotan_array::Dtype;
+use cotan_ir::Type;
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{Limits, Type};
 use cotan_syntax::{
     ArgSpec, Code, Failure as Messages, FunctionInfo, Instance, Interface, Leaf, Modules,
     Parameter, instantiate,
@@ -13,7 +13,8 @@ use cotan_syntax::{
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::Inputs;
-use crate::terminal::{Terminal, is_limit};
+use crate::limits::out_of_time;
+use crate::terminal::Terminal;
 
 /// A function of a program, and what the command line says about it.
 pub struct Function<'m> {
@@ -99,8 +100,7 @@ impl<'m> Function<'m> {
             let given = types.filter(|types| !types.is_empty());
             args.push(given.map_or(ArgSpec::Declared, ArgSpec::Leaves));
         }
-        let deadline = limits.timeout.and_then(|time| begin.checked_add(time));
-        let within = Limits { deadline, max_bytes: limits.limit_bytes, ..Limits::default() };
+        let within = limits.making(begin);
         let make =
             |args: &[ArgSpec]| instantiate(self.modules, self.name, args, &self.sizes, &within);
         let mut made = make(&args);
@@ -124,6 +124,9 @@ impl<'m> Function<'m> {
                 terminal.show(&instance.warnings, instance.program.sources());
                 Ok(instance)
             }
+            Err(_) if within.deadline.is_some_and(|end| Instant::now() >= end) => {
+                Err(out_of_time(limits))
+            }
             Err(messages) => Err(self.refusal(&messages, inputs, terminal)),
         }
     }
@@ -132,9 +135,6 @@ impl<'m> Function<'m> {
     fn refusal(&self, messages: &Messages, inputs: &Inputs, terminal: &Terminal) -> Failure {
         let codes = || messages.diagnostics.iter().map(|diagnostic| diagnostic.code);
         let failure = terminal.program_failure(messages);
-        if is_limit(&messages.diagnostics) {
-            return failure.hint("--limit-bytes and --timeout raise the limits");
-        }
         let mut options: Vec<String> = Vec::new();
         if codes().any(|code| code == Code::SizeUnknown) {
             let sizes = self.interface.sizes.iter();

@@ -244,15 +244,10 @@ impl Definition<'_> {
                 }
             }
         }
-        // Sizes in general position are larger than those that will be asked for.
+        // Recursion on a size in general position may take long.
         let limits = match space.is_empty() {
             true => *self.limits,
-            false => Limits {
-                max_nodes: self.limits.max_nodes.min(MAX_STEPS),
-                max_elements: u64::MAX,
-                max_bytes: u64::MAX,
-                ..*self.limits
-            },
+            false => Limits { max_nodes: self.limits.max_nodes.min(MAX_STEPS), ..*self.limits },
         };
         explore(space, system, &mut |trace| {
             let value = |name: &str| {

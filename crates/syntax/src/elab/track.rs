@@ -1,11 +1,12 @@
 //! What elaboration tells [`crate::sizes`] about the sizes it meets. Without a trace these do nothing.
 
+use cotan_ir::Span;
 use cotan_ir::scalar::{Op, Scalar};
 
 use super::Elab;
 use super::tree::TypeTree;
 use super::value::{Known, Value};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::sizes::{Condition, Event, Origin, Poly, Trace};
 
 /// More ways out of an error are not looked at.
@@ -71,6 +72,37 @@ impl Elab<'_> {
         for &k in dims {
             self.track(k, |_| Some(Poly::constant(k as i128)));
         }
+    }
+
+    /// A position that counts from the end of an axis.
+    pub(crate) fn track_from_end(&mut self, bound: i64, k: usize) {
+        if let Some(trace) = &mut self.trace {
+            let p = trace.of_size(k).and_then(|p| p.add(&Poly::constant(i128::from(bound))));
+            trace.register(bound.saturating_add(k as i64), p);
+        }
+    }
+
+    /// There are at least as many elements as steps, which must hold for all sizes.
+    pub(crate) fn must_be_at_most(&mut self, steps: usize, found: Option<usize>, place: Span) {
+        let Some(found) = found.filter(|&found| steps <= found) else { return };
+        self.must_not_be_negative(
+            |trace| {
+                vec![trace.of_size(found).zip(trace.of_size(steps)).and_then(|(f, s)| f.sub(&s))]
+            },
+            || {
+                let message =
+                    format!("{steps} steps are asked for, but the arrays have length {found}");
+                Diagnostic::new(Code::SizeConflict, place, message)
+            },
+        );
+    }
+
+    /// The next error is one only as long as there are more steps than elements.
+    pub(crate) fn unless_at_most(&mut self, steps: usize, found: usize) {
+        self.unless(|trace| {
+            let (found, steps) = (trace.of_size(found)?, trace.of_size(steps)?);
+            Some(vec![vec![Condition::at_least(&found, &steps)?]])
+        });
     }
 
     /// The origin of an operation on static values.

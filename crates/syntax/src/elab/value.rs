@@ -179,7 +179,6 @@ impl Function {
 
 impl Value {
     /// A known integer that adapts.
-    #[cfg(test)]
     pub(crate) fn int(value: i64) -> Value {
         Value::Known(Known::new(Scalar::I64(value), true))
     }
