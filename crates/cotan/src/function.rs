@@ -29,6 +29,11 @@ pub trait Function<M> {
 }
 
 /// Says the type of argument `N` of the functions that a marker stands for.
+#[diagnostic::on_unimplemented(
+    message = "the function has no argument {N}",
+    label = "there is no argument {N}",
+    note = "arguments count from 0: the first is `Arg::<0>`"
+)]
 pub trait HasArg<const N: usize> {
     /// The argument.
     type Arg: Arrays;
@@ -127,6 +132,12 @@ pub struct Arg<const N: usize>;
 pub struct AllArgs;
 
 /// The arguments by which a derivative is taken: [`Arg`], [`AllArgs`], or a tuple of `Arg`s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name arguments of the function",
+    label = "write `Arg::<0>`, a tuple such as `(Arg::<0>, Arg::<2>)`, or `AllArgs`",
+    note = "the argument by which a derivative is taken decides its type, so it is chosen by a type: \
+            `grad(f).wrt(Arg::<1>)`"
+)]
 pub trait Choice<F: Function<M>, M> {
     /// What they are: an argument, or a tuple of several.
     type Point: Arrays;
