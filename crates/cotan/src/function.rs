@@ -11,10 +11,11 @@ use crate::structure::{Arrays, Tree};
 /// `M` tells the ways of being a function apart and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of arrays",
-    label = "not a function of structures of arrays to one",
+    label = "an argument or the result is not made of arrays; is a struct without \
+             `#[derive(Arrays)]` among them?",
     note = "functions take one to eight arguments and give a result, each of which is an `Arr`, or \
-            a tuple, a `Vec`, an array or a struct (with `#[derive(Arrays)]`) of such; the result \
-            may also be a `Result` of one"
+            a tuple, a `Vec`, an `Option`, an array or a struct (with `#[derive(Arrays)]`) of such; \
+            the result may also be a `Result` of one"
 )]
 pub trait Function<M> {
     /// The arguments: the argument of a function of one, a tuple of several.
@@ -43,6 +44,7 @@ pub trait HasArg<const N: usize> {
 #[derive(Clone, Copy, Debug)]
 pub struct Fallible<M>(PhantomData<M>);
 
+#[diagnostic::do_not_recommend]
 impl<M: HasArg<N>, const N: usize> HasArg<N> for Fallible<M> {
     type Arg = M::Arg;
 }
@@ -100,6 +102,7 @@ functions! {
 
 macro_rules! arguments {
     ($($n:literal $arg:ident: ($($a:ident),+);)*) => { $(
+        #[diagnostic::do_not_recommend]
         impl<$($a: Arrays,)+ R> HasArg<$n> for fn($($a),+) -> R {
             type Arg = $arg;
         }
@@ -170,6 +173,7 @@ impl<F: Function<M>, M: HasArg<N>, const N: usize> Choice<F, M> for Arg<N> {
 
 macro_rules! choices {
     ($(($($c:ident),+))*) => { $(
+        #[diagnostic::do_not_recommend]
         impl<F: Function<M>, M, $($c: Choice<F, M>),+> Choice<F, M> for ($($c,)+) {
             type Point = ($($c::Point,)+);
 

@@ -8,6 +8,9 @@ use cotan_ir::Type;
 use super::Tree;
 use crate::error::{Error, ErrorKind, Result};
 
+/// What finds the tree of a part.
+type FindTree<'a> = &'a dyn Fn(&Entries<'_>) -> Result<Tree>;
+
 /// The arrays of a file that belong to a part of a structure: those whose names begin with its path.
 #[derive(Clone, Debug)]
 pub struct Entries<'a> {
@@ -31,10 +34,7 @@ impl<'a> Entries<'a> {
     }
 
     /// The parts with names, in the order given.
-    pub fn named<const N: usize>(
-        &self,
-        parts: [(&str, &dyn Fn(&Entries<'_>) -> Result<Tree>); N],
-    ) -> Result<Tree> {
+    pub fn named<const N: usize>(&self, parts: [(&str, FindTree<'_>); N]) -> Result<Tree> {
         let trees: Result<Vec<(&str, Tree)>> =
             parts.into_iter().map(|(name, tree)| Ok((name, tree(&self.part(name))?))).collect();
         Ok(Tree::named(trees?))

@@ -134,9 +134,9 @@ pub(crate) const SINGLE: &str = "arr_0";
 /// the struct of tensors and references to it: what `call` takes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a structure of arrays",
-    label = "not made of `Arr` or `Tensor`",
-    note = "structures of arrays are `Arr`, tuples of up to eight, `Vec`, `[_; N]`, and structs \
-            with `#[derive(Arrays)]`",
+    label = "not made of `Arr` or `Tensor`; a struct needs `#[derive(Arrays)]`",
+    note = "structures of arrays are `Arr`, tuples of up to eight, `Vec`, `Option`, `[_; N]`, and \
+            structs with `#[derive(Arrays)]`",
     note = "a field of a struct that is not made of arrays is marked with `#[arrays(skip)]`"
 )]
 pub trait Arrays: Sized {

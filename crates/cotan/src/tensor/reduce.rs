@@ -151,7 +151,7 @@ fn var<T: Float>(x: &[T], ddof: usize) -> T {
 
 /// The first element that no other is better than, a NaN before all, with its position.
 fn extreme<T: Number>(x: &[T], better: impl Fn(T, T) -> bool) -> Option<(usize, T)> {
-    let is_nan = |x: T| x != x;
+    let is_nan = |x: T| x.to_f64().is_nan();
     x.iter().copied().enumerate().reduce(|best, next| {
         let replaces = !is_nan(best.1) && (is_nan(next.1) || better(next.1, best.1));
         if replaces { next } else { best }
