@@ -1,7 +1,5 @@
 //! Functions of arrays: what can be compiled and differentiated.
 
-use std::marker::PhantomData;
-
 use crate::error::Result;
 use crate::structure::{Arrays, Tree};
 
@@ -40,13 +38,38 @@ pub trait HasArg<const N: usize> {
     type Arg: Arrays;
 }
 
-/// Marks functions that give a `Result`.
-#[derive(Clone, Copy, Debug)]
-pub struct Fallible<M>(PhantomData<M>);
+/// What functions give: a structure, or a `Result` of one.
+///
+/// One trait for both, so that there is one way for a closure to be a function: the compiler then asks
+/// for the types of its arguments where they are missing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the result of a function of arrays",
+    label = "neither made of arrays nor a `Result` of such",
+    note = "functions give an `Arr`, or a tuple, a `Vec`, an `Option`, an array or a struct (with \
+            `#[derive(Arrays)]`) of such, or a `cotan::Result` of one"
+)]
+pub trait Outcome {
+    /// The structure.
+    type Structure: Arrays;
 
-#[diagnostic::do_not_recommend]
-impl<M: HasArg<N>, const N: usize> HasArg<N> for Fallible<M> {
-    type Arg = M::Arg;
+    /// The structure, or why there is none.
+    fn outcome(self) -> Result<Self::Structure>;
+}
+
+impl<A: Arrays> Outcome for A {
+    type Structure = A;
+
+    fn outcome(self) -> Result<A> {
+        Ok(self)
+    }
+}
+
+impl<A: Arrays> Outcome for Result<A> {
+    type Structure = A;
+
+    fn outcome(self) -> Result<A> {
+        self
+    }
 }
 
 macro_rules! functions {
@@ -57,33 +80,16 @@ macro_rules! functions {
         where
             Func: Fn($($a),+) -> R,
             $($a: Arrays,)+
-            R: Arrays,
+            R: Outcome,
         {
             type Args = $args;
-            type Out = R;
+            type Out = R::Structure;
             const SEVERAL: bool = $several;
 
             #[allow(non_snake_case, reason = "arguments are named as their types")]
-            fn apply(&self, args: $args) -> Result<R> {
+            fn apply(&self, args: $args) -> Result<R::Structure> {
                 functions!(@unpack $several args, $($a)+);
-                Ok(self($($a),+))
-            }
-        }
-
-        impl<Func, $($a,)+ R> Function<Fallible<fn($($a),+) -> R>> for Func
-        where
-            Func: Fn($($a),+) -> Result<R>,
-            $($a: Arrays,)+
-            R: Arrays,
-        {
-            type Args = $args;
-            type Out = R;
-            const SEVERAL: bool = $several;
-
-            #[allow(non_snake_case, reason = "arguments are named as their types")]
-            fn apply(&self, args: $args) -> Result<R> {
-                functions!(@unpack $several args, $($a)+);
-                self($($a),+)
+                self($($a),+).outcome()
             }
         }
     )* };
