@@ -16,7 +16,7 @@ Exit codes:
       file is not formatted (fmt --check)
   2   the command line makes no sense: unknown options, missing arguments
   3   a file cannot be read or written, or holds what it should not
-  4   a limit was reached: --limit-bytes, --timeout
+  4   a limit was reached: --limit-bytes, --timeout, or the size of a program (E0217)
   70  an internal error of cotan: please report it";
 
 const START: &str = "\
@@ -191,6 +191,15 @@ pub struct SourceArgs {
     pub example: Option<String>,
 }
 
+/// What a program may import.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Let the program import files from this folder and below, besides its own folder; may be
+    /// given several times
+    #[arg(long, value_name = "DIR")]
+    pub allow_imports: Vec<PathBuf>,
+}
+
 /// Which function, and at which sizes.
 #[derive(Debug, Args)]
 pub struct FunctionArgs {
@@ -215,12 +224,13 @@ pub struct InputArgs {
     pub npz: Option<PathBuf>,
 }
 
-/// How much a run may take.
 /// A function of a program, and its arguments.
 #[derive(Debug, Args)]
 pub struct CallArgs {
     #[command(flatten)]
     pub source: SourceArgs,
+    #[command(flatten)]
+    pub imports: ImportArgs,
     #[command(flatten)]
     pub function: FunctionArgs,
     #[command(flatten)]
@@ -245,6 +255,7 @@ pub enum Backend {
     Interp,
 }
 
+/// How much a run may take.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
@@ -261,6 +272,9 @@ pub struct CheckArgs {
     /// The programs; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub imports: ImportArgs,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use cotan_syntax::{Code, Diagnostic, format};
 use crate::args::{ExplainArgs, LimitArgs, Stage};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Within};
 use crate::progress::watched;
 use crate::run::{interpret, place};
 use crate::source::Text;
@@ -27,6 +27,8 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
         )
         .hint("--stage bot --trace"));
     }
+    let begin = Instant::now();
+    let within = Within { limits: &args.limits, begin, terminal };
     let source = Text::of(&args.call.source)?;
     let as_written = formatted(&source, terminal)?;
     if args.stage == Some(Stage::Source) {
@@ -40,11 +42,10 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if args.stage.is_none() {
         text = format!("# {}\n{as_written}", source.name);
     }
-    let modules = source.load(terminal)?;
+    let modules = source.load(&args.call.imports, terminal)?;
     let function = Function::of(&modules, &args.call.function, terminal)?;
-    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
-    let begin = Instant::now();
-    let core = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program;
+    let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
+    let core = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?.program;
     if wants(args, Stage::Core) {
         text += &head("\n# In the core language: ", &core);
     }

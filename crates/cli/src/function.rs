@@ -12,7 +12,7 @@ use cotan_syntax::{
 
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, is_limit};
 
 /// A function of a program, and what the command line says about it.
 pub struct Function<'m> {
@@ -81,6 +81,7 @@ impl<'m> Function<'m> {
         &self,
         leaf: impl Fn(&str) -> Option<Type>,
         limits: &LimitArgs,
+        begin: Instant,
         terminal: &Terminal,
     ) -> Outcome<Instance> {
         let mut args = Vec::new();
@@ -93,7 +94,7 @@ impl<'m> Function<'m> {
             let given = types.filter(|types| !types.is_empty());
             args.push(given.map_or(ArgSpec::Declared, ArgSpec::Leaves));
         }
-        let deadline = limits.timeout.and_then(|time| Instant::now().checked_add(time));
+        let deadline = limits.timeout.and_then(|time| begin.checked_add(time));
         let within = Limits { deadline, max_bytes: limits.limit_bytes, ..Limits::default() };
         match instantiate(self.modules, self.name, &args, &self.sizes, &within) {
             Ok(instance) => {
@@ -107,11 +108,10 @@ impl<'m> Function<'m> {
     /// The messages of an elaboration, with what the command line can do about them.
     fn refusal(&self, messages: &Messages, terminal: &Terminal) -> Failure {
         let codes = || messages.diagnostics.iter().map(|diagnostic| diagnostic.code);
-        if codes().all(|code| code == Code::LimitExceeded) {
-            let failure = Failure::limit(terminal.render(&messages.diagnostics, &messages.sources));
+        let failure = terminal.program_failure(messages);
+        if is_limit(&messages.diagnostics) {
             return failure.hint("--limit-bytes and --timeout raise the limits");
         }
-        let failure = terminal.program_failure(messages);
         let missing =
             || self.interface.sizes.iter().filter(|n| self.sizes.iter().all(|(m, _)| m != n));
         if codes().any(|code| code == Code::SizeUnknown) && missing().next().is_some() {

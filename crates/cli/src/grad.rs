@@ -9,7 +9,7 @@ use cotan_pipeline::{Derivative, derive};
 use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Within};
 use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination};
@@ -19,7 +19,9 @@ use crate::terminal::Terminal;
 
 /// Runs a derivative of a function and shows or writes what it gives.
 pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.call.source)?.load(terminal)?;
+    let begin = Instant::now();
+    let within = Within { limits: &args.limits, begin, terminal };
+    let modules = Text::of(&args.call.source)?.load(&args.call.imports, terminal)?;
     let function = Function::of(&modules, &args.call.function, terminal)?;
     // Cotangents and tangents are arguments of the derivative, not of the function.
     let (directions, own): (Vec<_>, Vec<_>) =
@@ -27,10 +29,9 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
             function.leaf(path).is_none() && (path.starts_with("d.") || path.starts_with("ct."))
         });
     let own = InputArgs { args: own, npz: args.call.inputs.npz.clone() };
-    let mut inputs = Inputs::read(&own, &function, terminal)?;
+    let mut inputs = Inputs::read(&own, &function, &within)?;
     inputs.require_all(&function)?;
-    let begin = Instant::now();
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
     let mut program = instance.program;
     program.rename_outputs(results::names(&instance.result).iter().map(|name| value_name(name)));
 
@@ -48,7 +49,7 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
             _ => Failure::internal(error),
         })?;
     let more = derived.inputs().get(program.inputs().len()..).unwrap_or_default();
-    inputs.read_more(&directions, more, terminal)?;
+    inputs.read_more(&directions, more, &within)?;
     let names: Vec<String> = derived.outputs().iter().map(|output| output.name.clone()).collect();
     let destination = match &args.out {
         Some(path) => Some(Destination::new(path, names.len())?),

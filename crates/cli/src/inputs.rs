@@ -2,16 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use cotan_array::{Array, Dtype, npy, npz};
-use cotan_interp::{Interp, Value};
+use cotan_interp::Value;
 use cotan_ir::{Input, Limits, Program, Type};
 use cotan_syntax::{Leaf, instantiate, load_text};
 
-use crate::args::InputArgs;
+use crate::args::{Backend, InputArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::terminal::Terminal;
+use crate::machine::compute;
+use crate::terminal::{Terminal, is_limit};
+
+/// Limits, the moment from which they count, and where messages go.
+#[derive(Clone, Copy)]
+pub struct Within<'a> {
+    pub limits: &'a LimitArgs,
+    pub begin: Instant,
+    pub terminal: &'a Terminal,
+}
+
+impl Within<'_> {
+    fn deadline(&self) -> Option<Instant> {
+        self.limits.timeout.and_then(|time| self.begin.checked_add(time))
+    }
+}
 
 /// The values given for parameters, by path.
 pub struct Inputs {
@@ -22,30 +38,48 @@ pub struct Inputs {
 
 impl Inputs {
     /// Reads what the command line gives, and holds it against what the function takes.
-    pub fn read(args: &InputArgs, function: &Function<'_>, terminal: &Terminal) -> Outcome<Inputs> {
+    pub fn read(args: &InputArgs, function: &Function<'_>, within: &Within<'_>) -> Outcome<Inputs> {
         let mut inputs = Inputs { values: BTreeMap::new(), archive: None };
         if let Some(path) = &args.npz {
-            let members = npz::read_file(path).map_err(Failure::data)?;
-            inputs.archive = Some((path.clone(), members.iter().map(|(n, _)| n.clone()).collect()));
-            for (name, array) in members {
-                if let Some(leaf) = function.leaf(&name) {
-                    let array = from_file(leaf, array, &path.display().to_string())?;
-                    inputs.values.insert(name, array);
-                }
-            }
+            inputs.read_archive(path, args, function, within)?;
         }
         for (n, (path, value)) in args.args.iter().enumerate() {
             if args.args.iter().take(n).any(|(before, _)| before == path) {
                 return Err(Failure::usage(format_args!("`--arg {path}=...` is given twice")));
             }
             let leaf = function.leaf(path).ok_or_else(|| unknown(path, function))?;
-            let array = match value.strip_prefix('@') {
-                Some(file) => from_file(leaf, read_npy(file)?, file)?,
-                None => inline(leaf, evaluate(path, value, terminal)?)?,
-            };
+            let array = given(leaf, value, within)?;
             inputs.values.insert(path.clone(), array);
         }
         Ok(inputs)
+    }
+
+    /// Takes from an archive what parameters are called and no `--arg` gives. Its other members are
+    /// not looked at.
+    fn read_archive(
+        &mut self,
+        path: &Path,
+        args: &InputArgs,
+        function: &Function<'_>,
+        within: &Within<'_>,
+    ) -> Outcome {
+        let mut archive =
+            npz::Archive::open(path).map_err(Failure::data)?.within(within.limits.limit_bytes);
+        let names: Vec<String> = archive.names().map(str::to_owned).collect();
+        let origin = path.display().to_string();
+        let given = |name: &str| args.args.iter().any(|(path, _)| path == name);
+        for leaf in function.leaves().filter(|leaf| !given(&leaf.path)) {
+            let read = archive.read(&leaf.path);
+            let array = read.map_err(|error| {
+                let message = format!("{origin}: {error}");
+                if error.is_too_large() { too_large(&message) } else { Failure::data(message) }
+            })?;
+            if let Some(array) = array {
+                self.values.insert(leaf.path.clone(), from_file(leaf, array, &origin)?);
+            }
+        }
+        self.archive = Some((path.to_owned(), names));
+        Ok(())
     }
 
     /// Takes the values of inputs that a derivative has besides those of the function, of fixed types.
@@ -53,7 +87,7 @@ impl Inputs {
         &mut self,
         given: &[(String, String)],
         wanted: &[Input],
-        terminal: &Terminal,
+        within: &Within<'_>,
     ) -> Outcome {
         for (path, value) in given {
             let Some(input) = wanted.iter().find(|input| input.name == *path) else {
@@ -70,10 +104,7 @@ impl Inputs {
                 rank: input.ty.shape.rank(),
                 ty: input.ty.to_string(),
             };
-            let array = match value.strip_prefix('@') {
-                Some(file) => from_file(&leaf, read_npy(file)?, file)?,
-                None => inline(&leaf, evaluate(path, value, terminal)?)?,
-            };
+            let array = self::given(&leaf, value, within)?;
             if Type::of(&array) != input.ty {
                 return Err(Failure::usage(mismatch(&leaf, &array, "the value")));
             }
@@ -151,9 +182,25 @@ fn unknown(path: &str, function: &Function<'_>) -> Failure {
     Failure::usage(message).hint(format_args!("give {}", quoted(&within)))
 }
 
-fn read_npy(file: &str) -> Outcome<Array> {
+/// What `--arg` says: a file, or an expression.
+fn given(leaf: &Leaf, value: &str, within: &Within<'_>) -> Outcome<Array> {
+    match value.strip_prefix('@') {
+        Some(file) => from_file(leaf, read_npy(file, within)?, file),
+        None => inline(leaf, evaluate(&leaf.path, value, within)?),
+    }
+}
+
+/// A file with more than may be in memory.
+fn too_large(message: &str) -> Failure {
+    Failure::limit(format!("error: {message}")).hint("raise the limit with --limit-bytes")
+}
+
+fn read_npy(file: &str, within: &Within<'_>) -> Outcome<Array> {
     let path = Path::new(file);
-    npy::read_file(path).map_err(|error| {
+    npy::read_file_within(path, within.limits.limit_bytes).map_err(|error| {
+        if error.is_too_large() {
+            return too_large(&error.to_string());
+        }
         let failure = Failure::data(error);
         if path.extension().is_some_and(|extension| extension == "npz") {
             failure
@@ -164,29 +211,38 @@ fn read_npy(file: &str) -> Outcome<Array> {
     })
 }
 
-/// The value of an expression on the command line.
-fn evaluate(path: &str, text: &str, terminal: &Terminal) -> Outcome<Array> {
+/// The value of an expression on the command line, within the limits of the whole command.
+fn evaluate(path: &str, text: &str, within: &Within<'_>) -> Outcome<Array> {
     if text.is_empty() {
         return Err(Failure::usage(format_args!("the value of `{path}` is empty"))
             .hint(format_args!("--arg {path}='[1, 2.5]', or a file: --arg {path}=@FILE.npy")));
     }
     // The expression has a line of its own, so that messages show nothing but it.
     let place = format!("--arg {path}");
-    let modules = load_text(&place, &format!("def value() =\n{text}\n"));
-    let program = modules
-        .and_then(|modules| instantiate(&modules, "value", &[], &[], &Limits::default()))
+    let &Within { limits, begin, terminal } = within;
+    let about =
+        |failure: Failure| failure.note(format_args!("this is about the value of `--arg {path}`"));
+    let made =
+        Limits { deadline: within.deadline(), max_bytes: limits.limit_bytes, ..Limits::default() };
+    let program = load_text(&place, &format!("def value() =\n{text}\n"))
+        .and_then(|modules| instantiate(&modules, "value", &[], &[], &made))
         .map_err(|messages| {
             let rendered = terminal.render(&messages.diagnostics, &messages.sources);
+            if is_limit(&messages.diagnostics) {
+                let hint = "--limit-bytes and --timeout raise the limits";
+                return about(Failure::limit(rendered).hint(hint));
+            }
             let failure = Failure::usage(format_args!("the value of `{path}` is not understood"))
                 .hint("write it as in a program, '[1, 2.5]', or name a file, @FILE.npy");
             terminal.complain(&rendered);
             failure
         })?
         .program;
-    let run = Interp::new(&program).run(&[]).map_err(|e| Failure::limit(format!("error: {e}")))?;
-    match run.outputs.as_slice() {
-        [value] => value.to_array().map_err(Failure::internal),
-        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
+    let backend = Backend::chosen(None)?;
+    let outputs = compute(&program, &[], backend, limits, begin, terminal).map_err(about)?;
+    match <[Array; 1]>::try_from(outputs) {
+        Ok([array]) => Ok(array),
+        Err(_) => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
             .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
     }
 }

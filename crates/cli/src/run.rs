@@ -10,7 +10,7 @@ use crate::args::{Backend, BackendArgs, LimitArgs, RunArgs};
 use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Within};
 use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination, Named};
@@ -20,12 +20,13 @@ use crate::units::show_bytes;
 
 /// Runs a function and shows or writes its results.
 pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.call.source)?.load(terminal)?;
-    let function = Function::of(&modules, &args.call.function, terminal)?;
-    let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
-    inputs.require_all(&function)?;
     let begin = Instant::now();
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?;
+    let within = Within { limits: &args.limits, begin, terminal };
+    let modules = Text::of(&args.call.source)?.load(&args.call.imports, terminal)?;
+    let function = Function::of(&modules, &args.call.function, terminal)?;
+    let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
+    inputs.require_all(&function)?;
+    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
     let names = results::names(&instance.result);
     let destination = match &args.out {
         Some(path) => Some(Destination::new(path, names.len())?),

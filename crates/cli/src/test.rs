@@ -11,7 +11,7 @@ use crate::args::TestArgs;
 use crate::differences::{Entry, Point, Rng};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Within};
 use crate::source::Text;
 use crate::terminal::Terminal;
 
@@ -20,8 +20,9 @@ const RANGES: [(f64, f64); 2] = [(-1.5, 1.5), (0.5, 1.5)];
 
 /// Checks the derivatives of one function or of all.
 pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
-    let modules = Text::of(&args.call.source)?.load(terminal)?;
     let begin = Instant::now();
+    let within = Within { limits: &args.limits, begin, terminal };
+    let modules = Text::of(&args.call.source)?.load(&args.call.imports, terminal)?;
     let chosen = args.call.function.function.is_some()
         || !args.call.function.sizes.is_empty()
         || !args.call.inputs.args.is_empty()
@@ -29,13 +30,15 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
     let mut failed = Vec::new();
     if chosen {
         let function = Function::of(&modules, &args.call.function, terminal)?;
-        let inputs = Inputs::read(&args.call.inputs, &function, terminal)?;
+        let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
         let asked = !args.call.function.sizes.is_empty()
             || function.leaves().any(|l| inputs.ty(&l.path).is_some());
         let made = if asked { None } else { sample(&modules, function.name, &Limits::default()) };
         let program = match made {
             Some(instance) => instance.program,
-            None => function.instantiate(|path| inputs.ty(path), &args.limits, terminal)?.program,
+            None => {
+                function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?.program
+            }
         };
         let verdict = verdict(&program, args, Some(&inputs), begin)?;
         verdict.report(function.name, terminal, &mut failed)?;

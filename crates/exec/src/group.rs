@@ -12,6 +12,7 @@
 mod close;
 mod join;
 mod merge;
+mod partial;
 mod relax;
 mod rows;
 mod size;
@@ -23,10 +24,11 @@ use smallvec::SmallVec;
 
 use crate::contract::Contraction;
 use crate::lower::{R, row_major};
-use crate::nest::{BufferId, Instr, Nest, Reduction, Val, Write};
+use crate::nest::{BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
 use join::{Item, Joining, Open, Way};
+pub(crate) use partial::Partial;
 pub(crate) use relax::{Relaxed, all_moderate, largest};
 pub(crate) use size::Tuning;
 pub(crate) use wedge::Wedged;
@@ -79,17 +81,6 @@ pub(crate) struct Local {
     row: usize,
     /// Bytes besides.
     fixed: usize,
-}
-
-/// A sum over the shared dimension, or the largest or smallest element: what each chunk of blocks
-/// gives, and what it gives together.
-#[derive(Debug)]
-pub(crate) struct Partial {
-    pub parts: BufferId,
-    pub target: BufferId,
-    pub reduction: Reduction,
-    /// Where a thread keeps the sum of one block.
-    pub local: usize,
 }
 
 impl Default for Group {
@@ -252,13 +243,17 @@ impl Scheduler<'_> {
             });
             slots.slots.push(Slot::Other(other));
         }
-        let Slots { slots, mut before, .. } = slots;
+        let Slots { slots, mut before, written, .. } = slots;
         let mut done = Vec::with_capacity(slots.len());
         for (n, slot) in slots.into_iter().enumerate() {
             done.append(&mut before.remove(&n).unwrap_or_default());
             done.push(match slot {
                 Slot::Other(step) => step,
-                Slot::Open(open) => self.close(*open)?,
+                Slot::Open(open) => {
+                    // Other parts of an array may be written later.
+                    let filled = |b| written.get(&b).is_none_or(|&place| place < 2 * n + 1);
+                    self.close(*open, &filled)?
+                }
             });
         }
         Ok(done)
@@ -353,7 +348,7 @@ impl Scheduler<'_> {
         let mut open = Open::default();
         open.take(item, ways);
         if cost <= self.tuning.little && next < slots.slots.len() && !adds {
-            let step = self.close(open)?;
+            let step = self.close(open, &|_| false)?;
             slots.before.entry(next).or_default().push(step);
             return Ok(2 * next);
         }

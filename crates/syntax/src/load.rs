@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ast::{self, Def, Import, Item, Name, TypeDef};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::loader::{Loader, MemoryLoader};
+use crate::loader::{Loader, MAX_TEXT, MemoryLoader};
 use crate::render::{Style, render_all};
 
 /// Why a program could not be loaded, checked or instantiated: the messages, and the texts they are
@@ -141,6 +141,7 @@ pub fn load(entry: &str, loader: &dyn Loader) -> Result<Modules, Failure> {
     let name = loader.resolve(None, entry);
     match loader.read(&name) {
         Ok(text) => {
+            loading.bytes = text.len() as u64;
             loading.add(name, text);
         }
         Err(why) => {
@@ -167,6 +168,8 @@ struct Loading<'l> {
     /// Per file: what each of its imports, by place among the declarations, refers to.
     imports: Vec<Vec<(usize, Option<usize>)>>,
     diagnostics: Diagnostics,
+    /// How much text there is.
+    bytes: u64,
 }
 
 impl<'l> Loading<'l> {
@@ -178,6 +181,7 @@ impl<'l> Loading<'l> {
             by_name: FxHashMap::default(),
             imports: Vec::new(),
             diagnostics: Diagnostics::new(),
+            bytes: 0,
         }
     }
 
@@ -188,6 +192,17 @@ impl<'l> Loading<'l> {
         while at < self.files.len() {
             self.follow_imports(at);
             at += 1;
+        }
+    }
+
+    /// Counts a text; all of them together have a limit.
+    fn take(&mut self, text: String) -> Result<String, String> {
+        self.bytes = self.bytes.saturating_add(text.len() as u64);
+        match self.bytes <= MAX_TEXT {
+            true => Ok(text),
+            false => {
+                Err(format!("the program has more than {} MiB of text with it", MAX_TEXT >> 20))
+            }
         }
     }
 
@@ -216,11 +231,11 @@ impl<'l> Loading<'l> {
             let name = self.loader.resolve(Some(&from), &import.path);
             let target = match self.by_name.get(&name) {
                 Some(&known) => Some(known),
-                None => match self.loader.read(&name) {
+                None => match self.loader.read(&name).and_then(|text| self.take(text)) {
                     Ok(text) => Some(self.parse(name, text)),
                     Err(why) => {
                         let message = format!("cannot import `{name}`: {why}");
-                        let hint = "the path is relative to the file with the import";
+                        let hint = self.loader.hint(&name);
                         self.diagnostics.push(
                             Diagnostic::new(Code::CannotImport, import.path_span, message)
                                 .hint(hint),

@@ -54,19 +54,19 @@ impl<E> Source<'_, E> {
     }
 }
 
-/// The structure of a tree with the arrays of a file. `convert` makes an array of an entry as a leaf
-/// wants it, or says what the entry is instead.
+/// The structure of a tree with the arrays of a file. `convert` makes an array of a named entry as a
+/// leaf wants it, or says what the entry is instead.
 fn filled<A: Arrays<Concrete = A>, E>(
     source: Source<'_, E>,
     tree: &Tree,
-    convert: impl Fn(E, &Type) -> std::result::Result<Array, String>,
+    mut convert: impl FnMut(&str, E, &Type) -> std::result::Result<Array, String>,
 ) -> Result<A> {
     let Source { op, path, mut entries } = source;
     let wanted = named_leaves(tree);
     let mut arrays = Vec::with_capacity(wanted.len());
     let mut differences = Vec::new();
     for (name, ty) in &wanted {
-        match entries.remove(name).map(|entry| convert(entry, ty)) {
+        match entries.remove(name).map(|entry| convert(name, entry, ty)) {
             Some(Ok(array)) => arrays.push(array),
             Some(Err(found)) => differences.push(format!("`{name}` is {found}, not {ty}")),
             None => differences.push(format!("`{name}` is missing")),

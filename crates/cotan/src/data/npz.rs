@@ -1,13 +1,16 @@
 //! Structures in `.npz` files.
 
+use std::collections::HashSet;
+use std::fs::File;
 use std::path::Path;
 
-use cotan_array::{Array, npz};
+use cotan_array::Shape;
+use cotan_array::npz::{self, Archive};
 use cotan_ir::Type;
 
 use super::{Source, filled, named_leaves};
 use crate::error::Result;
-use crate::structure::{Arrays, concrete_leaves};
+use crate::structure::{Arrays, Tree, concrete_leaves};
 use crate::tensor::file_error;
 
 /// Writes the arrays of a structure to an `.npz` file, whole or not at all.
@@ -63,19 +66,20 @@ pub fn save_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, structure: &A) 
 /// # Ok::<(), cotan::Error>(())
 /// ```
 ///
-/// Element types that cotan does not have are read as those that hold their values: `float16` as
-/// f32, the integers as i64.
+/// Members that no structure could hold, such as arrays of strings, are not looked at unless a leaf
+/// has their name. Element types that cotan does not have are read as those that hold their values:
+/// `float16` as f32, the integers as i64.
 pub fn load_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>) -> Result<A> {
-    let source = opened("load_npz", path.as_ref())?;
-    let tree = source.tree::<A>(|array| Ok(array.shape().clone()))?;
-    filled(source, &tree, fitted)
+    let opened = opened("load_npz", path.as_ref())?;
+    let tree = opened.source.tree::<A>(|shape| Ok(shape.clone().unwrap_or_else(Shape::scalar)))?;
+    opened.read(&tree)
 }
 
 /// Reads the arrays of a structure from an `.npz` file into one like another.
 ///
 /// The result has the structure, the shapes, the element types and the skipped fields of `like`.
 /// If the file differs (an array is missing, has another shape or type, or is left over), the error
-/// says in what.
+/// says in what, as with [`load_npz`].
 ///
 /// ```
 /// use cotan::prelude::*;
@@ -91,18 +95,38 @@ pub fn load_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>) -> Result<A> {
 /// # Ok::<(), cotan::Error>(())
 /// ```
 pub fn load_npz_like<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &A) -> Result<A> {
-    let source = opened("load_npz_like", path.as_ref())?;
-    filled(source, &like.tree(), fitted)
+    opened("load_npz_like", path.as_ref())?.read(&like.tree())
 }
 
-fn opened<'a>(op: &'static str, path: &'a Path) -> Result<Source<'a, Array>> {
-    let entries = npz::read_file(path).map_err(|error| file_error(op, error))?;
-    Ok(Source { op, path, entries: entries.into_iter().collect() })
+/// A file, with the shapes of its members; of those that are not arrays of ours, there is none.
+struct Opened<'a> {
+    archive: Archive<File>,
+    source: Source<'a, Option<Shape>>,
 }
 
-fn fitted(array: Array, wanted: &Type) -> std::result::Result<Array, String> {
-    match Type::of(&array) {
-        found if found == *wanted => Ok(array),
-        found => Err(found.to_string()),
+fn opened<'a>(op: &'static str, path: &'a Path) -> Result<Opened<'a>> {
+    let mut archive = Archive::open(path).map_err(|error| file_error(op, error))?;
+    let names: Vec<String> = archive.names().map(str::to_owned).collect();
+    let described = names.into_iter().map(|name| {
+        let shape = archive.describe(&name).ok().flatten().map(|(_, shape)| shape);
+        (name, shape)
+    });
+    let entries = described.collect();
+    Ok(Opened { archive, source: Source { op, path, entries } })
+}
+
+impl Opened<'_> {
+    /// The structure of a tree. Only what a leaf has the name of is read.
+    fn read<A: Arrays<Concrete = A>>(self, tree: &Tree) -> Result<A> {
+        let Opened { mut archive, mut source } = self;
+        let wanted: HashSet<String> =
+            named_leaves(tree).into_iter().map(|(name, _)| name).collect();
+        source.entries.retain(|name, shape| shape.is_some() || wanted.contains(name));
+        filled(source, tree, |name, _, wanted| match archive.read(name) {
+            Ok(Some(array)) if Type::of(&array) == *wanted => Ok(array),
+            Ok(Some(array)) => Err(Type::of(&array).to_string()),
+            Ok(None) => Err("nothing".to_owned()),
+            Err(error) => Err(format!("unreadable ({error})")),
+        })
     }
 }

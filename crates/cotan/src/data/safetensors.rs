@@ -1,10 +1,10 @@
 //! Structures in safetensors files.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
-use cotan_array::{Array, Dtype, Element, Shape, replace_file};
+use cotan_array::{Array, Dtype, Element, Shape, open_file, replace_file};
 use cotan_ir::Type;
 use safetensors::tensor::{Dtype as Kind, SafeTensors, TensorView, View, serialize};
 
@@ -49,7 +49,7 @@ pub fn save_safetensors<A: Arrays<Concrete = A>>(
 /// all their values: `F16` and `BF16` become f32 or f64, integers of up to 32 bits i64.
 pub fn load_safetensors<A: Arrays<Concrete = A>>(path: impl AsRef<Path>) -> Result<A> {
     let (op, path) = ("load_safetensors", path.as_ref());
-    let bytes = std::fs::read(path).map_err(|error| refused(op, path, error))?;
+    let bytes = contents(op, path)?;
     let source = opened(op, path, &bytes)?;
     let tree = source.tree::<A>(|view| Ok(Shape::new(op, view.shape())?))?;
     filled(source, &tree, fitted)
@@ -65,8 +65,16 @@ pub fn load_safetensors_like<A: Arrays<Concrete = A>>(
     like: &A,
 ) -> Result<A> {
     let (op, path) = ("load_safetensors_like", path.as_ref());
-    let bytes = std::fs::read(path).map_err(|error| refused(op, path, error))?;
+    let bytes = contents(op, path)?;
     filled(opened(op, path, &bytes)?, &like.tree(), fitted)
+}
+
+fn contents(op: &'static str, path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|error| refused(op, path, error))?;
+    Ok(bytes)
 }
 
 fn opened<'a>(
@@ -80,7 +88,7 @@ fn opened<'a>(
     Ok(Source { op, path, entries: file.tensors().into_iter().collect() })
 }
 
-fn fitted(view: TensorView<'_>, wanted: &Type) -> std::result::Result<Array, String> {
+fn fitted(_: &str, view: TensorView<'_>, wanted: &Type) -> std::result::Result<Array, String> {
     converted(&view, wanted).ok_or_else(|| {
         let sizes = if view.shape().is_empty() { "" } else { &format!("{:?}", view.shape()) };
         format!("{sizes}{}", format!("{:?}", view.dtype()).to_lowercase())

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::Tuning;
 use super::rows::{Rows, aligned, aligned_components};
 use crate::contract::Draft;
-use crate::nest::{BufferId, Instr, Nest};
+use crate::nest::{Affine, BufferId, Instr, Nest};
 use crate::plan::{Buffer, Compute, Contract};
 
 /// A group has at most so many nests: as many as a derivative of a few dozen operations has, which
@@ -33,6 +33,22 @@ impl Item {
         match self {
             Item::Nest(nest) => nest.target,
             Item::Draft(draft) => draft.target(),
+        }
+    }
+
+    /// The nest that says what it fills in the end.
+    pub(super) fn whole(&self) -> &Nest {
+        match self {
+            Item::Nest(nest) => nest,
+            Item::Draft(draft) => &draft.whole,
+        }
+    }
+
+    /// Lets it fill another buffer, at places by the dimensions that are not reduced.
+    pub(super) fn move_target(&mut self, to: BufferId, at: &Affine) {
+        match self {
+            Item::Nest(nest) => nest.move_target(to, at),
+            Item::Draft(draft) => draft.move_target(to, at),
         }
     }
 
@@ -176,8 +192,8 @@ impl Joining<'_> {
 
     /// Whether an item sums so much that there may be a sum for each block of a group.
     fn sums_to_few(&self, item: &Item) -> bool {
-        let few = self.buffers[item.target().index()].shape.numel() * 4 * self.tuning.parts
-            < item.positions();
+        let results = item.main().extents[..item.parallel()].iter().product::<usize>();
+        let few = results.saturating_mul(4 * self.tuning.parts) < item.positions();
         item.main().write.reduction().is_some() && !self.in_order && few
     }
 

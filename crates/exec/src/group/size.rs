@@ -203,7 +203,7 @@ pub(super) fn choose(
         }
         if dim.is_some_and(|dim| dim >= item.parallel()) {
             let partial = group.partials.iter().find(|partial| partial.parts == item.target());
-            let numel = partial.map_or(0, |p| buffers[p.target.index()].shape.numel());
+            let numel = partial.map_or(0, |p| p.spread.numel());
             least = least.max(numel.saturating_mul(PART_REUSE).div_ceil(each));
         }
     }

@@ -71,7 +71,9 @@ const SHORT: usize = 1 << 14;
 
 /// The calls of a group that has nothing but short kernels to run, each once.
 fn calls(group: &Group) -> Vec<Call> {
-    let plain = group.block >= group.extent && group.locals.is_empty() && group.partials.is_empty();
+    let once = group.block >= group.extent && group.locals.is_empty() && group.partials.is_empty();
+    // A group that looks at its arrays first does not know yet which members to run.
+    let plain = once && group.relaxed.is_none();
     let call = |member: &Member| match member {
         Member::Kernel(kernel) => {
             let elements = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
