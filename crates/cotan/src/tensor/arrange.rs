@@ -76,13 +76,14 @@ impl<T: Element> Tensor<T> {
         (0..self.len()).map(|i| self.row(i).unwrap_or_else(|_| self.clone()))
     }
 
-    /// Blocks of `size` rows, the last one of those that are left: minibatches, in order.
+    /// Blocks of `size` rows (at least one), the last one of those that are left: minibatches, in
+    /// order.
     ///
     /// ```
     /// use cotan::Tensor;
     ///
-    /// let sizes: Vec<usize> = Tensor::from([1, 2, 3, 4, 5]).chunks(2).map(|part| part.len()).collect();
-    /// assert_eq!(sizes, [2, 2, 1]);
+    /// let blocks: Vec<_> = Tensor::from([1, 2, 3, 4, 5]).chunks(2).collect();
+    /// assert_eq!(blocks, [Tensor::from([1, 2]), Tensor::from([3, 4]), Tensor::from([5])]);
     /// ```
     pub fn chunks(&self, size: usize) -> impl ExactSizeIterator<Item = Tensor<T>> + '_ {
         let (rows, size) = (self.len(), size.max(1));
@@ -228,8 +229,8 @@ impl<T: Element> Tensor<T> {
         self.viewed(|array| array.transpose(&order)).unwrap_or_else(|_| self.clone())
     }
 
-    /// The axes in another order: axis `n` of the result is axis `axes[n]`. All axes are named, each
-    /// once.
+    /// The axes in another order: axis `n` of the result is axis `axes[n]`. All axes are named,
+    /// each once.
     pub fn permute(&self, axes: impl Axes) -> Result<Tensor<T>> {
         let order = axes_of("permute", axes, self.rank())?;
         if order.len() != self.rank() {

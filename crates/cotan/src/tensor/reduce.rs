@@ -107,9 +107,11 @@ reductions! {
     /// assert_eq!((a.max(), a.max_axis(0)?), (4, Tensor::from([3, 4])));
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Number max max_axis max_keep() -> T, T, |x| extreme(x, |x, best| x > best).map_or(T::LEAST, |(_, x)| x);
+    Number max max_axis max_keep() -> T, T,
+        |x| extreme(x, |x, best| x > best).map_or(T::LEAST, |(_, x)| x);
     /// The smallest element; NaN if there is one. Of none it is inf, of integers the greatest one.
-    Number min min_axis min_keep() -> T, T, |x| extreme(x, |x, best| x < best).map_or(T::MOST, |(_, x)| x);
+    Number min min_axis min_keep() -> T, T,
+        |x| extreme(x, |x, best| x < best).map_or(T::MOST, |(_, x)| x);
     /// The position of the largest element in row-major order: the first of equals, the first NaN if
     /// there is one, 0 of none. Along several axes, the position in these.
     ///
