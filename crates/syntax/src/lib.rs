@@ -53,6 +53,6 @@ pub use elab::tree::TypeTree;
 pub use fmt::format;
 pub use instantiate::{ArgSpec, Instance, instantiate, parse_program};
 pub use interface::{Interface, Leaf, Parameter};
-pub use load::{Failure, FunctionInfo, Modules, load, load_text};
+pub use load::{Failure, FunctionInfo, Modules, load, load_expression, load_text};
 pub use loader::{FileLoader, Loader, MAX_TEXT, MemoryLoader, read_text};
 pub use parse::{Parsed, parse};

@@ -101,7 +101,8 @@ impl Load<'_> {
 }
 
 impl Contraction {
-    /// The contraction that a nest is, if it sums products of two loads: `a * b` or `scale(a, b)`.
+    /// The contraction that a nest is, if it sums products of two loads: `a * b`, `scale(a, b)` or
+    /// `strong_mul(a, b)`.
     /// `length` says how many elements a buffer has.
     pub(crate) fn recognise(
         nest: &Nest,
@@ -113,8 +114,13 @@ impl Contraction {
         if !matches!(dtype, Dtype::F64 | Dtype::F32) {
             return None;
         }
-        let Instr::Op(op @ (Op::Mul | Op::Scale), args) = &nest.instrs[nest.value.index()] else {
-            return None;
+        let Instr::Op(op, args) = &nest.instrs[nest.value.index()] else { return None };
+        // A factor that zeros of the other annihilate has to be finite.
+        let finite = match op {
+            Op::Mul => [false, false],
+            Op::Scale => [false, true],
+            Op::StrongMul => [true, true],
+            _ => return None,
         };
         let [a, b] = args[..] else { return None };
         let (a, b) = (Load::of(nest, a)?, Load::of(nest, b)?);
@@ -145,9 +151,9 @@ impl Contraction {
         } else {
             Contraction::new(nest, isa, [&a, &b], false, &groups, &length)?
         };
-        if *op == Op::Scale {
-            contraction
-                .set_finite([false, true], Kernel::new(nest.clone().collapse(None).0, false, None));
+        if finite.contains(&true) {
+            let whole = Kernel::new(nest.clone().collapse(None).0, false, None);
+            contraction.set_finite(finite, whole);
         }
         Some(contraction)
     }

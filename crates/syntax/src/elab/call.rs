@@ -79,6 +79,7 @@ impl<'m> Elab<'m> {
             && let Some(Value::Known(_) | Value::Term(_) | Value::Tuple(_) | Value::Record(_)) =
                 self.env.get(name)
             && let Some(callable) = self.function_called(name)
+            && !matches!(callable, Callable::Builtin(builtin) if builtin.is_constant())
             && let Ok(function) = Function::new(callable)
         {
             return Value::Function(Rc::new(function));
