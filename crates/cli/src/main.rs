@@ -12,6 +12,7 @@ mod function;
 mod grad;
 mod gradbench;
 mod inputs;
+mod limits;
 mod machine;
 mod progress;
 mod reference;

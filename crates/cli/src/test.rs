@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cotan_interp::{Options, Value};
-use cotan_ir::{Limits, Program};
+use cotan_ir::Program;
 use cotan_syntax::sample;
 
 use crate::args::TestArgs;
@@ -26,6 +26,7 @@ const POINTS: usize = 2;
 pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
     let begin = Instant::now();
     let within = Within { limits: &args.limits, begin, terminal };
+    let making = args.limits.making(begin);
     let modules = Text::of(&args.call.source)?.load(&args.call.imports, terminal)?;
     let chosen = args.call.function.function.is_some()
         || !args.call.function.sizes.is_empty()
@@ -37,7 +38,7 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
         let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
         let asked = !args.call.function.sizes.is_empty()
             || function.leaves().any(|l| inputs.ty(&l.path).is_some());
-        let made = if asked { None } else { sample(&modules, function.name, &Limits::default()) };
+        let made = if asked { None } else { sample(&modules, function.name, &making) };
         let program = match made {
             Some(instance) => instance.program,
             None => {
@@ -50,7 +51,7 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
         let functions: Vec<_> = modules.functions().collect();
         for (n, info) in functions.iter().enumerate() {
             let count = format!(" ({} of {})", n + 1, functions.len());
-            match sample(&modules, info.name, &Limits::default()) {
+            match sample(&modules, info.name, &making) {
                 Some(instance) => session.test(info.name, &count, &instance.program, None)?,
                 None => session.skip(info.name, "no sample of sizes and static values fits it")?,
             }
@@ -142,7 +143,7 @@ impl Session<'_> {
     ) -> Outcome<Option<Verdict>> {
         let options = Options {
             max_bytes: self.args.limits.limit_bytes,
-            deadline: self.args.limits.timeout.and_then(|time| self.begin.checked_add(time)),
+            deadline: self.args.limits.deadline(self.begin),
             ..Options::default()
         };
         let Some(subject) = Subject::new(program, &options)? else { return Ok(None) };

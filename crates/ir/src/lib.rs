@@ -49,7 +49,7 @@ pub use check::{CheckError, Place};
 pub use copy::Copier;
 pub use error::{Error, ErrorKind, Result};
 pub use extract::Extracted;
-pub use limits::{CancelToken, Limits};
+pub use limits::{CancelToken, Limits, Watch, look, within};
 pub use literal::Literal;
 pub use out_of_range::OutOfRange;
 pub use show::Show;

@@ -16,12 +16,7 @@ impl Program {
     /// fall otherwise.
     pub fn widened(&self) -> Result<Program> {
         let scopes = Scopes::new(self);
-        let unlimited = Limits {
-            max_nodes: usize::MAX,
-            max_elements: u64::MAX,
-            max_bytes: u64::MAX,
-            deadline: None,
-        };
+        let unlimited = Limits { max_nodes: usize::MAX, deadline: None };
         let mut b = Builder::with_limits(unlimited, CancelToken::new());
         b.reserve(self.len());
         let mut inputs = Vec::with_capacity(self.inputs().len());

@@ -9,6 +9,7 @@ mod files;
 mod fmt;
 mod grad;
 mod inputs;
+mod limits;
 mod mistakes;
 #[path = "../common/promised.rs"]
 mod promised;
