@@ -20,6 +20,7 @@ mod phrases;
 mod pool;
 mod shapes;
 mod term;
+mod updates;
 
 use cotan_array::{Dtype, Shape};
 use cotan_ir::{Builder, Output, Param, Program, Result, TermId, Type};
