@@ -139,6 +139,15 @@ impl<'a> Generator<'a> {
         let exhausted = self.b.len() >= self.max_nodes * 2;
         if size > 3
             && !exhausted
+            && self.config.updates > 0
+            && self.rng.chance(self.config.updates)
+            && let Some(t) = self.updated(ty, size - 3)?
+        {
+            self.pool.add(&self.b, t);
+            return Ok(t);
+        }
+        if size > 3
+            && !exhausted
             && self.config.phrases > 0
             && self.rng.chance(self.config.phrases)
             && let Some(t) = self.phrase(ty, size - 3)?
