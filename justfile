@@ -15,12 +15,9 @@ test *args:
 random times="100" seed="1":
     COTAN_CASES={{times}} COTAN_SEED={{seed}} cargo test --workspace --release
 
-# Random tests again and again, each round from other seeds, until one fails or `rounds` are done
-soak rounds="1000" times="100":
-    for round in $(seq 1 {{rounds}}); do \
-        echo "round $round of {{rounds}}"; \
-        just random {{times}} $((round * 1000000000)) || exit 1; \
-    done
+# Random tests of all crates for hours, each time from fresh seeds; options as of `cotan-soak --help`
+soak *args:
+    cargo run --release --quiet -p cotan-soak -- {{args}}
 
 # The tests of everything that runs programs, on every backend; `--quick` as in `.ci/run`
 backends *args:

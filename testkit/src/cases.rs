@@ -6,7 +6,13 @@
 //!   slow machines such as emulators;
 //! * `COTAN_SEED=17` starts from seed 17 instead of the test's own seed. Case `n` of a run uses the
 //!   seed `start + n`, so the seed printed by a failure reproduces it as the first case.
+//!
+//! `COTAN_TALLY=FILE` appends a line to a file for each property that was run: its name, the first
+//! seed, and how many cases passed; `FILE.at` holds the seed of the case that is being run, for
+//! crashes that say nothing. `cotan-soak` counts by them.
 
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::str::FromStr;
 
 use crate::Rng;
@@ -20,14 +26,27 @@ pub fn for_each_case(
     count: usize,
     mut property: impl FnMut(&mut Rng) -> Result<(), String>,
 ) {
-    for seed in (first_seed(name)..).take(scaled(count)) {
+    let first = first_seed(name);
+    let mut tally = Tally { name, first, passed: 0 };
+    let mut current = std::env::var("COTAN_TALLY").ok().map(|path| noted(&format!("{path}.at")));
+    for seed in (first..).take(scaled(count)) {
         let blame = Blame { name, seed };
+        if let Some(file) = &mut current {
+            let written = file.rewind().and_then(|()| writeln!(file, "{seed}"));
+            written.unwrap_or_else(|error| fail(&format!("the seed cannot be noted: {error}")));
+        }
         let outcome = property(&mut Rng::new(seed));
         std::mem::forget(blame);
         if let Err(message) = outcome {
             fail(&format!("{name} fails for COTAN_SEED={seed}\n{message}"));
         }
+        tally.passed += 1;
     }
+}
+
+/// The file that the seed of the current case is written to.
+fn noted(path: &str) -> File {
+    File::create(path).unwrap_or_else(|error| fail(&format!("{path}: {error}")))
 }
 
 /// The seed of the first case of a test: `COTAN_SEED`, or one of its own.
@@ -66,6 +85,26 @@ fn seed_of(name: &str) -> u64 {
     let hash = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     // Small enough to be typed.
     name.bytes().fold(0xcbf2_9ce4_8422_2325, hash) % 1_000_000
+}
+
+/// Records how many cases have passed, also when the next one panics.
+struct Tally<'a> {
+    name: &'a str,
+    first: u64,
+    passed: usize,
+}
+
+impl Drop for Tally<'_> {
+    fn drop(&mut self) {
+        let Ok(path) = std::env::var("COTAN_TALLY") else { return };
+        let line = format!("{}\t{}\t{}\n", self.name, self.first, self.passed);
+        // One write of a line, so that properties on several threads do not mix.
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.append(true).create(true).open(&path);
+        if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+            eprintln!("{path}: {error}");
+        }
+    }
 }
 
 /// Prints the seed when the property panics instead of returning an error.

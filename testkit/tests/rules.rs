@@ -151,7 +151,7 @@ fn index_of_replicate_needs_an_index_in_range() {
 fn index_of_replicate_without_range_check_is_caught() {
     let found = fails(index_of_replicate());
     assert_eq!(found.elements, 1, "{found}");
-    assert!(found.program.unwrap().to_string().contains("replicate(0, a0)"));
+    assert!(found.program.unwrap().to_string().contains("replicate(a0, 0)"));
 }
 
 // ---- the checker itself -----------------------------------------------------------------------

@@ -36,6 +36,8 @@ pub enum Delta<A: Algebra + ?Sized> {
     Add(DeltaId, DeltaId),
     /// The elementwise product with an array.
     Scale(A::T, DeltaId),
+    /// The elementwise product with an array that is a derivative itself.
+    StrongScale(A::T, DeltaId),
     /// `index`
     Index(DeltaId, Vec<A::T>),
     /// `sumOuter`
@@ -78,7 +80,7 @@ impl<A: Algebra + ?Sized> Delta<A> {
         match self {
             Delta::Input(_) => Kind::Input,
             Delta::Add(..) => Kind::Add,
-            Delta::Scale(..) => Kind::Scale,
+            Delta::Scale(..) | Delta::StrongScale(..) => Kind::Scale,
             Delta::Index(..) => Kind::Index,
             Delta::SumOuter(_) => Kind::SumOuter,
             Delta::Gather(..) => Kind::Gather,

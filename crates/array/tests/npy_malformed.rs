@@ -306,5 +306,5 @@ fn errors_of_files_name_them() {
     let missing = npy::read_file("no/such/file.npy").unwrap_err().to_string();
     assert!(missing.starts_with("no/such/file.npy: "), "{missing}");
     let folder = npy::read_file(std::env::temp_dir()).unwrap_err().to_string();
-    assert!(folder.ends_with(": not a regular file"), "{folder}");
+    assert!(folder.ends_with(": a folder, not a regular file"), "{folder}");
 }

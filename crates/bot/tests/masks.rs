@@ -189,7 +189,7 @@ fn a_read_that_is_never_in_range_is_zero() {
     });
     assert_eq!(result.to_string().lines().next_back(), Some(ZEROS));
 }
-const ZEROS: &str = "def main(a: [6]f64, rows: [6, 6]f64, table: [6]i64, e: i64) = replicate(6, 0)";
+const ZEROS: &str = "def main(a: [6]f64, rows: [6, 6]f64, table: [6]i64, e: i64) = replicate(0, 6)";
 
 // ---- guards -----------------------------------------------------------------------------------
 

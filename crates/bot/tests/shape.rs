@@ -106,7 +106,7 @@ fn equal_affine_indices_become_the_same() {
     for make in written {
         assert_eq!(
             read_at(make).to_string(),
-            "def main(a: [50]f64, c: [70]f64, table: [50]i64) = gather([50], a, i => [49 - i])\n"
+            "def main(a: [50]f64, c: [70]f64, table: [50]i64) = gather(a, [50], i => [49 - i])\n"
         );
     }
     // Two of them in one program are one gather.
@@ -122,7 +122,7 @@ fn equal_affine_indices_become_the_same() {
 
 #[test]
 fn quotients_and_remainders_of_affine_indices_are_taken_apart() {
-    // reshape([5, 10], a) read at [i // 10, i % 10]: the same element.
+    // reshape(a, [5, 10]) read at [i // 10, i % 10]: the same element.
     let result = transformed(|b, [a, _, _]| {
         let matrix = b.reshape(&[5, 10], a)?;
         b.build(5, |b, i| b.build(10, |b, j| b.index(matrix, &[i, j])))

@@ -11,12 +11,12 @@ use crate::units::{assignment, bytes, duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   success
+  0   success; also if derivatives cannot be checked (test: skipped, undecided)
   1   the program has errors, its arguments do not fit it, derivatives do not agree (test), or a
       file is not formatted (fmt --check)
   2   the command line makes no sense: unknown options, missing arguments
   3   a file cannot be read or written, or holds what it should not
-  4   a limit was reached: --limit-bytes, --timeout
+  4   a limit was reached: --limit-bytes, --timeout, or the size of a program (E0217)
   70  an internal error of cotan: please report it";
 
 const START: &str = "\
@@ -65,15 +65,27 @@ Examples:
     /// Run a function of a program
     #[command(after_help = "\
 Arguments are files, or expressions of the language. Whole numbers become floats where the
-parameter is a float. Records and tuples are given by their parts: --arg p.w=... --arg p.b=...
+parameter is a float. Records and tuples are given whole, --arg p='{w = [1, 2], b = 3}', or by their
+parts: --arg p.w=@w.npy --arg p.b=3
 
 Examples:
   cotan run --example matmul
   cotan run dot.ct --arg a='[1, 2, 3]' --arg b='[4, 5, 6]'
   cotan run matmul.ct --arg a=@a.npy --arg b=@b.npy --out c.npy
   cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
-  cotan run fill.ct --size n=5 --arg x=2.5")]
+  cotan run fill.ct --size n=5 --arg x=2.5
+  cotan run -e 'sum(iota(10))'")]
     Run(RunArgs),
+
+    /// Compute the value of an expression
+    #[command(after_help = "\
+The same as `cotan run -e EXPR`.
+
+Examples:
+  cotan eval '6 * 7'
+  cotan eval 'grad(x => sum(x ** 3))([1.0, 2.0])'
+  cotan eval 'let a = iota(4) in a[:, None] * a' --out table.npy")]
+    Eval(EvalArgs),
 
     /// Run a function of a program and its derivative
     #[command(after_help = "\
@@ -91,9 +103,13 @@ Examples:
 
     /// Check derivatives against other ways to compute them
     #[command(after_help = "\
-Reverse mode is held against forward mode, against the same algorithm on scalars, and against
-differences, for every function with float parameters and results. Sizes and values that are not
-given are made up.
+Reverse mode is compared with forward mode, with the same algorithm on scalars, and with differences,
+for every function with float parameters and results. Sizes and values that are not given are made up.
+Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+
+A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
+hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
+exit code.
 
 Examples:
   cotan test model.ct
@@ -189,6 +205,19 @@ pub struct SourceArgs {
     /// A program that comes with cotan (see `cotan examples`)
     #[arg(long, value_name = "NAME")]
     pub example: Option<String>,
+
+    /// An expression as the program: -e 'sum(iota(10))'
+    #[arg(short = 'e', long = "expr", value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: Option<String>,
+}
+
+/// What a program may import.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Let the program import files from this folder and below, besides its own folder; may be
+    /// given several times
+    #[arg(long, value_name = "DIR")]
+    pub allow_imports: Vec<PathBuf>,
 }
 
 /// Which function, and at which sizes.
@@ -215,19 +244,20 @@ pub struct InputArgs {
     pub npz: Option<PathBuf>,
 }
 
-/// How much a run may take.
 /// A function of a program, and its arguments.
 #[derive(Debug, Args)]
 pub struct CallArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
+    pub imports: ImportArgs,
+    #[command(flatten)]
     pub function: FunctionArgs,
     #[command(flatten)]
     pub inputs: InputArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct BackendArgs {
     /// What runs the program [default: jit, or what COTAN_BACKEND says]
     #[arg(long, value_name = "BACKEND")]
@@ -245,7 +275,8 @@ pub enum Backend {
     Interp,
 }
 
-#[derive(Debug, Args)]
+/// How much a run may take.
+#[derive(Clone, Copy, Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
@@ -261,6 +292,9 @@ pub struct CheckArgs {
     /// The programs; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub imports: ImportArgs,
 }
 
 #[derive(Debug, Args)]
@@ -284,6 +318,22 @@ pub struct RunArgs {
     /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
+
+    #[command(flatten)]
+    pub backend: BackendArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// The expression
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: String,
+
+    /// Write the results to a .npz file, or a single result to a .npy file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 
     #[command(flatten)]
     pub backend: BackendArgs,

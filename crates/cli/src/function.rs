@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cotan_array::Dtype;
+use cotan_ir::Type;
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{Limits, Type};
 use cotan_syntax::{
     ArgSpec, Code, Failure as Messages, FunctionInfo, Instance, Interface, Leaf, Modules,
     Parameter, instantiate,
@@ -12,6 +12,7 @@ use cotan_syntax::{
 
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
+use crate::limits::out_of_time;
 use crate::terminal::Terminal;
 
 /// A function of a program, and what the command line says about it.
@@ -81,6 +82,7 @@ impl<'m> Function<'m> {
         &self,
         leaf: impl Fn(&str) -> Option<Type>,
         limits: &LimitArgs,
+        begin: Instant,
         terminal: &Terminal,
     ) -> Outcome<Instance> {
         let mut args = Vec::new();
@@ -93,12 +95,14 @@ impl<'m> Function<'m> {
             let given = types.filter(|types| !types.is_empty());
             args.push(given.map_or(ArgSpec::Declared, ArgSpec::Leaves));
         }
-        let deadline = limits.timeout.and_then(|time| Instant::now().checked_add(time));
-        let within = Limits { deadline, max_bytes: limits.limit_bytes, ..Limits::default() };
+        let within = limits.making(begin);
         match instantiate(self.modules, self.name, &args, &self.sizes, &within) {
             Ok(instance) => {
                 terminal.show(&instance.warnings, instance.program.sources());
                 Ok(instance)
+            }
+            Err(_) if within.deadline.is_some_and(|end| Instant::now() >= end) => {
+                Err(out_of_time(limits))
             }
             Err(messages) => Err(self.refusal(&messages, terminal)),
         }
@@ -107,10 +111,6 @@ impl<'m> Function<'m> {
     /// The messages of an elaboration, with what the command line can do about them.
     fn refusal(&self, messages: &Messages, terminal: &Terminal) -> Failure {
         let codes = || messages.diagnostics.iter().map(|diagnostic| diagnostic.code);
-        if codes().all(|code| code == Code::LimitExceeded) {
-            let failure = Failure::limit(terminal.render(&messages.diagnostics, &messages.sources));
-            return failure.hint("--limit-bytes and --timeout raise the limits");
-        }
         let failure = terminal.program_failure(messages);
         let missing =
             || self.interface.sizes.iter().filter(|n| self.sizes.iter().all(|(m, _)| m != n));

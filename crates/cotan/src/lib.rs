@@ -54,7 +54,8 @@
 //!
 //! * **No panic on user input.** Shapes that do not fit, values that are not known, files that are
 //!   broken: everything comes back as an [`Error`] with the operation, both shapes, the caller's
-//!   line and a remedy. (A panic of the function that is staged is its own, and passes through.)
+//!   line and a remedy. (A panic of the function that is staged is its own, and passes through. An
+//!   [`Arr`] that is used outside of all functions, where nothing can return an error, panics.)
 //! * **Sharing is kept.** A handle that is used twice stands for one computation; programs and their
 //!   gradients grow linearly with what was written, and so does the time to compile them.
 //! * **Zero annihilates.** What is not chosen by [`select`] contributes exactly nothing to a

@@ -200,10 +200,12 @@ fn limits() {
     }
     let long = 1usize << 40;
     let sum = compile(|x: Arr<f64>| build(1000, |i| x * i.cast::<f64>()).sum(), [100]).unwrap();
+    let huge = compile(|x: Arr<f64>| x.broadcast_to(long), ()).unwrap();
     let small = RunOptions { max_bytes: Some(500), ..RunOptions::default() };
     let x = Tensor::zeros(100).unwrap();
     let texts = texts(&[
         ("sizes that cannot be counted", of_matrix(|_| zeros::<f64>([long, long]))),
+        ("a result that is too large", failed(huge.call_with(&small, 1.0))),
         ("an argument that cannot be", failed(compile(|x: Arr<f64>| x, [usize::MAX, 2]))),
         ("a tensor that cannot be", failed(Tensor::<f64>::zeros([long, long]))),
         ("a tensor that is too large", failed(Tensor::<f64>::zeros(long))),

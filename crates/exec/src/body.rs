@@ -311,7 +311,7 @@ impl Body {
                 Instr::Load { checks, .. } if checked(checks) => {}
                 Instr::Op(Op::Add | Op::Sub, args) => open.extend(args.iter().copied()),
                 Instr::Op(Op::Select, args) => open.extend(args[1..].iter().copied()),
-                Instr::Op(Op::Scale, args) => open.push(args[0]),
+                Instr::Op(Op::Scale | Op::StrongMul, args) => open.push(args[0]),
                 Instr::Op(Op::Mul, args) if finite(args[0]) => open.push(args[1]),
                 Instr::Op(Op::Mul, args) if finite(args[1]) => open.push(args[0]),
                 Instr::Const(0) => {}

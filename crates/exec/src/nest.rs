@@ -248,6 +248,18 @@ impl Nest {
         })
     }
 
+    /// Lets it fill another buffer, at places by the dimensions that are not reduced: the first ones
+    /// of a form, which may have more.
+    pub(crate) fn move_target(&mut self, to: BufferId, at: &Affine) {
+        let parallel = self.extents.len() - self.reduced;
+        self.target = to;
+        if let Some(place) = self.write.place_mut() {
+            place.constant = at.constant;
+            place.coeffs.fill(0);
+            place.coeffs[..parallel].copy_from_slice(&at.coeffs[..parallel]);
+        }
+    }
+
     /// The values that are not for its own instructions only.
     pub(crate) fn for_each_written(&self, mut f: impl FnMut(Val)) {
         f(self.value);

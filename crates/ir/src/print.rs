@@ -152,7 +152,7 @@ impl<'a> Printer<'a> {
                 } else {
                     base
                 };
-                call(format!("{base}[{}]", self.list(ix, indent)))
+                call(format!("{base}[{}]", self.positions(ix, indent)))
             }
             Node::SumOuter(u) | Node::ArgExtreme(_, u) | Node::ArgSort(u) => {
                 let name = self.program.node(t).name();
@@ -162,19 +162,19 @@ impl<'a> Printer<'a> {
                 let sizes = self.program.index_sizes(*r);
                 let array = self.argument(*u, indent);
                 let function = self.index_function(*r, indent);
-                call(format!("gather({sizes:?}, {array}, {function})"))
+                call(format!("gather({array}, {sizes:?}, {function})"))
             }
             Node::Scatter(sh, u, r) => {
                 let array = self.argument(*u, indent);
                 let function = self.index_function(*r, indent);
-                call(format!("scatter({sh}, {array}, {function})"))
+                call(format!("scatter({array}, {sh}, {function})"))
             }
             Node::Stack(ts) => call(format!("stack({})", self.list(ts, indent))),
-            Node::Replicate(k, u) => call(format!("replicate({k}, {})", self.argument(*u, indent))),
+            Node::Replicate(k, u) => call(format!("replicate({}, {k})", self.argument(*u, indent))),
             Node::Transpose(perm, u) => {
                 call(format!("transpose({}, {perm:?})", self.argument(*u, indent)))
             }
-            Node::Reshape(sh, u) => call(format!("reshape({sh}, {})", self.argument(*u, indent))),
+            Node::Reshape(sh, u) => call(format!("reshape({}, {sh})", self.argument(*u, indent))),
             Node::Build1(r) => {
                 let k = self.program.index_sizes(*r).first().copied().unwrap_or(0);
                 let function = self.lambda(*r, Params::Plain, indent, |printer, region| {
@@ -188,7 +188,7 @@ impl<'a> Printer<'a> {
             Node::Iota(k) => call(format!("iota({k})")),
             Node::OneHot(sh, v, ix) => {
                 let value = self.argument(*v, indent);
-                call(format!("one_hot({sh}, {value}, [{}])", self.list(ix, indent)))
+                call(format!("one_hot({value}, {sh}, [{}])", self.list(ix, indent)))
             }
             Node::MapAccum(m) => call(self.map_accum(m, indent)),
             Node::While(w) => call(self.while_accum(w, indent)),
@@ -214,6 +214,18 @@ impl<'a> Printer<'a> {
                 call(format!("{}.{path}", self.operand(*u, ATOM, indent)))
             }
         }
+    }
+
+    /// The components of an index. A negative literal would count from the end, unless it has a
+    /// suffix.
+    fn positions(&mut self, ix: &[TermId], indent: usize) -> String {
+        let mut shown = self.arguments(ix, indent);
+        for (text, &i) in shown.iter_mut().zip(ix) {
+            if self.constant_atom(i) && text.starts_with('-') {
+                text.push_str("i64");
+            }
+        }
+        shown.join(", ")
     }
 
     /// Whether a term is written as a scalar literal.
@@ -444,14 +456,14 @@ fn tuple<S: AsRef<str>>(parts: &[S]) -> String {
 fn zero_of(ty: &Type) -> String {
     let zero = if ty.dtype == Dtype::F32 { "0.0f32" } else { "0.0" };
     let dims = ty.shape.dims().iter().rev();
-    dims.fold(zero.to_string(), |text, k| format!("replicate({k}, {text})"))
+    dims.fold(zero.to_string(), |text, k| format!("replicate({text}, {k})"))
 }
 
 /// A name, in backticks unless it is a plain identifier.
 fn quote(name: &str) -> String {
-    const KEYWORDS: [&str; 21] = [
+    const KEYWORDS: [&str; 22] = [
         "def", "type", "import", "as", "let", "in", "if", "then", "else", "build", "and", "or",
-        "xor", "not", "true", "false", "inf", "nan", "inff32", "nanf32", "_",
+        "xor", "not", "true", "false", "inf", "nan", "NaN", "inff32", "nanf32", "_",
     ];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'')

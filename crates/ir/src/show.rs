@@ -87,25 +87,25 @@ impl fmt::Display for Show<'_> {
             Node::Index(t, ix) => write!(f, "{}[{}]", self.at(*t), self.list(ix)),
             Node::Gather(t, r) => write!(
                 f,
-                "gather({:?}, {}, {})",
-                arena.index_sizes(*r),
+                "gather({}, {:?}, {})",
                 self.at(*t),
+                arena.index_sizes(*r),
                 self.index_function(*r)
             ),
             Node::Scatter(sh, t, r) => {
-                write!(f, "scatter({sh}, {}, {})", self.at(*t), self.index_function(*r))
+                write!(f, "scatter({}, {sh}, {})", self.at(*t), self.index_function(*r))
             }
             Node::Stack(ts) => write!(f, "[{}]", self.list(ts)),
-            Node::Replicate(k, t) => write!(f, "replicate({k}, {})", self.at(*t)),
+            Node::Replicate(k, t) => write!(f, "replicate({}, {k})", self.at(*t)),
             Node::Transpose(perm, t) => write!(f, "transpose({}, {perm:?})", self.at(*t)),
-            Node::Reshape(sh, t) => write!(f, "reshape({sh}, {})", self.at(*t)),
+            Node::Reshape(sh, t) => write!(f, "reshape({}, {sh})", self.at(*t)),
             Node::Build1(r) => {
                 let k = arena.index_sizes(*r).first().copied().unwrap_or(0);
                 write!(f, "build {k} ({})", self.lambda(*r, |show, ts| show.list(ts)))
             }
             Node::Iota(k) => write!(f, "iota({k})"),
             Node::OneHot(sh, v, ix) => {
-                write!(f, "one_hot({sh}, {}, [{}])", self.at(*v), self.list(ix))
+                write!(f, "one_hot({}, {sh}, [{}])", self.at(*v), self.list(ix))
             }
             Node::Cond(p, u, v) => write!(f, "cond({})", self.list(&[*p, *u, *v])),
             Node::SumOuter(t) | Node::ArgExtreme(_, t) | Node::ArgSort(t) => {

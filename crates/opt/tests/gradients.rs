@@ -108,7 +108,7 @@ fn gradients_with_scatters() {
     let programs: [(&str, &str, usize, f64); 3] = [
         (
             "histogram",
-            "def main(x: [80]f64, v: [80]f64) = sum(square(scatter([9], v, i => [i64(floor(x[i]))])))",
+            "def main(x: [80]f64, v: [80]f64) = sum(square(scatter(v, [9], i => [i64(floor(x[i]))])))",
             1,
             1.0,
         ),

@@ -147,7 +147,9 @@ and builtin functions. The message suggests the nearest one. A definition of a f
 of its own, `import \"lib/linear.ct\" as lin`, and write `lin.dot`.
 ";
     CannotImport = Error 104, "A file that cannot be read.",
-"The path of an import is relative to the file that the import stands in.
+"The path of an import is relative to the file that the import stands in. Imports are regular files
+whose names end with `.ct`, in the folder of the program or below it; `--allow-imports DIR` allows
+another folder. A program has at most 64 MiB of text together with what it imports.
 ";
     ImportCycle = Error 105, "Files that import each other.",
 "Imports must not lead back to where they started. Move what both files need into a third one.
@@ -226,8 +228,10 @@ is static.
 works for `power(y, 3)`. Use `fold` for loops that depend on data.
 ";
     LimitExceeded = Error 217, "A program that is too large.",
-"There are limits on the number of nodes of a program, on the elements and bytes of an array, on the
-nesting of loops and of structures, and on time.
+"There are limits on the number of nodes of a program, on the nesting of loops and of structures, on
+time, and on the memory of a run. Arrays have fewer than 2^60 elements. What a program computes on the
+way may be of any such size, since most arrays are never in memory. The exit code of every command is
+4 when nothing else is wrong.
 ";
     CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
 "The function does not exist, takes a function as an argument, or gives one. Define another function

@@ -151,7 +151,7 @@ fn functions() {
          def twice(f: [n]f64 -> [n]f64, x: [n]f64) = f(f(x))
          def mapped(f: f64 -> (f64, i64), xs: [n]f64) = map(f, xs)
          def zeros_like(a: [n]f64): [n]f64 = zeros([n])
-         def fill[n](x: f64): [n]f64 = replicate(n, x)
+         def fill[n](x: f64): [n]f64 = replicate(x, n)
          def pairs(a: [n]f64, b: [2 * n]f64) = b[n] - a[0]
          def window(k: i64, a: [n]f64): [n - k + 1]f64 = build (n - k + 1) (i => sum(a[0:k]) + f64(i))
          def minus(a: f64, b: f64) = a - b",
@@ -286,7 +286,7 @@ fn linear_algebra_and_arranging() {
             ("shape(transpose(t()))", "(4, 3, 2)"),
             ("shape(transpose(t(), [1, 0]))", "(3, 2, 4)"),
             ("transpose(t(), [2, 0, 1])[3, 1, 2]", "23"),
-            ("reshape([4], a())", "[1, 2, 3, 4]"),
+            ("reshape(a(), [4])", "[1, 2, 3, 4]"),
             ("flatten(a())", "[1, 2, 3, 4]"),
             ("concat([1], [2, 3], [4, 5, 6])", "[1, 2, 3, 4, 5, 6]"),
             ("concat([1, 2], [3, 4])", "[1, 2, 3, 4]"),
@@ -308,11 +308,11 @@ fn linear_algebra_and_arranging() {
                 "(f64(3), f32([1]), i64(-1.5), bool([0.0, 2.0]))",
                 "(3.0, [1.0f32], -1, [false, true])",
             ),
-            ("gather([2, 2], [1, 2, 3], (i, j) => [i + j])", "[[1, 2], [2, 3]]"),
-            ("gather([2], t(), i => (i, i, i))", "[0, 17]"),
-            ("scatter([3], [1, 2, 3, 4], i => [i % 3])", "[5, 2, 3]"),
-            ("scatter([2], a(), (i, j) => [j])", "[4, 6]"),
-            ("one_hot([3], 5.0, [1])", "[0.0, 5.0, 0.0]"),
+            ("gather([1, 2, 3], [2, 2], (i, j) => [i + j])", "[[1, 2], [2, 3]]"),
+            ("gather(t(), [2], i => (i, i, i))", "[0, 17]"),
+            ("scatter([1, 2, 3, 4], [3], i => [i % 3])", "[5, 2, 3]"),
+            ("scatter(a(), [2], (i, j) => [j])", "[4, 6]"),
+            ("one_hot(5.0, [3], [1])", "[0.0, 5.0, 0.0]"),
             ("build (min(2, 5)) (i => i)", "[0, 1]"),
         ],
     );

@@ -85,7 +85,7 @@ fn run_text(path: &Path, text: &str) -> Result<Verdict, String> {
     let first_run =
         all.iter().position(|(_, d)| matches!(d, Directive::Run(_))).unwrap_or(all.len());
     let (before, runs) = all.split_at(first_run);
-    let modules = match load(&path.to_string_lossy(), &FileLoader) {
+    let modules = match load(&path.to_string_lossy(), &FileLoader::new(path)) {
         Ok(modules) => {
             expect_messages(&messages(before), &Diagnostics::new(), &SourceMap::new())?;
             modules

@@ -40,8 +40,9 @@ impl TypedOp {
         let derivable = |(n, dtype): (usize, &Dtype)| {
             !dtype.is_float() || row.partials.get(n).is_some_and(|&partial| partial != "0")
         };
-        let derivable = self.args.iter().enumerate().all(derivable);
-        !self.takes_floats() || self.result.is_float() && derivable && !kinked && !steps
+        let derivable = self.args.iter().enumerate().all(derivable) && self.op != Op::FromBits;
+        let discrete = !self.takes_floats() && self.op != Op::FromBits;
+        discrete || self.result.is_float() && derivable && !kinked && !steps
     }
 
     /// Whether the operation has a meaning in the field of the tests: an exact one, no stand-in.
@@ -49,15 +50,20 @@ impl TypedOp {
         let opaque = match self.op.row().rule {
             Rule::Numeric1(_, _, f) | Rule::Real1(_, f) => matches!(f, Field1::Opaque),
             Rule::Numeric2(_, _, f) | Rule::Real2(_, f) => matches!(f, Field2::Opaque),
-            Rule::IntReal(_) => true,
+            Rule::IntReal(_) | Rule::ToBits => true,
             Rule::RealInt(..) | Rule::Compare(_) | Rule::Select | Rule::Cast(_) => false,
-            Rule::Logic1(..) | Rule::Logic2(..) => false,
+            Rule::Logic1(..) | Rule::Logic2(..) | Rule::Int1(_) | Rule::Int2(_) => false,
+            // The bits of an element of the field are made up, and so is what they stand for.
+            Rule::FromBits => return false,
         };
         !(opaque && self.takes_floats())
     }
 
     /// Whether integers kept in floats go to integers kept in floats.
     pub fn keeps_integers(&self) -> bool {
+        if self.op == Op::FromBits {
+            return false;
+        }
         if !self.takes_floats() || !self.result.is_float() {
             return true;
         }
@@ -97,6 +103,8 @@ pub struct Config {
     pub max_rank: usize,
     /// The most elements of an array.
     pub max_elements: usize,
+    /// The longest axis. Most programs whose longest axis may be larger than 5 have one such size.
+    pub max_size: usize,
     /// The deepest nesting of lambdas.
     pub max_nesting: usize,
     /// The most often an inner lambda runs, over all that are around it.
@@ -130,6 +138,7 @@ impl Default for Config {
             max_outputs: 3,
             max_rank: 4,
             max_elements: 120,
+            max_size: 5,
             max_nesting: 4,
             max_trips: 250,
             reuse: 50,
@@ -167,6 +176,14 @@ impl Config {
         let mut config = Config { data: Data::SmallIntegers, ..Config::default() };
         config.ops.retain(TypedOp::keeps_integers);
         config
+    }
+
+    /// The same with axes of up to this size, and a dozen times as many elements.
+    pub fn large(mut self, max_size: usize) -> Config {
+        self.max_size = max_size;
+        self.max_elements = max_size.saturating_mul(12);
+        self.max_trips = max_size.saturating_mul(12);
+        self
     }
 
     /// The same without some formers.

@@ -80,7 +80,7 @@ impl<'a> Generator<'a> {
     fn new(config: &'a Config, max_nodes: usize, rng: &'a mut Rng) -> Generator<'a> {
         Generator {
             b: Builder::new(),
-            sizes: shapes::size_pool(rng),
+            sizes: shapes::size_pool(rng, config.max_size),
             rng,
             config,
             max_nodes,

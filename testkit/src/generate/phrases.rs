@@ -381,7 +381,7 @@ impl<'a> Generator<'a> {
         self.b.sum_outer(windows).map(Some)
     }
 
-    /// `scatter([n], t, (i, j) => i + j)`.
+    /// `scatter(t, [n], (i, j) => i + j)`.
     fn added_in_windows(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let Some((&n, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
         if !ty.dtype.is_numeric() || !(3..=FEW).contains(&n) || !self.may_open(3 * n) {
@@ -409,7 +409,7 @@ impl<'a> Generator<'a> {
         self.b.sum_outer(once).map(Some)
     }
 
-    /// `scatter([n], t, (i, j) => places[i + j])`.
+    /// `scatter(t, [n], (i, j) => places[i + j])`.
     fn put_in_windows(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
         let Some((&n, rest)) = ty.shape.dims().split_first() else { return Ok(None) };
         if !ty.dtype.is_numeric() || !self.may_open(16) {

@@ -3,8 +3,11 @@
 use super::Generator;
 use crate::Rng;
 
+/// The largest of the sizes that every program may have.
+const SMALL: usize = 5;
+
 /// At most four sizes; 0 and 1, where faults hide, come up more often than others.
-pub(super) fn size_pool(rng: &mut Rng) -> Vec<usize> {
+pub(super) fn size_pool(rng: &mut Rng, longest: usize) -> Vec<usize> {
     let mut sizes = Vec::new();
     if rng.chance(25) {
         sizes.push(0);
@@ -17,7 +20,27 @@ pub(super) fn size_pool(rng: &mut Rng) -> Vec<usize> {
         sizes.push(*rng.pick(&[2, 2, 3, 3, 3, 4, 5]));
     }
     sizes.truncate(4);
+    if longest > SMALL && rng.chance(80) {
+        let long = long_size(rng, longest);
+        let at = rng.below(sizes.len());
+        sizes[at] = long;
+        // As likely as all the others together.
+        sizes.extend(std::iter::repeat_n(long, sizes.len().saturating_sub(2)));
+    }
     sizes
+}
+
+/// A size from 6 to `longest`, each power of two as likely as the next; half of them lie beside one,
+/// where blocks and vectors end.
+fn long_size(rng: &mut Rng, longest: usize) -> usize {
+    let doublings = longest.ilog2().saturating_sub(2) as usize;
+    let power = 8usize << rng.below(doublings.max(1));
+    let size = if rng.chance(50) {
+        power.saturating_add_signed(rng.between(-1, 1) as isize)
+    } else {
+        power / 2 + 1 + rng.below(power)
+    };
+    size.clamp(SMALL + 1, longest)
 }
 
 impl Generator<'_> {

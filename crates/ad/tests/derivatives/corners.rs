@@ -9,6 +9,7 @@ use cotan_ir::{Builder, Program, Type};
 use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
+use crate::orders;
 use crate::support::*;
 use crate::while_loops;
 
@@ -33,6 +34,10 @@ pub fn finds(fault: Fault) -> Option<bool> {
     match fault {
         Fault::Point(WeakZero) => Some(fault.while_in(guarded_log_at_zero)[0] != 0.0),
         Fault::Point(WeakZeroFactor) => Some(fault.while_in(guarded_log_twice) != 0.0),
+        Fault::Point(WeakZeroTangent) => {
+            Some(fault.while_in(orders::dead_beside_infinite) != [0.0, 0.0])
+        }
+        Fault::Point(DeadZeroFactor) => Some(orders::finds(fault)),
         Fault::Point(WhileReplaysNothing) => Some(fault.while_in(while_loops::replays_wrong)),
         Fault::Point(PermutationNotInverted | StopGradientPasses) => Some(in_corners()),
         Fault::Point(ReadsAtFirstPlace | ReadsLoseLast) => Some(in_corners()),
@@ -216,12 +221,12 @@ fn cotangents_are_for_the_float_outputs() {
 /// Programs in which every array or loop may be empty, and every index repeated or out of range.
 const CORNERS: &[&str] = &[
     // Reads and writes that repeat and leave the array.
-    "def f(x: [4]f64) = gather([7], x, i => [i - 2])",
-    "def f(x: [4]f64) = gather([5], x * x, i => [i // 2])",
-    "def f(x: [4]f64) = scatter([3], x * x, i => [i - 1])",
-    "def f(x: [4]f64) = scatter([2], x, i => [0]) * 3.0",
-    "def f(x: [3]f64, y: f64) = one_hot([3], y, [5]) * x + one_hot([3], y * y, [1])",
-    "def f(x: [3]f64) = x[-1] + x[1] * x[1] + x[3]",
+    "def f(x: [4]f64) = gather(x, [7], i => [i - 2])",
+    "def f(x: [4]f64) = gather(x * x, [5], i => [i // 2])",
+    "def f(x: [4]f64) = scatter(x * x, [3], i => [i - 1])",
+    "def f(x: [4]f64) = scatter(x, [2], i => [0]) * 3.0",
+    "def f(x: [3]f64, y: f64) = one_hot(y, [3], [5]) * x + one_hot(y * y, [3], [1])",
+    "def f(x: [3]f64) = x[-1i64] + x[1] * x[1] + x[3]",
     // Many reads of one array, of elements and of rows.
     "def f(x: [3, 2]f64) = x[0, 0] * x[1, 1] + x[2, 0] * x[0, 0] * x[5, 0] + sum(x[1] * x[2] * x[0] * x[1])",
     "def f(x: [4]f64, i: i64) = x[i] * x[i + 1] * x[i + 2] * x[i] + x[0] * x[0]",

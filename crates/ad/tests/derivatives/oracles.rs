@@ -156,13 +156,13 @@ fn folds_and_scans() {
         // The other implementation's scan gives the first state, too.
         ("def f(x: f64) = x + sum(scan(x, iota(5), (s, _) => sin(s)))", 2.2207726343670955, CLOSE),
         (
-            "def f(x: f64) = fold(2.0 * x, replicate(3, x), (s, a) => atan2(sin(s), sin(a)))",
+            "def f(x: f64) = fold(2.0 * x, replicate(x, 3), (s, a) => atan2(sin(s), sin(a)))",
             -0.7053476446727861,
             CLOSE,
         ),
         (
             "def f(x: f64) =
-               2.0 * x + sum(scan(2.0 * x, replicate(3, x), (s, a) => atan2(sin(s), sin(a))))",
+               2.0 * x + sum(scan(2.0 * x, replicate(x, 3), (s, a) => atan2(sin(s), sin(a))))",
             -0.4458209450295252,
             CLOSE,
         ),
@@ -177,8 +177,8 @@ fn folds_and_scans() {
             CLOSE,
         ),
         (
-            "def f(x: f64) = fold(x, replicate(3, x), (s, a) =>
-               fold(a, replicate(7, s), (t, b) => 0.7 * t * b))",
+            "def f(x: f64) = fold(x, replicate(x, 3), (s, a) =>
+               fold(a, replicate(s, 7), (t, b) => 0.7 * t * b))",
             2.0504979297616553e-43,
             1e-11,
         ),
@@ -186,9 +186,9 @@ fn folds_and_scans() {
         let found = gradient(text, &at);
         assert!((found[0] - expected).abs() <= tolerance * expected.abs(), "{text}: {found:?}");
     }
-    let three = "def f(x: f64) = fold(x, replicate(2, x), (s1, a1) =>
-      fold(a1, replicate(2, s1), (s2, a2) =>
-        fold(a2, replicate(2, s2), (s3, a3) => s3 + tan(a3))))";
+    let three = "def f(x: f64) = fold(x, replicate(x, 2), (s1, a1) =>
+      fold(a1, replicate(s1, 2), (s2, a2) =>
+        fold(a2, replicate(s2, 2), (s3, a3) => s3 + tan(a3))))";
     all_near(&gradient(three, &scalars([1e-4])), &[25.000016360009603], CLOSE);
 }
 
@@ -230,10 +230,10 @@ def foo_build(v: [n]f64) =
   let low = min(v)
   in build 3 (i => r * foo(3.0, 5.0 * r, r * low * low) + bar(r, v[i + 1]))
 def nested_builds(r: f64) =
-  let v = replicate(177, r)
+  let v = replicate(r, 177)
   let lows = build 5 (j => min(build 7 (i => v[i + j])))
-  in map(x => x * sum(build 3 (i => bar(x, v[i])) + foo_build(replicate(4, x / x))
-       / map(y => y * x + 5, foo_build(replicate(130, x)))), lows)
+  in map(x => x * sum(build 3 (i => bar(x, v[i])) + foo_build(replicate(x / x, 4))
+       / map(y => y * x + 5, foo_build(replicate(x, 130)))), lows)
 ";
 
 #[test]
@@ -260,7 +260,7 @@ fn builds_of_builds() {
            let numbers = sum(build 9 (i => f64(i)))
            let last = nested_builds(s)
            let row = (i, j) => [f64(i), numbers, sum(build 6 (_ => s)), v[j],
-             sum(build 3 (k => sum(replicate(5, f64(k)))))]
+             sum(build 3 (k => sum(replicate(f64(k), 5))))]
            in sum(build 13 (i => sum(build 4 (j => s * row(i, j)[j])) + last[min(i, 4)]))"
     );
     let mut expected = [-14084.715065313612; 5];
@@ -271,15 +271,15 @@ fn builds_of_builds() {
 /// Reads beyond the ends of arrays, built together from parts.
 #[test]
 fn concatenations() {
-    let one = "gather([5], replicate(1, r), i => [AT])";
+    let one = "gather(replicate(r, 1), [5], i => [AT])";
     let at = |index: &str| one.replace("AT", index);
     let rows = |first: &str, second: &str| {
-        format!("sum(build 7 (j => concat({first}, {second}, [f64(j)], replicate(13, r))))")
+        format!("sum(build 7 (j => concat({first}, {second}, [f64(j)], replicate(r, 13))))")
     };
     let ends = "let a = [r, 1, 2, 3, 4] in sum(build 10 (i => if i < 5 then a[i] else a[AT]))";
     let twice = |part: String| format!("let a = {part} in sum(concat(a, a))");
     for (body, expected) in [
-        ("sum(build 7 (i => concat(replicate(5, r), [f64(i)], replicate(13, r))))".into(), 126.0),
+        ("sum(build 7 (i => concat(replicate(r, 5), [f64(i)], replicate(r, 13))))".into(), 126.0),
         (ends.replace("AT", "i - 5"), 2.0),
         (ends.replace("AT", "i - 5 + 1 // max(1, i - 5)"), 1.0),
         (twice(at("1 // (4 + i)")), 10.0),
@@ -287,7 +287,7 @@ fn concatenations() {
         (rows(&at("1 // (100 * max(1, i - j))"), &at("1 // (4 + i)")), 161.0),
         (
             format!(
-                "sum(build 10 (j => concat(replicate(5, r), {})[j]))",
+                "sum(build 10 (j => concat(replicate(r, 5), {})[j]))",
                 at("1 // max(1, j - i)")
             ),
             10.0,
@@ -297,7 +297,7 @@ fn concatenations() {
         (rows(&at("1 // (100 * max(0, i - j))"), &at("1 // (4 - i)")), 154.0),
         (rows(&at("-1"), &at("10000")), 91.0),
         (format!("sum({})", at("-1")), 0.0),
-        ("replicate(1, r)[-1]".into(), 0.0),
+        ("replicate(r, 1)[-1i64]".into(), 0.0),
     ] {
         let found = gradient(&format!("def f(r: f64): f64 = {body}"), &scalars([3.4]));
         assert_eq!(found, [expected], "{body}");
@@ -306,23 +306,23 @@ fn concatenations() {
 
 #[test]
 fn folds_of_matrices() {
-    let wide = "def f(a: f64) = sum(fold(replicate(2, replicate(5, 2 * a)), replicate(3, a),
-      (x, y) => transpose(replicate(5, atan2(sum(sin(x), axis = 1), replicate(2, sin(7 * y)))))))";
+    let wide = "def f(a: f64) = sum(fold(replicate(replicate(2 * a, 5), 2), replicate(a, 3),
+      (x, y) => transpose(replicate(atan2(sum(sin(x), axis = 1), replicate(sin(7 * y), 2)), 5))))";
     for (text, expected) in [
         (
-            "def f(a: f64) = fold(2 * a, replicate(3, replicate(2, replicate(5, a))), (x, y) =>
-               sum(atan2(sin(replicate(5, x)),
-                 sum(sin(sum(transpose(replicate(7, y), [1, 0]), axis = 0)), axis = 0))))",
+            "def f(a: f64) = fold(2 * a, replicate(replicate(replicate(a, 5), 2), 3), (x, y) =>
+               sum(atan2(sin(replicate(x, 5)),
+                 sum(sin(sum(transpose(replicate(y, 7), [1, 0]), axis = 0)), axis = 0))))",
             1.2992412552109085,
         ),
         (
-            "def f(a: f64) = sum(fold(replicate(2, replicate(1, a)), replicate(2, a),
+            "def f(a: f64) = sum(fold(replicate(replicate(a, 1), 2), replicate(a, 2),
                (x, y) => x + y))",
             6.0,
         ),
         (
-            "def f(a: f64) = sum(fold(replicate(2, replicate(5, a)), replicate(2, a),
-               (x, _) => transpose(replicate(5, sum(x, axis = 1)))))",
+            "def f(a: f64) = sum(fold(replicate(replicate(a, 5), 2), replicate(a, 2),
+               (x, _) => transpose(replicate(sum(x, axis = 1), 5))))",
             250.0,
         ),
         (wide, -2.200311410593445),

@@ -11,7 +11,7 @@ use crate::support::*;
 const DETERMINANT: &str = "
 def determinant(a: [n, n]f64, columns: [m, n]i64, inversions: [m]i64): f64 =
   sum(build m (k => powi(-1.0, inversions[k])
-    * fold(1.0, gather([n], a, i => [i, columns[k, i]]), (x, y) => x * y)))
+    * fold(1.0, gather(a, [n], i => [i, columns[k, i]]), (x, y) => x * y)))
 ";
 
 /// All permutations of `0..n` in the order of the alphabet, with their numbers of inversions.

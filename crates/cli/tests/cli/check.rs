@@ -61,3 +61,16 @@ fn colours_only_where_they_are_wanted() {
     assert!(coloured(&["--color=always", "check", "a.ct"], &[("NO_COLOR", "1")]));
     assert!(!coloured(&["check", "a.ct", "--color", "never"], &[]));
 }
+
+/// One exit code for limits, whichever command finds out.
+#[test]
+fn a_limit_has_one_exit_code() {
+    let session = Session::new()
+        .with("a.ct", "def main() = sum(zeros([1152921504606846976]))")
+        .with("b.ct", "def main() = sum(zeros([1152921504606846976]))\ndef f() = 1 + true");
+    for command in ["check", "run", "explain --stage core"] {
+        let (name, options) = command.split_once(' ').unwrap_or((command, ""));
+        session.cotan(&format!("{name} a.ct {options}")).fails(4, &["error[E0217]", "a.ct:1:"]);
+    }
+    session.cotan("check b.ct").fails(1, &["error[E0217]", "error[E02"]);
+}

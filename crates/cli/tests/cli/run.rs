@@ -18,8 +18,29 @@ fn main_or_the_only_function() {
     session.cotan("run two.ct").fails(2, &both);
     session.cotan("run two.ct --fn h").fails(2, &["no function `h`", "def f(x: f64)"]);
     session.cotan("run none.ct").fails(2, &["defines no function", "def main() = "]);
-    session.cotan("run").fails(2, &["<FILE|--example <NAME>>"]);
+    session.cotan("run").fails(2, &["<FILE|--example <NAME>|--expr <EXPR>>"]);
     session.cotan_with(&["run", "-"], "def main() = 3", &[]).gives("3\n");
+}
+
+#[test]
+fn expressions_are_programs() {
+    let session = Session::new();
+    let eval = |expr: &str| session.cotan_with(&["eval", expr], "", &[]);
+    eval("6 * 7").gives("42\n");
+    eval("-1.5").gives("-1.5\n");
+    eval("grad(x => sum(x ** 3))([1.0, 2.0])").gives("[ 3.0, 12.0]\n");
+    eval("(nan, {a = [1.0, nan]})").gives("0: f64 = nan\n1.a: [2]f64 = [1.0, nan]\n");
+    eval("sum(xs)").fails(1, &["unknown name `xs`", "--> the expression:1:5", "1 | sum(xs)"]);
+    eval("1 2").fails(1, &["expected an operator or the end, found `2`"]);
+    eval("x => x").fails(1, &["gives a function"]);
+    eval("").fails(1, &["expected an expression"]);
+    session.cotan_with(&["run", "-e", "iota(3)"], "", &[]).gives("[0, 1, 2]\n");
+    session.cotan_with(&["run", "-e", "1", "a.ct"], "", &[]).fails(2, &["cannot be used with"]);
+    session.cotan_with(&["eval", "iota(3)", "--out", "a.npy"], "", &[]).gives("");
+    assert_eq!(session.files(), ["a.npy"]);
+    session
+        .cotan_with(&["explain", "--stage", "core", "-e", "1.0 + 2.0"], "", &[])
+        .gives("# 1 node\ndef main() = 3.0\n");
 }
 
 #[test]
@@ -78,14 +99,12 @@ fn memory_is_limited() {
         "def main[n]() = sum(build (n, n) ((i, j) => sin(f64(i + j))))\ndef f[n]() = zeros([n])";
     let session = Session::new().with("a.ct", text);
     session.cotan("run a.ct --size n=100").succeeds();
-    let parts = ["error[E0217]", "a.ct:1:", "--limit-bytes"];
-    session.cotan("run a.ct --size n=1000 --limit-bytes 1M").fails(4, &parts);
-    session
-        .cotan("run a.ct --size n=300 --limit-bytes 1M --backend interp")
-        .fails(4, &["memory in use", "1.0 MiB"]);
+    let parts = ["error[E0217]", "a.ct:1:", "memory in use", "1.0 MiB", "--limit-bytes"];
+    session.cotan("run a.ct --size n=300 --limit-bytes 1M --backend interp").fails(4, &parts);
     // The machine adds up elements that it does not keep.
-    session.cotan("run a.ct --size n=300 --limit-bytes 1M --backend jit").succeeds();
-    session.cotan("run a.ct --fn f --size n=99999999999999").fails(4, &parts[..1]);
+    session.cotan("run a.ct --size n=1000 --limit-bytes 1M --backend jit").succeeds();
+    let parts = ["error[E0217]", "a.ct:2:", "[99999999999999]f64", "the limit is 4.0 GiB"];
+    session.cotan("run a.ct --fn f --size n=99999999999999").fails(4, &parts);
     session.cotan("run a.ct --limit-bytes many").fails(2, &["--limit-bytes"]);
 }
 
@@ -111,7 +130,7 @@ fn backends_agree() {
         "a.ct",
         "def main(x: [n]f64) = (build n (i => x[n - i] * 2.0), cumsum(x), sum(x), sort(x))
          def halve(x: f64) = while_loop(x => x > 1.0, x => x / 2.0, x)
-         def reduced(x: [n]f64) = gather([n], x, i => [sum(build 3 (j => i * j))])",
+         def reduced(x: [n]f64) = gather(x, [n], i => [sum(build 3 (j => i * j))])",
     );
     for (function, x) in [("main", "x=[1, 8, 2, 4]"), ("halve", "x=20"), ("reduced", "x=[1, 2]")] {
         let run = |more: &[&str], env: &[(&str, &str)]| {

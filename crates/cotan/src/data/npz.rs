@@ -1,8 +1,9 @@
 //! Structures in `.npz` files.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use cotan_array::npz;
+use cotan_array::npz::{self, Archive};
 use cotan_ir::Type;
 
 use super::{filled, named_leaves};
@@ -45,13 +46,28 @@ pub fn save_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, structure: &A) 
 ///
 /// The result has the structure, the shapes, the element types and the skipped fields of `like`.
 /// If the file differs (an array is missing, has another shape or type, or is left over), the error
-/// says in what. Element types that cotan does not have are read as those that hold their values:
-/// `float16` as f32, the integers as i64.
+/// says in what. Members that no structure could hold, such as arrays of strings, are not looked at
+/// unless a leaf has their name. Element types that cotan does not have are read as those that hold
+/// their values: `float16` as f32, the integers as i64.
 pub fn load_npz<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &A) -> Result<A> {
     let (op, path) = ("load_npz", path.as_ref());
-    let entries = npz::read_file(path).map_err(|error| file_error(op, error))?;
-    filled(op, path, like, entries, |array, wanted| match Type::of(&array) {
-        found if found == *wanted => Ok(array),
-        found => Err(found.to_string()),
+    let mut archive = Archive::open(path).map_err(|error| file_error(op, error))?;
+    let wanted: HashSet<String> =
+        named_leaves(&like.tree()).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = archive.names().map(str::to_owned).collect();
+    let mut entries = Vec::new();
+    for name in names {
+        if wanted.contains(&name) {
+            let read = archive.read(&name);
+            entries.push((name, read));
+        } else if archive.describe(&name).is_ok() {
+            entries.push((name, Ok(None)));
+        }
+    }
+    filled(op, path, like, entries, |entry, wanted| match entry {
+        Ok(Some(array)) if Type::of(&array) == *wanted => Ok(array),
+        Ok(Some(array)) => Err(Type::of(&array).to_string()),
+        Ok(None) => Err("nothing".to_owned()),
+        Err(error) => Err(format!("unreadable ({error})")),
     })
 }

@@ -1,10 +1,10 @@
 //! Structures in safetensors files.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
-use cotan_array::{Array, Dtype, Element, Shape, replace_file};
+use cotan_array::{Array, Dtype, Element, Shape, open_file, replace_file};
 use cotan_ir::Type;
 use safetensors::tensor::{Dtype as Kind, SafeTensors, TensorView, View, serialize};
 
@@ -48,7 +48,10 @@ pub fn save_safetensors<A: Arrays<Concrete = A>>(
 /// hold all their values: `F16` and `BF16` become f32 or f64, integers of up to 32 bits i64.
 pub fn load_safetensors<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &A) -> Result<A> {
     let (op, path) = ("load_safetensors", path.as_ref());
-    let bytes = std::fs::read(path).map_err(|error| refused(op, path, error))?;
+    let mut bytes = Vec::new();
+    open_file(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|error| refused(op, path, error))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| {
         refused(op, path, format!("not a safetensors file, or damaged: {error}"))
     })?;

@@ -134,8 +134,9 @@ entry_points! {
     grad_aux GradAux;
     /// Both results of a function, and the gradient of the first, a float scalar.
     value_and_grad_aux ValueAndGradAux;
-    /// The value, and the product of a cotangent with the Jacobian: a function of the arguments and
-    /// a cotangent of the result.
+    /// The value, and the product of a cotangent with the Jacobian: a function of two arguments, the
+    /// point and a cotangent of the result. Where `f` takes several arguments, the point is the
+    /// tuple of them.
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -143,11 +144,20 @@ entry_points! {
     /// let f = |x: Arr<f64>| x * x;
     /// let (y, dx) = vjp(f).call(([1.0, 2.0], [1.0, 10.0]))?;
     /// assert_eq!((y.to_vec(), dx.to_vec()), (vec![1.0, 4.0], vec![2.0, 40.0]));
+    ///
+    /// let product = |x: Arr<f64>, y: Arr<f64>| x * y;
+    /// let (_, (dx, dy)) = vjp(product).wrt(AllArgs).call(((2.0, 3.0), 1.0))?;
+    /// assert_eq!((dx.item(), dy.item()), (Some(3.0), Some(2.0)));
     /// # Ok::<(), cotan::Error>(())
     /// ```
     vjp Vjp;
-    /// The value, and the product of the Jacobian with a tangent: a function of the arguments and a
-    /// tangent. Forward mode.
+    /// The value, and the product of the Jacobian with a tangent: a function of two arguments, the
+    /// point and a tangent. Forward mode.
+    ///
+    /// Where `f` takes several arguments, the point is the tuple of them. The tangent has the
+    /// structure of what is differentiated by, as the gradient has: by default the first argument,
+    /// with `wrt(AllArgs)` the tuple of all. So `jax.jvp(f, (x, y), (dx, dy))` is
+    /// `jvp(f).wrt(AllArgs).call(((x, y), (dx, dy)))`.
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -155,6 +165,11 @@ entry_points! {
     /// let f = |x: Arr<f64>| x * x;
     /// let (y, dy) = jvp(f).call(([1.0, 2.0], [1.0, 10.0]))?;
     /// assert_eq!((y.to_vec(), dy.to_vec()), (vec![1.0, 4.0], vec![2.0, 40.0]));
+    ///
+    /// let product = |x: Arr<f64>, y: Arr<f64>| x * y;
+    /// let (_, along_x) = jvp(product).call(((2.0, 3.0), 1.0))?;
+    /// let (_, along_both) = jvp(product).wrt(AllArgs).call(((2.0, 3.0), (1.0, 10.0)))?;
+    /// assert_eq!((along_x.item(), along_both.item()), (Some(3.0), Some(23.0)));
     /// # Ok::<(), cotan::Error>(())
     /// ```
     jvp Jvp;
@@ -177,7 +192,23 @@ entry_points! {
     /// # Ok::<(), cotan::Error>(())
     /// ```
     jacobian Jacobian;
-    /// The product of the Hessian of a function to a float scalar with a tangent.
+    /// The product of the Hessian of a function to a float scalar with a tangent: a function of two
+    /// arguments, the point and a tangent, as [`jvp`] is. The tangent and the product have the
+    /// structure of the gradient.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>| (x * x * x).sum();
+    /// assert_eq!(hvp(f).call(([1.0, 2.0], [1.0, 10.0]))?.to_vec(), [6.0, 120.0]);
+    ///
+    /// // By one of several arguments, and by all.
+    /// let f = |x: Arr<f64>, y: Arr<f64>| x * x * y;
+    /// assert_eq!(hvp(f).call(((2.0, 3.0), 1.0))?, 6.0);
+    /// let (by_x, by_y) = hvp(f).wrt(AllArgs).call(((2.0, 3.0), (1.0, 0.0)))?;
+    /// assert_eq!((by_x.item(), by_y.item()), (Some(6.0), Some(4.0)));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
     hvp Hvp;
     /// The Hessian of a function to a float scalar: the structure of the argument in each leaf of
     /// the structure of the argument.

@@ -105,6 +105,25 @@ fn npz_files_bring_structures_back() {
     assert_eq!(names, ["0.0", "1"]);
 }
 
+#[test]
+fn what_no_leaf_asks_for_need_not_be_readable() {
+    let folder = Folder::new("strings");
+    let file = folder.0.join("x.npz");
+    let notes = Tensor::from([0.0, 0.0]);
+    save_npz(&file, &vec![Tensor::from([1.0, 2.0]), notes.clone()]).unwrap();
+    // The second array becomes one of strings of two characters, which take as many bytes.
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(5).rposition(|window| window == b"'<f8'").unwrap();
+    bytes[at..at + 5].copy_from_slice(b"'<U2'");
+    std::fs::write(&file, &bytes).unwrap();
+    let first = load_npz(&file, &vec![Tensor::from([0.0, 0.0])]).unwrap();
+    assert_eq!(first, [Tensor::from([1.0, 2.0])]);
+    let error = load_npz(&file, &vec![notes.clone(), notes]).unwrap_err().to_string();
+    assert!(error.contains("`1` is unreadable"), "{error}");
+    assert!(error.contains("elements of type '<U2' are not supported"), "{error}");
+    assert!(!error.contains("`0`"), "{error}");
+}
+
 /// Loads a file cut off at every length and with every byte changed. None of it may panic, and what
 /// is cut off is never read.
 fn damage(file: &std::path::Path, load: impl Fn() -> cotan::Result<(Tensor<f64>, Tensor<bool>)>) {

@@ -36,7 +36,7 @@ pub(crate) struct Tuning {
     /// Nests of so many positions have a look at arrays if that spares something.
     pub relax: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
-    bytes: usize,
+    pub bytes: usize,
     /// The bytes that a loop touches for a block of rows that goes through all steps: they should
     /// stay in the first cache.
     pub stream: usize,
@@ -50,6 +50,8 @@ pub(crate) struct Tuning {
     pub shared: usize,
     /// Branches of fewer element operations are computed whether they are taken or not.
     pub branch: u64,
+    /// Shorter runs of nests of one position each stay as they are.
+    pub scalars: usize,
 }
 
 impl Default for Tuning {
@@ -74,6 +76,7 @@ impl Default for Tuning {
             lanes: TILE,
             shared: 1 << 16,
             branch: 1 << 16,
+            scalars: 32,
         }
     }
 }
@@ -101,6 +104,55 @@ impl Tuning {
             lanes: 1,
             shared: 0,
             branch: 0,
+            scalars: 2,
+        }
+    }
+
+    /// Each threshold somewhere between that of [`tiny`](Tuning::tiny) and the default, small ones as
+    /// likely as large ones, and now and then one of the two: random programs then meet blocks,
+    /// parts and chunks of all sizes, in all combinations.
+    pub(crate) fn drawn(seed: u64) -> Tuning {
+        let (least, most) = (Tuning::tiny(), Tuning::default());
+        let mut state = seed;
+        let mut between = |a: usize, b: usize| {
+            // A step of splitmix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let z = z ^ (z >> 31);
+            let (low, high) = (a.min(b), a.max(b));
+            match z % 8 {
+                0 => a,
+                1 => b,
+                _ => {
+                    let doublings = u64::from((high / low.max(1)).max(1).ilog2()) + 1;
+                    let scaled = low.max(1) << ((z >> 8) % doublings);
+                    let more = (z >> 32) as usize % scaled;
+                    (scaled + more).clamp(low, high)
+                }
+            }
+        };
+        Tuning {
+            small: between(least.small, most.small),
+            cut: between(least.cut, most.cut),
+            apart: between(least.apart, most.apart),
+            parts: between(least.parts, most.parts),
+            worth: between(least.worth, most.worth),
+            read_again: between(least.read_again, most.read_again),
+            packed_again: between(least.packed_again, most.packed_again),
+            products: between(least.products, most.products),
+            little: between(least.little, most.little),
+            long_sum: between(least.long_sum, most.long_sum),
+            wedge: between(least.wedge, most.wedge),
+            relax: between(least.relax, most.relax),
+            bytes: between(least.bytes, most.bytes),
+            stream: between(least.stream, most.stream),
+            calls: between(least.calls, most.calls),
+            cost: between(least.cost, most.cost),
+            lanes: between(least.lanes, most.lanes),
+            shared: between(least.shared, most.shared),
+            branch: between(least.branch as usize, most.branch as usize) as u64,
+            scalars: between(least.scalars, most.scalars),
         }
     }
 }
@@ -156,7 +208,7 @@ pub(super) fn choose(
         }
         if dim.is_some_and(|dim| dim >= item.parallel()) {
             let partial = group.partials.iter().find(|partial| partial.parts == item.target());
-            let numel = partial.map_or(0, |p| buffers[p.target.index()].shape.numel());
+            let numel = partial.map_or(0, |p| p.spread.numel());
             least = least.max(numel.saturating_mul(PART_REUSE).div_ceil(each));
         }
     }

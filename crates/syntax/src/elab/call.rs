@@ -79,6 +79,7 @@ impl<'m> Elab<'m> {
             && let Some(Value::Known(_) | Value::Term(_) | Value::Tuple(_) | Value::Record(_)) =
                 self.env.get(name)
             && let Some(callable) = self.function_called(name)
+            && !matches!(callable, Callable::Builtin(builtin) if builtin.is_constant())
             && let Ok(function) = Function::new(callable)
         {
             return Value::Function(Rc::new(function));
@@ -208,16 +209,16 @@ impl<'m> Elab<'m> {
                 Callable::Closure(closure) => params_of(closure.file, closure.lambda),
                 Callable::Def(id) => self.modules.def(*id).map(|def| def.params.len()),
                 Callable::Builtin(_) => None,
-                Callable::Derived(derived) => {
-                    let arity = self.arity(&Applied::Value(derived.function.clone()))?;
-                    Some(arity + derived.directions(arity))
-                }
-                Callable::Linear(linear) => {
-                    let arity = self.arity(&Applied::Value(linear.jvp.clone()))?;
-                    arity.checked_sub(linear.at.len())
-                }
+                Callable::Derived(derived) if derived.takes_direction() => Some(2),
+                Callable::Derived(derived) => self.arity_of(&derived.function),
+                Callable::Linear(linear) => Some(linear.at.len()),
             },
         }
+    }
+
+    /// [`arity`](Self::arity) of a function that is a value.
+    pub(super) fn arity_of(&self, function: &Rc<Function>) -> Option<usize> {
+        self.arity(&Applied::Value(function.clone()))
     }
 
     /// The value of a function at arguments.
@@ -418,8 +419,11 @@ impl<'m> Elab<'m> {
             }
             Callable::Derived(derived) => self.apply_derived(derived, args, explicit, span),
             Callable::Linear(linear) => {
-                let all = linear.at.iter().cloned().chain(args).collect();
-                let both = self.apply_function(&linear.jvp, all, explicit, span)?;
+                let at = linear.at.clone();
+                if at.len() != args.len() {
+                    return Err(self.wrong_tangents(at.len(), args.len(), span));
+                }
+                let both = self.apply_derived_at(&linear.jvp, at, args, explicit, span)?;
                 match both {
                     Value::Tuple(pair) if pair.items.len() == 2 => Ok(pair.items[1].clone()),
                     _ => Err(self.internal("a value and a tangent were expected")),
@@ -574,7 +578,7 @@ fn named_parameters(callable: &Callable) -> Option<DefId> {
     loop {
         match callable {
             Callable::Def(id) => return Some(*id),
-            Callable::Derived(derived) if derived.directions(1) == 0 => {
+            Callable::Derived(derived) if !derived.takes_direction() => {
                 callable = &derived.function.callable;
             }
             Callable::Derived(_) | Callable::Linear(_) => return None,

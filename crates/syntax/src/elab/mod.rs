@@ -8,17 +8,20 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
+mod affine;
 mod arrays;
 mod branch;
 mod call;
 mod derivative;
 mod env;
 mod expr;
+mod foreign;
 mod index;
 pub(crate) mod library;
 mod names;
 mod ops;
 mod pattern;
+mod structures;
 mod suggest;
 pub(crate) mod tree;
 pub(crate) mod types;
@@ -49,6 +52,8 @@ pub(crate) type R<T> = Result<T, Reported>;
 
 /// How deep calls may nest.
 const MAX_CALLS: usize = 1000;
+/// So many calls of one function within each other are recursion.
+const RECURSIVE_CALLS: usize = 16;
 /// How many of the calls around an error a message shows.
 const SHOWN_CALLS: usize = 3;
 /// The stack that must be left before an expression is entered, and what is added when it is not.
@@ -135,6 +140,31 @@ impl<'m> Elab<'m> {
         Reported
     }
 
+    /// Runs `body`; its messages, if it fails, are not reported but returned.
+    fn attempt<T>(&mut self, body: impl FnOnce(&mut Self) -> R<T>) -> Result<T, Diagnostics> {
+        let before = std::mem::take(&mut self.diagnostics);
+        let reported = self.reported.clone();
+        let result = body(self);
+        let messages = std::mem::replace(&mut self.diagnostics, before);
+        match result {
+            Ok(made) => {
+                self.diagnostics.append(messages);
+                Ok(made)
+            }
+            Err(Reported) => {
+                self.reported = reported;
+                Err(messages)
+            }
+        }
+    }
+
+    /// Reports the messages of a failed attempt.
+    fn report_all(&mut self, messages: Diagnostics) -> Reported {
+        self.reported.extend(messages.iter().map(|m| (m.code, m.primary.span)));
+        self.diagnostics.append(messages);
+        Reported
+    }
+
     /// Reports a fault of ours.
     pub(crate) fn internal(&mut self, message: &str) -> Reported {
         let message = format!("internal error: {message}");
@@ -189,9 +219,10 @@ impl<'m> Elab<'m> {
         let nearest = suggest::nearest(&name.name, known.map(|n| &**n).chain(scalars));
         let message = format!("unknown type `{}`", name.name);
         let diagnostic = Diagnostic::new(Code::UnknownName, name.span, message);
-        let hint = match nearest {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
+        let hint = match (foreign::type_advice(&name.name), nearest) {
+            (Some(advice), _) => advice.to_owned(),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => format!(
                 "the element types are f64, f32, i64 and bool; define others: `type {} = …`",
                 name.name
             ),
@@ -323,6 +354,16 @@ impl<'m> Elab<'m> {
         }
     }
 
+    /// The function that most of the calls at hand are of, if it calls itself again and again.
+    fn recursion(&self) -> Option<Name> {
+        let mut counts: FxHashMap<&Name, usize> = FxHashMap::default();
+        for name in self.calls.iter().filter_map(|frame| frame.name.as_ref()) {
+            *counts.entry(name).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|&(name, count)| (count, name))?;
+        (most.1 >= RECURSIVE_CALLS).then(|| most.0.clone())
+    }
+
     // ---- regions ------------------------------------------------------------------------------
 
     /// A region whose results `body` makes from its parameters.
@@ -333,6 +374,16 @@ impl<'m> Elab<'m> {
         body: impl FnOnce(&mut Self, &[TermId]) -> R<Vec<TermId>>,
     ) -> R<RegionId> {
         let opened = self.b.open(params);
+        if opened.is_err()
+            && let Some(name) = self.recursion()
+        {
+            let message = format!("`{name}` calls itself without end, or too often");
+            let hint = "recursion must end by an `if` on a static value";
+            let diagnostic = Diagnostic::new(Code::RecursionTooDeep, span, message);
+            let reported = self.report(diagnostic.hint(hint));
+            self.stopped = true;
+            return Err(reported);
+        }
         let vars = self.lift(opened, span)?;
         match body(self, &vars) {
             Ok(results) => {

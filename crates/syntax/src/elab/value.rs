@@ -75,7 +75,7 @@ pub(crate) enum Callable {
 /// The derivative of a function at a point: `jvp` with its arguments, but for the tangents.
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
-    pub(crate) jvp: Rc<Function>,
+    pub(crate) jvp: Derived,
     pub(crate) at: Vec<Operand>,
 }
 
@@ -157,7 +157,7 @@ impl Function {
         let depth = match &callable {
             Callable::Def(_) | Callable::Builtin(_) => 0,
             Callable::Derived(derived) => 1 + derived.function.depth,
-            Callable::Linear(linear) => 1 + linear.jvp.depth,
+            Callable::Linear(linear) => 1 + linear.jvp.function.depth,
             Callable::Closure(closure) => {
                 1 + closure.captured.iter().map(|(_, v)| v.depth()).max().unwrap_or(0)
             }

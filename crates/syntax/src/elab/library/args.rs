@@ -90,9 +90,9 @@ impl Elab<'_> {
         }
     }
 
-    /// A list of static integers: `[2, 3]`, `(2, 3)` or `2`.
-    fn int_list(&mut self, arg: &Arg) -> R<Vec<(i64, Span)>> {
-        let items: Vec<Operand> = match arg {
+    /// The items of a list: `[2, 3]`, `(2, 3)` or `2`.
+    fn list_items(&mut self, arg: &Arg) -> Vec<Operand> {
+        let items = match arg {
             Arg::Expr(expr) => match &self.ast()[*expr].kind {
                 ExprKind::Array(items) | ExprKind::Tuple(items) => {
                     items.iter().map(|&item| (self.elab(item), self.span_of(item))).collect()
@@ -101,18 +101,51 @@ impl Elab<'_> {
             },
             Arg::Value(..) => vec![self.arg_value(arg)],
         };
-        let mut ints = Vec::new();
+        let mut flat = Vec::new();
         for (value, span) in items {
             match &value {
                 Value::Tuple(tuple) => {
-                    for item in &tuple.items {
-                        ints.push((self.static_int(item, span)?, span));
-                    }
+                    flat.extend(tuple.items.iter().map(|item| (item.clone(), span)));
                 }
-                _ => ints.push((self.static_int(&value, span)?, span)),
+                _ => flat.push((value, span)),
             }
         }
-        Ok(ints)
+        flat
+    }
+
+    /// A list of static integers.
+    fn int_list(&mut self, arg: &Arg) -> R<Vec<(i64, Span)>> {
+        let items = self.list_items(arg);
+        items.into_iter().map(|(value, span)| Ok((self.static_int(&value, span)?, span))).collect()
+    }
+
+    /// The sizes at `slot` of a call, where `first` is the array before them. A call with the two
+    /// swapped is told so.
+    pub(super) fn sizes_after(&mut self, call: &Call, first: &Value, slot: usize) -> R<Vec<usize>> {
+        let Some(arg) = call.arg(slot) else { return Err(self.internal("a missing argument")) };
+        let items = self.list_items(arg);
+        let like_sizes = match first {
+            Value::Known(_) | Value::Tuple(_) => true,
+            Value::Term(t) => self.b.dtype(*t) == Dtype::I64 && self.b.shape(*t).rank() <= 1,
+            Value::Record(_) | Value::Function(_) | Value::Error => false,
+        };
+        let array = items.iter().filter(|_| like_sizes).find(|(value, _)| match value {
+            Value::Known(known) => known.value.as_i64().is_none(),
+            Value::Term(t) => self.b.dtype(*t) != Dtype::I64 || self.b.shape(*t).rank() > 0,
+            Value::Tuple(_) | Value::Record(_) => true,
+            Value::Function(_) | Value::Error => false,
+        });
+        if let Some((value, _)) = array {
+            let message = format!("sizes are needed here, not {}", self.describe(value));
+            let hint = format!("`{}`: the array comes first", call.builtin.signature);
+            let diagnostic = Diagnostic::new(Code::WrongArguments, self.arg_span(arg), message);
+            return Err(self.report(diagnostic.hint(hint)));
+        }
+        let sizes = items.into_iter().map(|(value, span)| {
+            let size = self.static_int(&value, span)?;
+            self.size_from(size, span)
+        });
+        sizes.collect()
     }
 
     /// The sizes at a parameter that must be there.

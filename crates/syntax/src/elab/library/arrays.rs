@@ -64,6 +64,13 @@ pub(super) const ARRANGING: &[Row] = &[
         "reverse([1, 2, 3])",
     ),
     (
+        "concatenate(a, .., axis = 0)",
+        concat,
+        "Another name for `concat`.",
+        "concatenate([1, 2], [3])",
+    ),
+    ("flip(a, axis = 0)", reverse, "Another name for `reverse`.", "flip([1, 2, 3])"),
+    (
         "take(a, ix)",
         take,
         "The parts of `a` at the positions `ix`, an array of i64; 0 outside.",
@@ -87,7 +94,33 @@ pub(super) const ELEMENTWISE: &[Row] = &[
         "`x` where it lies between `lo` and `hi`, else the nearer of these.",
         "clamp([-2.0, 0.5, 3.0], 0.0, 1.0)",
     ),
+    ("clip(x, lo, hi)", clamp, "Another name for `clamp`.", "clip([-2.0, 0.5, 3.0], 0.0, 1.0)"),
     ("square(x)", square, "`x * x`.", "square([1.0, 3.0])"),
+    (
+        "relu(x)",
+        relu,
+        "`x` where it is positive, else 0; its derivative at 0 is 0.",
+        "relu([-1.0, 2.0])",
+    ),
+    ("sigmoid(x)", |e, c| row(e, c, Op::Logistic), "Another name for `logistic`.", "sigmoid(0.0)"),
+    (
+        "maximum(a, b)",
+        |e, c| row(e, c, Op::Max),
+        "The larger of two, elementwise: `max(a, b)`.",
+        "maximum([1.0, 5.0], 2.0)",
+    ),
+    (
+        "minimum(a, b)",
+        |e, c| row(e, c, Op::Min),
+        "The smaller of two, elementwise: `min(a, b)`.",
+        "minimum([1.0, 5.0], 2.0)",
+    ),
+    (
+        "pi",
+        |_, _| Ok(Value::Known(Known { value: Scalar::F64(std::f64::consts::PI), adapts: true })),
+        "Half the circumference of the unit circle; adapts like a literal.",
+        "sin(pi / 2.0)",
+    ),
 ];
 
 fn static_value(value: usize) -> Value {
@@ -181,8 +214,9 @@ fn size(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 // ---- arranging --------------------------------------------------------------------------------
 
 fn broadcast(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let t = elab.term_at(call, 0)?;
-    let dims = elab.sizes_at(call, 1)?;
+    let (value, span) = elab.value_at(call, 0);
+    let dims = elab.sizes_after(call, &value, 1)?;
+    let t = elab.term(&value, span)?;
     let own = elab.b.shape(t).dims();
     let fits = own.len() <= dims.len()
         && own.iter().rev().zip(dims.iter().rev()).all(|(&j, &k)| j == k || j == 1);
@@ -369,6 +403,18 @@ fn clamp(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let (x, lo, hi) = (elab.value_at(call, 0), elab.value_at(call, 1), elab.value_at(call, 2));
     let raised = elab.row(Op::Max, &[x, lo], call.span)?;
     elab.row(Op::Min, &[(raised, call.span), hi], call.span)
+}
+
+/// `max(0, x)`: ties go to the first, the constant.
+fn relu(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    let x = elab.value_at(call, 0);
+    elab.row(Op::Max, &[(Value::int(0), call.span), x], call.span)
+}
+
+/// A scalar operation under another name.
+fn row(elab: &mut Elab<'_>, call: &Call, op: Op) -> R<Value> {
+    let operands = elab.all_values(call);
+    elab.row(op, &operands, call.span)
 }
 
 fn square(elab: &mut Elab<'_>, call: &Call) -> R<Value> {

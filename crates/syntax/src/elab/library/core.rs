@@ -22,16 +22,16 @@ pub(super) const CORE: &[Row] = &[
         "sum_outer([[1.0, 2.0], [3.0, 4.0]])",
     ),
     (
-        "gather(sizes, t, f)",
+        "gather(t, sizes, f)",
         gather,
         "At each position `is` of the sizes, the part of `t` at the index `f(is)`; 0 outside.",
-        "gather([3], [1.0, 2.0, 3.0], i => [2 - i])",
+        "gather([1.0, 2.0, 3.0], [3], i => [2 - i])",
     ),
     (
-        "scatter(sizes, t, f)",
+        "scatter(t, sizes, f)",
         scatter,
         "Each part of `t` at `is` added to zeros at the index `f(is)`; dropped outside.",
-        "scatter([2], [1.0, 2.0, 3.0], i => [i // 2])",
+        "scatter([1.0, 2.0, 3.0], [2], i => [i // 2])",
     ),
     (
         "stack(a, ..)",
@@ -40,10 +40,10 @@ pub(super) const CORE: &[Row] = &[
         "stack([1.0, 2.0], [3.0, 4.0])",
     ),
     (
-        "replicate(k, t)",
+        "replicate(t, k)",
         replicate,
         "`k` copies along a new outermost axis.",
-        "replicate(2, [1.0, 2.0])",
+        "replicate([1.0, 2.0], 2)",
     ),
     (
         "transpose(a, perm = reversed)",
@@ -52,17 +52,17 @@ pub(super) const CORE: &[Row] = &[
         "transpose([[1, 2, 3], [4, 5, 6]])",
     ),
     (
-        "reshape(sizes, t)",
+        "reshape(t, sizes)",
         reshape,
         "The same elements in row-major order in another shape.",
-        "reshape([3, 2], [[1, 2, 3], [4, 5, 6]])",
+        "reshape([[1, 2, 3], [4, 5, 6]], [3, 2])",
     ),
     ("iota(k)", iota, "The integers from 0 to `k - 1`.", "iota(4)"),
     (
-        "one_hot(sizes, v, ix)",
+        "one_hot(v, sizes, ix)",
         one_hot,
         "`v` at the index `ix` of zeros with these leading sizes.",
-        "one_hot([2, 3], 5.0, [1, 2])",
+        "one_hot(5.0, [2, 3], [1, 2])",
     ),
     (
         "argmax_outer(t)",
@@ -98,6 +98,13 @@ fn sum_outer(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     elab.lift(made, call.span).map(Value::Term)
 }
 
+/// The array and the sizes that follow it.
+fn array_and_sizes(elab: &mut Elab<'_>, call: &Call) -> R<(TermId, Vec<usize>)> {
+    let (value, span) = elab.value_at(call, 0);
+    let sizes = elab.sizes_after(call, &value, 1)?;
+    Ok((elab.term(&value, span)?, sizes))
+}
+
 /// The region of an index function at index variables of the given sizes.
 fn index_function(elab: &mut Elab<'_>, sizes: &[usize], f: &Applied, call: &Call) -> R<RegionId> {
     let params: Vec<Param> = sizes.iter().map(|&k| Param::Index(k)).collect();
@@ -109,8 +116,7 @@ fn index_function(elab: &mut Elab<'_>, sizes: &[usize], f: &Applied, call: &Call
 }
 
 fn gather(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let sizes = elab.sizes_at(call, 0)?;
-    let t = elab.term_at(call, 1)?;
+    let (t, sizes) = array_and_sizes(elab, call)?;
     let f = elab.function_arg(call, 2)?;
     let region = index_function(elab, &sizes, &f, call)?;
     let made = elab.b.gather(t, region);
@@ -118,8 +124,7 @@ fn gather(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 }
 
 fn scatter(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let sizes = elab.sizes_at(call, 0)?;
-    let t = elab.term_at(call, 1)?;
+    let (t, sizes) = array_and_sizes(elab, call)?;
     let f = elab.function_arg(call, 2)?;
     // As many leading axes as the function has parameters; a function without a visible number of
     // them takes one.
@@ -136,8 +141,13 @@ fn stack(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 }
 
 fn replicate(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let k = elab.size_at(call, 0)?;
-    let (value, span) = elab.value_at(call, 1);
+    let (value, span) = elab.value_at(call, 0);
+    let &[k] = elab.sizes_after(call, &value, 1)?.as_slice() else {
+        let message = "one size is needed here";
+        let hint = "for several new axes write `full(sizes, v)`";
+        let diagnostic = crate::Diagnostic::new(crate::Code::BadSize, call.span, message);
+        return Err(elab.report(diagnostic.hint(hint)));
+    };
     elab.map_leaves(&value, span, &mut |elab, t| {
         let made = elab.b.replicate(k, t);
         elab.lift(made, call.span)
@@ -160,8 +170,7 @@ fn transpose(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 }
 
 fn reshape(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let sizes = elab.sizes_at(call, 0)?;
-    let t = elab.term_at(call, 1)?;
+    let (t, sizes) = array_and_sizes(elab, call)?;
     let made = elab.b.reshape(&sizes, t);
     elab.lift(made, call.span).map(Value::Term)
 }
@@ -173,8 +182,7 @@ fn iota(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 }
 
 fn one_hot(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
-    let sizes = elab.sizes_at(call, 0)?;
-    let v = elab.term_at(call, 1)?;
+    let (v, sizes) = array_and_sizes(elab, call)?;
     let ix = elab.index_arg(call, 2)?;
     let made = elab.b.one_hot(&sizes, v, &ix);
     elab.lift(made, call.span).map(Value::Term)
