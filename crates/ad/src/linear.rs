@@ -359,7 +359,8 @@ impl Delta<Staged> {
             Delta::Input(_) | Delta::Add(..) | Delta::SumOuter(_) | Delta::LitArray(_) => {}
             Delta::Replicate(..) | Delta::Transpose(..) | Delta::Reshape(_) => {}
             Delta::Cast(_) | Delta::Result(..) => {}
-            Delta::Scale(t, _) | Delta::Select(t, ..) | Delta::Cond(t, ..) => f(*t),
+            Delta::Scale(t, _) | Delta::StrongScale(t, _) => f(*t),
+            Delta::Select(t, ..) | Delta::Cond(t, ..) => f(*t),
             Delta::Index(_, ix) | Delta::OneHot(_, _, ix) => ix.iter().copied().for_each(f),
             Delta::Gather(_, r) | Delta::Scatter(_, _, r) => for_each_capture(arena, *r, f),
             Delta::MapAccum(m) => m.arrays().copied().for_each(f),
