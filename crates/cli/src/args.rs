@@ -11,7 +11,7 @@ use crate::units::{assignment, bytes, duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   success
+  0   success; also if derivatives cannot be checked (test: skipped, undecided)
   1   the program has errors, its arguments do not fit it, derivatives do not agree (test), or a
       file is not formatted (fmt --check)
   2   the command line makes no sense: unknown options, missing arguments
@@ -103,9 +103,13 @@ Examples:
 
     /// Check derivatives against other ways to compute them
     #[command(after_help = "\
-Reverse mode is held against forward mode, against the same algorithm on scalars, and against
-differences, for every function with float parameters and results. Sizes and values that are not
-given are made up.
+Reverse mode is compared with forward mode, with the same algorithm on scalars, and with differences,
+for every function with float parameters and results. Sizes and values that are not given are made up.
+Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+
+A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
+hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
+exit code.
 
 Examples:
   cotan test model.ct

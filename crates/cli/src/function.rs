@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cotan_array::Dtype;
+use cotan_ir::Type;
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{Limits, Type};
 use cotan_syntax::{
     ArgSpec, Code, Failure as Messages, FunctionInfo, Instance, Interface, Leaf, Modules,
     Parameter, instantiate,
@@ -12,7 +12,8 @@ use cotan_syntax::{
 
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
-use crate::terminal::{Terminal, is_limit};
+use crate::limits::out_of_time;
+use crate::terminal::Terminal;
 
 /// A function of a program, and what the command line says about it.
 pub struct Function<'m> {
@@ -94,12 +95,14 @@ impl<'m> Function<'m> {
             let given = types.filter(|types| !types.is_empty());
             args.push(given.map_or(ArgSpec::Declared, ArgSpec::Leaves));
         }
-        let deadline = limits.timeout.and_then(|time| begin.checked_add(time));
-        let within = Limits { deadline, max_bytes: limits.limit_bytes, ..Limits::default() };
+        let within = limits.making(begin);
         match instantiate(self.modules, self.name, &args, &self.sizes, &within) {
             Ok(instance) => {
                 terminal.show(&instance.warnings, instance.program.sources());
                 Ok(instance)
+            }
+            Err(_) if within.deadline.is_some_and(|end| Instant::now() >= end) => {
+                Err(out_of_time(limits))
             }
             Err(messages) => Err(self.refusal(&messages, terminal)),
         }
@@ -109,9 +112,6 @@ impl<'m> Function<'m> {
     fn refusal(&self, messages: &Messages, terminal: &Terminal) -> Failure {
         let codes = || messages.diagnostics.iter().map(|diagnostic| diagnostic.code);
         let failure = terminal.program_failure(messages);
-        if is_limit(&messages.diagnostics) {
-            return failure.hint("--limit-bytes and --timeout raise the limits");
-        }
         let missing =
             || self.interface.sizes.iter().filter(|n| self.sizes.iter().all(|(m, _)| m != n));
         if codes().any(|code| code == Code::SizeUnknown) && missing().next().is_some() {

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use cotan_array::{Array, Dtype, npy, npz};
 use cotan_interp::Value;
-use cotan_ir::{Input, Limits, Program, Type};
+use cotan_ir::{Input, Program, Type};
 use cotan_syntax::{Leaf, instantiate, load_expression};
 
 use crate::args::{Backend, InputArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
+use crate::limits::out_of_time;
 use crate::machine::compute;
 use crate::terminal::{Terminal, is_limit};
 
@@ -21,12 +22,6 @@ pub struct Within<'a> {
     pub limits: &'a LimitArgs,
     pub begin: Instant,
     pub terminal: &'a Terminal,
-}
-
-impl Within<'_> {
-    fn deadline(&self) -> Option<Instant> {
-        self.limits.timeout.and_then(|time| self.begin.checked_add(time))
-    }
 }
 
 /// The values given for parameters, by path.
@@ -267,15 +262,16 @@ fn evaluate_parts(path: &str, text: &str, within: &Within<'_>) -> Outcome<Vec<(S
     let &Within { limits, begin, terminal } = within;
     let about =
         |failure: Failure| failure.note(format_args!("this is about the value of `--arg {path}`"));
-    let made =
-        Limits { deadline: within.deadline(), max_bytes: limits.limit_bytes, ..Limits::default() };
+    let made = limits.making(begin);
     let instance = load_expression(&format!("--arg {path}"), text)
         .and_then(|modules| instantiate(&modules, "main", &[], &[], &made))
         .map_err(|messages| {
             let rendered = terminal.render(&messages.diagnostics, &messages.sources);
+            if made.deadline.is_some_and(|end| Instant::now() >= end) {
+                return about(out_of_time(limits));
+            }
             if is_limit(&messages.diagnostics) {
-                let hint = "--limit-bytes and --timeout raise the limits";
-                return about(Failure::limit(rendered).hint(hint));
+                return about(Failure::limit(rendered));
             }
             let failure = Failure::usage(format_args!("the value of `{path}` is not understood"))
                 .hint("write it as in a program, '[1, 2.5]', or name a file, @FILE.npy");
@@ -283,9 +279,9 @@ fn evaluate_parts(path: &str, text: &str, within: &Within<'_>) -> Outcome<Vec<(S
             failure
         })?;
     let backend = Backend::chosen(None)?;
-    let outputs =
-        compute(&instance.program, &[], backend, limits, begin, terminal).map_err(about)?;
     let names = instance.result.leaves(path).into_iter().map(|(name, _)| name);
+    let outputs =
+        compute(instance.program, &[], backend, limits, begin, terminal).map_err(about)?;
     Ok(names.zip(outputs).collect())
 }
 

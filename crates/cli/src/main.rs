@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod derivatives;
 mod differences;
 mod examples;
 mod explain;
@@ -11,6 +12,7 @@ mod function;
 mod grad;
 mod gradbench;
 mod inputs;
+mod limits;
 mod machine;
 mod progress;
 mod reference;
@@ -20,6 +22,7 @@ mod source;
 mod terminal;
 mod test;
 mod units;
+mod verdict;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
+use crate::limits::out_of_time;
 use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination, Named};
@@ -36,11 +37,12 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
         None => None,
     };
     let mut program = instance.program;
+    drop(modules);
     let arrays = inputs.for_program(&program)?;
     let reports = [("--poison", args.poison), ("--bulk", args.bulk), ("--counts", args.counts)];
     let Some((option, _)) = reports.into_iter().find(|(_, wanted)| *wanted) else {
         let backend = Backend::chosen(args.backend.backend)?;
-        let outputs = compute(&program, &arrays, backend, &args.limits, begin, terminal)?;
+        let outputs = compute(program, &arrays, backend, &args.limits, begin, terminal)?;
         return results::deliver(&results::named(names, outputs), destination, terminal);
     };
     interpreter_only(option, &args.backend)?;
@@ -100,7 +102,7 @@ pub fn interpret(
 ) -> Outcome<Run> {
     let options = Options {
         max_bytes: limits.limit_bytes,
-        deadline: limits.timeout.and_then(|time| begin.checked_add(time)),
+        deadline: limits.deadline(begin),
         ..Options::default()
     };
     let interp = Interp::new(program).with_options(options);
@@ -126,7 +128,8 @@ fn explain_failure(
                 show_bytes(*needed),
                 show_bytes(*limit)
             ),
-            "raise the limit with --limit-bytes, or use smaller arrays",
+            "raise the limit with --limit-bytes; where the interpreter makes every array, --backend jit \
+             makes few",
         ),
         RunFailure::OutOfMemory { op, ty, .. } => at_place(
             format!("there is no memory for the value of type {ty} that `{op}` makes"),
@@ -137,14 +140,6 @@ fn explain_failure(
         }
         _ => Failure::internal(error),
     }
-}
-
-/// The failure of a run that took too long.
-pub fn out_of_time(limits: &LimitArgs) -> Failure {
-    let time = limits.timeout.map(|time| format!(" of {time:?}")).unwrap_or_default();
-    Failure::limit(format!(
-        "error: the run did not end within the time{time}\n  hint: raise it with --timeout"
-    ))
 }
 
 /// What a run says about indices out of range.

@@ -200,10 +200,12 @@ fn limits() {
     }
     let long = 1usize << 40;
     let sum = compile(|x: Arr<f64>| build(1000, |i| x * i.cast::<f64>()).sum(), [100]).unwrap();
+    let huge = compile(|x: Arr<f64>| x.broadcast_to(long), ()).unwrap();
     let small = RunOptions { max_bytes: Some(500), ..RunOptions::default() };
     let x = Tensor::zeros(100).unwrap();
     let texts = texts(&[
         ("sizes that cannot be counted", of_matrix(|_| zeros::<f64>([long, long]))),
+        ("a result that is too large", failed(huge.call_with(&small, 1.0))),
         ("an argument that cannot be", failed(compile(|x: Arr<f64>| x, [usize::MAX, 2]))),
         ("a tensor that cannot be", failed(Tensor::<f64>::zeros([long, long]))),
         ("a tensor that is too large", failed(Tensor::<f64>::zeros(long))),
@@ -268,12 +270,12 @@ fn data() {
     std::fs::write(folder.join("text.npy"), "not an array").unwrap();
     let like = |sizes: &[usize]| model(sizes, 1.0.into(), 4);
     let shown = [
-        text(failed(load_npz(&missing, &like(&[2])))),
-        text(failed(load_npz(folder.join("text.npz"), &like(&[2])))),
-        text(failed(load_npz(&file, &like(&[2, 4, 5])))),
-        text(failed(load_npz(&file, &like(&[2])))),
-        text(failed(load_npz(&file, &Tensor::from(1.0f32)))),
-        text(failed(load_npz(&file, &like(&[1; 7])))),
+        text(failed(load_npz_like(&missing, &like(&[2])))),
+        text(failed(load_npz_like(folder.join("text.npz"), &like(&[2])))),
+        text(failed(load_npz_like(&file, &like(&[2, 4, 5])))),
+        text(failed(load_npz_like(&file, &like(&[2])))),
+        text(failed(load_npz_like(&file, &Tensor::from(1.0f32)))),
+        text(failed(load_npz_like(&file, &like(&[1; 7])))),
         text(failed(save_npz(folder.join("no/such.npz"), &like(&[1])))),
         text(failed(Tensor::<f64>::read_npy(folder.join("text.npy")))),
         text(failed(Tensor::<f64>::read_npy(folder.join("none.npy")))),

@@ -228,9 +228,10 @@ is static.
 works for `power(y, 3)`. Use `fold` for loops that depend on data.
 ";
     LimitExceeded = Error 217, "A program that is too large.",
-"There are limits on the number of nodes of a program, on the elements and bytes of an array, on the
-nesting of loops and of structures, and on time. The exit code of every command is 4 when nothing
-else is wrong.
+"There are limits on the number of nodes of a program, on the nesting of loops and of structures, on
+time, and on the memory of a run. Arrays have fewer than 2^60 elements. What a program computes on the
+way may be of any such size, since most arrays are never in memory. The exit code of every command is
+4 when nothing else is wrong.
 ";
     CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
 "The function does not exist, takes a function as an argument, or gives one. Define another function
