@@ -57,9 +57,14 @@ pub enum When {
 pub enum Command {
     /// Report everything that is wrong with programs
     #[command(after_help = "\
+Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
+wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
+not change the exit code.
+
 Examples:
   cotan check model.ct
-  cotan check examples/*.ct")]
+  cotan check examples/*.ct
+  cotan check attention.ct --size d=64     only for d = 64")]
     Check(CheckArgs),
 
     /// Run a function of a program
@@ -67,6 +72,8 @@ Examples:
 Arguments are files, or expressions of the language. Whole numbers become floats where the
 parameter is a float. Records and tuples are given whole, --arg p='{w = [1, 2], b = 3}', or by their
 parts: --arg p.w=@w.npy --arg p.b=3
+Sizes follow from the arguments; those that do not are given by --size. An integer that the program
+uses as a size, or to end a recursion, is an argument like any other: --arg steps=8
 
 Examples:
   cotan run --example matmul
@@ -227,7 +234,7 @@ pub struct FunctionArgs {
     #[arg(long = "fn", value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A size parameter, or an integer parameter that is to be known when the program is made
+    /// A size parameter; also an integer parameter, which is then known when the program is made
     #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
 }
@@ -292,6 +299,10 @@ pub struct CheckArgs {
     /// The programs; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+
+    /// Check with this size, or integer parameter, instead of all [default: all sizes]
+    #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
 
     #[command(flatten)]
     pub imports: ImportArgs,

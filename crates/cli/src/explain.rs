@@ -46,7 +46,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     let modules = source.load(&args.call.imports, terminal)?;
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
-    let core = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?.program;
+    let core = function.instantiate(&inputs, &args.limits, begin, terminal)?.program;
     if wants(args, Stage::Core) {
         text += &head("\n# In the core language: ", &core);
     }

@@ -32,7 +32,7 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
     let own = InputArgs { args: own, npz: args.call.inputs.npz.clone() };
     let mut inputs = Inputs::read(&own, &function, &within)?;
     inputs.require_all(&function)?;
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
+    let instance = function.instantiate(&inputs, &args.limits, begin, terminal)?;
     let mut program = instance.program;
     program.rename_outputs(results::names(&instance.result).iter().map(|name| value_name(name)));
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use cotan_array::{Array, Dtype, npy, npz};
 use cotan_interp::Value;
+use cotan_ir::scalar::Scalar;
 use cotan_ir::{Input, Program, Type};
 use cotan_syntax::{Leaf, instantiate, load_expression};
 
@@ -173,6 +174,16 @@ impl Inputs {
             )),
             None => failure,
         })
+    }
+
+    /// The integer or truth value at a path, if it is one.
+    pub fn scalar(&self, path: &str) -> Option<Scalar> {
+        let array = self.values.get(path).filter(|array| array.rank() == 0)?;
+        match array.dtype() {
+            Dtype::I64 => array.item().map(Scalar::I64),
+            Dtype::Bool => array.item().map(Scalar::Bool),
+            Dtype::F64 | Dtype::F32 => None,
+        }
     }
 
     /// The type of the value at a path.

@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
     inputs.require_all(&function)?;
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
+    let instance = function.instantiate(&inputs, &args.limits, begin, terminal)?;
     let names = results::names(&instance.result);
     let destination = match &args.out {
         Some(path) => Some(Destination::new(path, names.len())?),

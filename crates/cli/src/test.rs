@@ -41,10 +41,7 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
         let made = if asked { None } else { sample(&modules, function.name, &making) };
         let program = match made {
             Some(instance) => instance.program,
-            None => {
-                let limits = &args.limits;
-                function.instantiate(|path| inputs.ty(path), limits, begin, terminal)?.program
-            }
+            None => function.instantiate(&inputs, &args.limits, begin, terminal)?.program,
         };
         session.test(function.name, "", &program, Some(&inputs))?;
     } else {

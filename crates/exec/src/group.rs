@@ -347,7 +347,7 @@ impl Scheduler<'_> {
     /// Puts an item to a place from `earliest` on, and says which.
     fn place(&mut self, item: Item, earliest: usize, slots: &mut Slots) -> R<usize> {
         let large = item.positions() >= self.tuning.small;
-        let adds = matches!(item.main().write, Write::Add { .. } | Write::AddAt(_));
+        let adds = item.main().write.scatters();
         if large
             && !adds
             && let Some(group) = self.group_for(&item, earliest, slots)

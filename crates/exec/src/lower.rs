@@ -358,7 +358,8 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let states = self.next_states(&states, rest, &mut inner)?;
+                let mut states = self.next_states(&states, rest, &mut inner)?;
+                self.update_in_place(&mut states, &w.init, &mut outputs, &mut inner);
                 self.forget(w.step);
                 steps.push(Step::While(Box::new(WhileStep {
                     bound: w.bound,

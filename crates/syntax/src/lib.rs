@@ -44,8 +44,9 @@ mod loader;
 pub mod parse;
 mod precedence;
 pub mod render;
+mod sizes;
 
-pub use check::{check, sample};
+pub use check::{check, check_at, sample};
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, abbreviated};
 pub use elab::library::{Builtin, Group, builtins};

@@ -116,6 +116,8 @@ pub struct Config {
     /// In how many of a hundred places a phrase is tried: several formers together, as people write
     /// them and rules wait for them.
     pub phrases: usize,
+    /// In how many of a hundred places a loop is tried that changes parts of its state.
+    pub updates: usize,
     /// Which constants to write.
     pub data: Data,
     /// Whether the results must depend smoothly on all float inputs. Partial operations get
@@ -142,6 +144,7 @@ impl Default for Config {
             reuse: 50,
             guarded_reads: 10,
             phrases: 0,
+            updates: 0,
             data: Data::Special,
             smooth: false,
         }

@@ -180,6 +180,46 @@ fn a_recursion_without_end_is_an_error_of_the_program() {
 }
 
 #[test]
+fn integers_may_be_sizes() {
+    let text = "def first(x: [n]f64, k: i64) = build k (i => x[i])
+                def halve(x: f64, steps: i64) = fold(x, (), (s, _) => s / 2.0, length = steps)
+                def fact(n: i64): i64 = if n == 0 then 1 else n * fact(n - 1)
+                def part(x: [n]f64, all: bool) = if all then x else x[:1]
+                def scaled(x: [k]f64, k: i64, c: i64) = x * f64(c)
+                def main(x: [n]f64, i: i64) = x[i]";
+    let session = Session::new().with("a.ct", text);
+    let run = |args: &str| session.cotan(&format!("run a.ct --fn {args}"));
+    run("first --arg x=[1,2,3] --arg k=2").gives("[1.0, 2.0]\n");
+    run("first --arg x=[1,2,3] --size k=2").gives("[1.0, 2.0]\n");
+    run("halve --arg x=8 --arg steps=3").gives("1.0\n");
+    run("fact --arg n=5").gives("120\n");
+    run("part --arg x=[1,2,3] --arg all=false").gives("[1.0]\n");
+    run("scaled --arg x=[1,2] --arg k=2 --arg c=3").gives("[3.0, 6.0]\n");
+    run("scaled --arg x=[1,2] --arg k=3 --arg c=3").fails(1, &["E0204", "axis 0 has size 2"]);
+    run("first --arg x=[1,2,3] --arg k=-1")
+        .fails(1, &["a size cannot be negative: this one is -1"]);
+    run("fact --arg n=100000").fails(1, &["E0216", "that is the limit"]);
+    // What need not be known stays an input.
+    let core = session.cotan("explain a.ct --stage core --arg x=[1,2,3] --arg i=1").succeeds();
+    assert!(core.out.contains("i: i64"), "{}", core.out);
+    let grad = session.cotan("grad a.ct --fn halve --arg x=8 --arg steps=3").succeeds();
+    assert!(grad.out.contains("0.125"), "{}", grad.out);
+    let wanted = ["E0206", "on the command line: --arg k=..."];
+    session.cotan("explain a.ct --fn first --size n=3").fails(1, &wanted);
+}
+
+#[test]
+fn sizes_inside_expressions_follow_from_the_arguments() {
+    let text = "def main(x: [2 * h]f64): [h]f64 = x[:h]  def split(x: [n + m]f64) = x[:n]";
+    let session = Session::new().with("a.ct", text);
+    session.cotan("run a.ct --arg x=[1,2,3,4]").gives("[1.0, 2.0]\n");
+    session.cotan("run a.ct --arg x=[1,2,3]").fails(1, &["`x` is [3]f64, so `2 * h = 3`"]);
+    let split = session.cotan("run a.ct --fn split --arg x=[1,2,3]");
+    split.fails(1, &["does not follow from `n + m = 3`", "--size n=..."]);
+    session.cotan("run a.ct --fn split --arg x=[1,2,3] --size n=2").gives("[1.0, 2.0]\n");
+}
+
+#[test]
 fn poison_is_reported() {
     let session = Session::new().with(
         "a.ct",

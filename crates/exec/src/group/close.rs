@@ -11,7 +11,7 @@ use super::wedge::{Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Scheduler, size};
 use crate::contract::{Cut, Draft};
 use crate::lower::{R, Unsupported};
-use crate::nest::{BufferId, Nest, Write};
+use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Role, Step};
 use crate::vm::{Kernel, least_cost};
 
@@ -249,7 +249,7 @@ impl Scheduler<'_> {
         let (nest, _) = nest.collapse(None);
         let parallel = nest.extents.len() - nest.reduced;
         let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
-        let serial = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
+        let serial = nest.write.scatters();
         // Of equals the outermost: its rows lie one after the other.
         let longest =
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);

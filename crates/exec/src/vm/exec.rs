@@ -452,6 +452,14 @@ impl Kernel {
                     }
                 }
             }
+            Write::StoreAt(index) => {
+                for k in 0..n {
+                    let Some(place) = self.place(index, k, frame) else { continue };
+                    let Some(to) = frame.element(self.nest.target, place, size) else { continue };
+                    // SAFETY: `to` is an element of the target, `k` a lane of the value.
+                    unsafe { std::ptr::copy_nonoverlapping(value.add(k * size), to, size) };
+                }
+            }
         }
     }
 
@@ -512,7 +520,8 @@ impl Kernel {
                 (sum, dtype) = (champions.1.cast(), Dtype::I64);
                 place
             }
-            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return,
+            Write::Store(_) => return,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => return,
         };
         if self.lanes_reduced {
             let (first, _) = at(place, &frame.indices, None);

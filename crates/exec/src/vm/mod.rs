@@ -323,7 +323,7 @@ fn write_weight(write: &Write) -> usize {
         Write::Store(_) => STORED,
         Write::Sum(_) | Write::Best { .. } => 1,
         Write::Extreme { .. } => 4,
-        Write::Add { .. } | Write::AddAt(_) => COMPUTED,
+        Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => COMPUTED,
     }
 }
 
@@ -417,8 +417,8 @@ fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(
 pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
     let dims = nest.extents.len();
     let last = dims.checked_sub(1)?;
-    if let Write::Add { .. } | Write::AddAt(_) = nest.write {
-        // The order of additions is that of the indices.
+    if nest.write.scatters() {
+        // The order of what is written is that of the indices.
         return Some(last);
     }
     // Of equals the last.

@@ -9,6 +9,7 @@ use super::value::Value;
 use super::{Elab, R, Reported};
 use crate::ast::{ExprId, ExprKind, IndexItem, Literal};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::sizes::{Condition, Poly, Trace};
 
 /// One entry between the brackets, evaluated.
 #[derive(Clone)]
@@ -335,19 +336,43 @@ impl Elab<'_> {
                     true => bound.value.saturating_add(k as i64),
                     false => bound.value,
                 };
+                for bound in [lo, hi].into_iter().flatten().filter(|bound| bound.from_end) {
+                    self.track_from_end(bound.value, k);
+                }
+                let step = *step;
                 let (lo, hi) = (lo.map_or(0, from_start), hi.map_or(k as i64, from_start));
                 let bounds = usize::try_from(lo).ok().zip(usize::try_from(hi).ok());
-                let Some((start, end)) = bounds.filter(|&(start, end)| start <= end && end <= k)
-                else {
+                let outside = || {
                     let message =
                         format!("the slice {lo}:{hi} does not lie within an axis of size {k}");
                     let hint = "bounds must be in order and at most the size";
-                    return Err(
-                        self.report(Diagnostic::new(Code::BadIndex, *span, message).hint(hint))
-                    );
+                    Diagnostic::new(Code::BadIndex, *span, message).hint(hint)
                 };
-                let step = *step as usize;
-                Ok(Selection::Range { start, count: (end - start).div_ceil(step), step })
+                let margins = |trace: &mut Trace| {
+                    let (low, high, size) = (trace.of(lo), trace.of(hi), trace.of_size(k));
+                    let within = high.as_ref().zip(low.as_ref()).and_then(|(h, l)| h.sub(l));
+                    let below = size.zip(high).and_then(|(k, h)| k.sub(&h));
+                    vec![low, within, below]
+                };
+                let Some((start, end)) = bounds.filter(|&(start, end)| start <= end && end <= k)
+                else {
+                    self.unless(|trace| {
+                        let all: Option<Vec<Condition>> = margins(trace)
+                            .into_iter()
+                            .map(|margin| margin.map(Condition::NotNegative))
+                            .collect();
+                        Some(vec![all?])
+                    });
+                    return Err(self.report(outside()));
+                };
+                self.must_not_be_negative(margins, outside);
+                let count = (end - start).div_ceil(step as usize);
+                self.track(count, |trace| {
+                    let length = trace.of(hi)?.sub(&trace.of(lo)?)?;
+                    let rounded = length.add(&Poly::constant(i128::from(step - 1)))?;
+                    trace.space.divide(&rounded, i128::from(step)).map(|(q, _)| q)
+                });
+                Ok(Selection::Range { start, count, step: step as usize })
             }
         }
     }

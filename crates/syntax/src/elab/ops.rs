@@ -71,7 +71,8 @@ impl Elab<'_> {
             known.iter().zip(&dtypes).map(|(k, &dtype)| k.adapt(dtype).map(|k| k.value)).collect();
         match operands.and_then(|operands| scalar::eval(op, &operands)) {
             Some(value) => {
-                Ok(Value::Known(Known { value, adapts: known.iter().all(|k| k.adapts) }))
+                let origin = self.origin(op, &known);
+                Ok(Value::Known(Known { value, adapts: known.iter().all(|k| k.adapts), origin }))
             }
             None => Err(self.wrong_operands(op, args, site)),
         }
@@ -84,10 +85,12 @@ impl Elab<'_> {
         {
             let adapts =
                 matches!((&a.0, &b.0), (Value::Known(a), Value::Known(b)) if a.adapts && b.adapts);
-            return Ok(Value::Known(Known {
-                value: Scalar::I64(base.wrapping_pow(exponent)),
-                adapts,
-            }));
+            let value = Scalar::I64(base.wrapping_pow(exponent));
+            let mut known = Known::new(value, adapts);
+            if let (Value::Known(a), Value::Known(b)) = (&a.0, &b.0) {
+                known.origin = self.origin(Op::Powi, &[*a, *b]);
+            }
+            return Ok(Value::Known(known));
         }
         let integer = |value: &Value| self.is_dtype(value, Dtype::I64);
         // Of two literals, a negative exponent gives a float: `2 ** -1` is 0.5.
@@ -286,6 +289,8 @@ impl Elab<'_> {
                         .map(|(u, place)| (self.b.ty(*u).to_string(), *place))
                         .next_back();
                     let (theirs, place) = clash.unwrap_or((format!("{common:?}"), site.span));
+                    let dims = self.b.shape(*t).dims().to_vec();
+                    self.unless_broadcast(&common, &dims);
                     let message = format!(
                         "`{}` of arrays whose shapes do not fit: {theirs} and {mine}",
                         site.shown

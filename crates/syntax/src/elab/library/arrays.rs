@@ -117,14 +117,14 @@ pub(super) const ELEMENTWISE: &[Row] = &[
     ),
     (
         "pi",
-        |_, _| Ok(Value::Known(Known { value: Scalar::F64(std::f64::consts::PI), adapts: true })),
+        |_, _| Ok(Value::Known(Known::new(Scalar::F64(std::f64::consts::PI), true))),
         "Half the circumference of the unit circle; adapts like a literal.",
         "sin(pi / 2.0)",
     ),
 ];
 
-fn static_value(value: usize) -> Value {
-    Value::int(i64::try_from(value).unwrap_or(i64::MAX))
+fn static_value(elab: &mut Elab<'_>, value: usize) -> Value {
+    elab.size_known(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 impl Elab<'_> {
@@ -140,7 +140,7 @@ impl Elab<'_> {
 
     /// A scalar of an element type.
     pub(super) fn scalar_of(&mut self, value: i64, dtype: Dtype, span: Span) -> R<TermId> {
-        self.constant(Known { value: cast(Scalar::I64(value), dtype), adapts: false }, span)
+        self.constant(Known::new(cast(Scalar::I64(value), dtype), false), span)
     }
 
     /// The operation on terms of any shapes that fit.
@@ -188,7 +188,7 @@ fn dims_at(elab: &mut Elab<'_>, call: &Call) -> R<Vec<usize>> {
 
 fn len(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     match dims_at(elab, call)?.first() {
-        Some(&k) => Ok(static_value(k)),
+        Some(&k) => Ok(static_value(elab, k)),
         None => {
             let message = "a scalar has no length";
             Err(elab.report(Diagnostic::new(Code::NotAnArray, call.span, message)))
@@ -199,16 +199,18 @@ fn len(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 fn shape(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let dims = dims_at(elab, call)?;
     if call.arg(1).is_none() {
-        let sizes = Value::tuple(dims.into_iter().map(static_value).collect());
+        let sizes = Value::tuple(dims.into_iter().map(|k| static_value(elab, k)).collect());
         return elab.bounded(sizes, call.span);
     }
     let axis = elab.axis_at(call, 1, dims.len(), 0)?;
-    Ok(static_value(dims.get(axis).copied().unwrap_or(0)))
+    Ok(static_value(elab, dims.get(axis).copied().unwrap_or(0)))
 }
 
 fn size(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let t = elab.term_at(call, 0)?;
-    Ok(static_value(elab.b.shape(t).numel()))
+    let dims = elab.b.shape(t).dims().to_vec();
+    elab.track_product(&dims);
+    Ok(static_value(elab, dims.iter().product()))
 }
 
 // ---- arranging --------------------------------------------------------------------------------
@@ -221,6 +223,10 @@ fn broadcast(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let fits = own.len() <= dims.len()
         && own.iter().rev().zip(dims.iter().rev()).all(|(&j, &k)| j == k || j == 1);
     if !fits {
+        if own.len() <= dims.len() {
+            let own = own.to_vec();
+            elab.unless_stretches(&own, &dims);
+        }
         let message = format!("{} does not broadcast to {dims:?}", elab.b.ty(t));
         let hint = "from the last axis back, its sizes must be equal or 1";
         return Err(
@@ -232,7 +238,9 @@ fn broadcast(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 
 fn flatten(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let t = elab.term_at(call, 0)?;
-    let made = elab.b.reshape(&[elab.b.shape(t).numel()], t);
+    let dims = elab.b.shape(t).dims().to_vec();
+    elab.track_product(&dims);
+    let made = elab.b.reshape(&[dims.iter().product()], t);
     elab.lift(made, call.span).map(Value::Term)
 }
 
@@ -300,6 +308,11 @@ fn concat(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
             || ty.shape.rank() != rank
             || others(ty.shape.dims()) != others(wanted.shape.dims())
         {
+            if ty.dtype == wanted.dtype && ty.shape.rank() == rank {
+                let pairs: Vec<(usize, usize)> =
+                    others(ty.shape.dims()).into_iter().zip(others(wanted.shape.dims())).collect();
+                elab.unless_equal(&pairs);
+            }
             let message = format!("arrays that do not fit along axis {axis}: {wanted} and {ty}");
             let hint = "element types and all other sizes must be equal";
             return Err(elab.report(
@@ -323,6 +336,8 @@ fn concat(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 
 fn join(elab: &mut Elab<'_>, mut parts: Vec<TermId>, span: Span) -> R<TermId> {
     let length = |elab: &Elab<'_>, t: TermId| elab.b.shape(t).dims().first().copied().unwrap_or(0);
+    let lengths: Vec<usize> = parts.iter().map(|&t| length(elab, t)).collect();
+    elab.track_sum(&lengths);
     if let [first, _, ..] = *parts
         && parts.iter().all(|&t| length(elab, t) == length(elab, first))
     {
@@ -389,9 +404,7 @@ pub(super) fn cast_term(elab: &mut Elab<'_>, t: TermId, dtype: Dtype, span: Span
 fn convert(elab: &mut Elab<'_>, call: &Call, dtype: Dtype) -> R<Value> {
     let (value, span) = elab.value_at(call, 0);
     match &value {
-        Value::Known(known) => {
-            Ok(Value::Known(Known { value: cast(known.value, dtype), adapts: false }))
-        }
+        Value::Known(known) => Ok(Value::Known(known.cast(dtype))),
         Value::Error => Err(Reported),
         Value::Term(_) | Value::Tuple(_) | Value::Record(_) | Value::Function(_) => {
             elab.map_leaves(&value, span, &mut |elab, t| cast_term(elab, t, dtype, call.span))

@@ -145,7 +145,9 @@ fn run(
         (Some((given, place)), found) => {
             let steps = elab.static_int(&given, place)?;
             let steps = elab.size_from(steps, place)?;
+            elab.must_be_at_most(steps, found, place);
             if let Some(found) = found.filter(|&found| found < steps) {
+                elab.unless_at_most(steps, found);
                 let message =
                     format!("{steps} steps are asked for, but the arrays have length {found}");
                 return Err(elab.report(
@@ -199,7 +201,7 @@ fn run_steps(
         }
         None => range.steps,
     };
-    let zero = Value::Known(Known { value: Scalar::I64(0), adapts: false });
+    let zero = Value::Known(Known::new(Scalar::I64(0), false));
     let state = Value::tuple(vec![zero, init.0.clone()]);
     let state = (elab.bounded(state, span)?, init.1);
     let (last, outputs) =
@@ -308,6 +310,9 @@ pub(super) fn same_state(
     match elab.tree_of(state).and_then(|tree| elab.fit(&next, &tree)) {
         Some(next) => Ok(next),
         None => {
+            if let Some(tree) = elab.tree_of(state) {
+                elab.unless_fits(&next, &tree);
+            }
             let (before, after) = (elab.describe(state), elab.describe(&next));
             let message = format!("the state is {before} at first, and {after} after a step");
             let hint = "a state keeps its type: change the initial value (`0.0` is f64, `zeros([n])` an array), or convert";
@@ -391,8 +396,8 @@ fn adapt_floats(elab: &Elab<'_>, init: &Value, inputs: &[TermId]) -> Value {
     }
     fn narrow(value: &Value) -> Value {
         match value {
-            Value::Known(Known { value: Scalar::F64(x), adapts: true }) => {
-                Value::Known(Known { value: cast(Scalar::F64(*x), Dtype::F32), adapts: false })
+            Value::Known(Known { value: Scalar::F64(x), adapts: true, .. }) => {
+                Value::Known(Known::new(cast(Scalar::F64(*x), Dtype::F32), false))
             }
             Value::Tuple(tuple) => Value::tuple(tuple.items.iter().map(narrow).collect())
                 .unwrap_or_else(|_| value.clone()),
@@ -425,6 +430,7 @@ impl Elab<'_> {
                 };
                 match length {
                     Some((before, place)) if before != k => {
+                        self.unless_equal(&[(before, k)]);
                         let message = format!("arrays of different lengths, {before} and {k}");
                         let mut diagnostic = Diagnostic::new(Code::ShapeMismatch, *span, message)
                             .label(format!("length {k}"));
