@@ -174,13 +174,16 @@ impl Bounds<'_> {
         let largest = args.iter().copied().fold(0.0, f64::max);
         Some(match (op, args.as_slice()) {
             (Op::Add | Op::Sub, [a, b]) => a + b,
-            (Op::Mul | Op::Scale, [a, b]) => a * b,
+            (Op::Mul | Op::Scale | Op::StrongMul, [a, b]) => a * b,
             (Op::Sign, _) => 1.0,
             (Op::Rem, [_, b]) => *b,
             (Op::FloorDiv, [a, _]) => *a,
             (Op::Select, [_, a, b]) => a.max(*b),
             // As many bits as the longer argument.
             (Op::And | Op::Or | Op::Xor | Op::Not, _) => 2.0 * (largest + 1.0),
+            (Op::Popcount | Op::Clz | Op::Ctz, _) => 64.0,
+            (Op::ShiftLeft | Op::ShiftRight | Op::ShiftRightZero, _) => i64::MAX as f64,
+            (Op::IntPow | Op::ToBits, _) => i64::MAX as f64,
             _ if result == Dtype::Bool => 1.0,
             _ => largest,
         })

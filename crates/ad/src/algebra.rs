@@ -114,6 +114,26 @@ pub trait Algebra {
         self.op(op, &[c.clone(), factor.clone()])
     }
 
+    /// $c \odot f$ of two derivatives, in which a zero of either annihilates.
+    ///
+    /// What is known to be finite is constant, so it stays finite in every derivative of the product,
+    /// and only its zeros have to annihilate.
+    fn strong_scale(&mut self, c: &Self::T, factor: &Self::T) -> Result<Self::T> {
+        if faulty(Point::WeakZeroFactor) {
+            return self.scale(c, factor);
+        }
+        if faulty(Point::DeadZeroFactor) {
+            let zero = self.number(0.0, &self.ty(factor))?;
+            let counts = self.op(Op::Ne, &[factor.clone(), zero.clone()])?;
+            let kept = self.op(Op::Select, &[counts, c.clone(), zero])?;
+            return self.scale(&kept, factor);
+        }
+        if self.is_finite(factor) || faulty(Point::WeakZeroTangent) {
+            return self.op(Op::Scale, &[factor.clone(), c.clone()]);
+        }
+        self.op(Op::StrongMul, &[c.clone(), factor.clone()])
+    }
+
     /// A number repeated to a type.
     fn number(&mut self, x: f64, ty: &Type) -> Result<Self::T> {
         let scalar = match ty.dtype {

@@ -14,7 +14,7 @@ use crate::algebra::{Algebra, Lambda, Loop};
 use crate::custom::CustomFunction;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Change, Point, Stage, change_at, change_of_partial, faulty};
-use crate::partials::{emit, nonzero_factor, partials};
+use crate::partials::{Partial, emit, partials};
 use crate::while_loop::WhileLoop;
 
 /// A primal and its derivative; no Delta is the report's `Zero`.
@@ -131,19 +131,17 @@ impl<'a, A: Algebra> Dual<'a, A> {
     ) -> Result<Option<DeltaId>> {
         let mut sum: Option<DeltaId> = None;
         for (k, (arg, partial)) in args.iter().zip(partials(op)?).enumerate() {
-            let Some(mut d) = arg.delta else { continue };
-            if partial.is_number(0.0) {
-                continue;
-            }
-            if let Some(nonzero) = nonzero_factor(self.a, op, k, primals)? {
-                d = self.deltas.push(Delta::Select(nonzero, Some(d), None), ty.clone());
-            }
-            let term = if partial.is_number(1.0) {
-                d
-            } else {
-                let factor = emit(self.a, partial, primals, primal)?;
-                self.deltas.push(Delta::Scale(factor, d), ty.clone())
+            let Some(d) = arg.delta else { continue };
+            let mut emitted = |expr| emit(self.a, expr, primals, primal);
+            let term = match partial {
+                Partial::Zero => continue,
+                Partial::One => None,
+                Partial::Where(p, true) => Some(Delta::Select(emitted(p)?, Some(d), None)),
+                Partial::Where(p, false) => Some(Delta::Select(emitted(p)?, None, Some(d))),
+                Partial::Times(factor) => Some(Delta::Scale(emitted(factor)?, d)),
+                Partial::TimesDerivative(factor) => Some(Delta::StrongScale(emitted(factor)?, d)),
             };
+            let term = term.map_or(d, |term| self.deltas.push(term, ty.clone()));
             let Some(term) = self.disturbed(change_of_partial(op, k), term, ty)? else { continue };
             sum = Some(match sum {
                 Some(sum) => self.deltas.push(Delta::Add(sum, term), ty.clone()),

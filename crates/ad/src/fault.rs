@@ -57,7 +57,9 @@ listed! {
         TangentSelectSwapped "Forward mode takes the tangent of the other branch of a selection.",
         PermutationNotInverted "The transpose of `tr` permutes in the same direction.",
         WeakZero "A zero cotangent times infinity is NaN.",
-        WeakZeroFactor "A zero factor of a derivative times an infinite one is NaN.",
+        WeakZeroFactor "In a product of two derivatives zeros of the second one do not annihilate.",
+        WeakZeroTangent "In a product of two derivatives zeros of the first one do not annihilate.",
+        DeadZeroFactor "A zero factor annihilates the derivatives of the other also where they are finite.",
         CotangentOverwritten "The last of several cotangents wins.",
         ReadsAtFirstPlace "Many reads of an array send their cotangents where the first one read.",
         ReadsLoseLast "The last of many reads of an array sends nothing.",
@@ -132,7 +134,7 @@ mod switch {
                     let partials = crate::partials::partials(op).unwrap_or_default();
                     let smooth = !matches!(op, Op::Select | Op::ToF64 | Op::ToF32);
                     for (k, partial) in partials.iter().enumerate() {
-                        if smooth && !partial.is_number(0.0) {
+                        if smooth && !matches!(partial, crate::partials::Partial::Zero) {
                             all.push(Fault::Partial(op, k, change));
                         }
                     }

@@ -72,6 +72,7 @@ fn eval<A: Algebra>(
         Delta::Input(k) => tangents.get(*k).cloned().flatten(),
         Delta::Add(d1, d2) => a.plus(at(d1).cloned(), at(d2).cloned())?,
         Delta::Scale(factor, d) => at(d).map(|x| a.scale(x, factor)).transpose()?,
+        Delta::StrongScale(factor, d) => at(d).map(|x| a.strong_scale(x, factor)).transpose()?,
         Delta::Index(d, ix) => at(d).map(|x| a.index(x, ix)).transpose()?,
         Delta::SumOuter(d) => at(d).map(|x| a.sum_outer(x)).transpose()?,
         Delta::Gather(d, f) => at(d).map(|x| a.gather(x, f)).transpose()?,

@@ -98,13 +98,15 @@ fn reachable<A: Algebra>(deltas: &Deltas<A>, roots: impl Iterator<Item = DeltaId
 
 impl<A: Algebra> Delta<A> {
     /// Calls `f` on every Delta term that this one is made from.
-    fn for_each_operand(&self, mut f: impl FnMut(DeltaId)) {
+    pub(crate) fn for_each_operand(&self, mut f: impl FnMut(DeltaId)) {
         match self {
             Delta::Input(_) => {}
             Delta::Add(d, e) => [*d, *e].into_iter().for_each(f),
-            Delta::Scale(_, d) | Delta::Index(d, _) | Delta::SumOuter(d) | Delta::Gather(d, _) => {
-                f(*d)
-            }
+            Delta::Scale(_, d)
+            | Delta::StrongScale(_, d)
+            | Delta::Index(d, _)
+            | Delta::SumOuter(d)
+            | Delta::Gather(d, _) => f(*d),
             Delta::Scatter(_, d, _) | Delta::Replicate(_, d) | Delta::Transpose(_, d) => f(*d),
             Delta::Reshape(d) | Delta::Cast(d) | Delta::OneHot(_, d, _) | Delta::Result(d, _) => {
                 f(*d)
@@ -137,6 +139,9 @@ impl Writer<'_> {
             },
             Delta::Add(d, e) => format!("Add {} {}", self.id(*d), self.id(*e)),
             Delta::Scale(t, d) => format!("Scale {} {}", self.array(*t), self.id(*d)),
+            Delta::StrongScale(t, d) => {
+                format!("StrongScale {} {}", self.array(*t), self.id(*d))
+            }
             Delta::Index(d, ix) => format!("Index {} [{}]", self.id(*d), self.arrays(ix)),
             Delta::SumOuter(d) => format!("SumOuter {}", self.id(*d)),
             Delta::Gather(d, f) => format!("Gather {} ({})", self.id(*d), self.function(*f)),

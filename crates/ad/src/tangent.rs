@@ -9,7 +9,7 @@ use cotan_ir::{Extreme, Result, TermId, Type};
 use crate::algebra::{Algebra, Lambda, Loop};
 use crate::custom::CustomFunction;
 use crate::fault::{Kind, Point, Stage, change_at, change_of_partial, disturb, faulty};
-use crate::partials::{emit, nonzero_factor, partials};
+use crate::partials::{Partial, emit, partials};
 use crate::while_loop::WhileLoop;
 
 /// A primal and its tangent; none is zero.
@@ -138,19 +138,24 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
             _ => {
                 let mut sum = None;
                 for (k, (arg, partial)) in args.iter().zip(partials(op)?).enumerate() {
-                    let Some(mut dt) = arg.tangent.clone() else { continue };
-                    if partial.is_number(0.0) {
-                        continue;
-                    }
-                    if let Some(nonzero) = nonzero_factor(self.a, op, k, &primals)? {
-                        let zero = self.a.number(0.0, &ty)?;
-                        dt = self.a.op(Op::Select, &[nonzero, dt, zero])?;
-                    }
-                    let term = if partial.is_number(1.0) {
-                        dt
-                    } else {
-                        let factor = emit(self.a, partial, &primals, &primal)?;
-                        self.a.scale(&dt, &factor)?
+                    let Some(dt) = arg.tangent.clone() else { continue };
+                    let mut emitted = |expr| emit(self.a, expr, &primals, &primal);
+                    let term = match partial {
+                        Partial::Zero => continue,
+                        Partial::One => dt,
+                        Partial::Where(p, holds) => {
+                            let (p, zero) = (emitted(p)?, self.a.number(0.0, &ty)?);
+                            let (yes, no) = if *holds { (dt, zero) } else { (zero, dt) };
+                            self.a.op(Op::Select, &[p, yes, no])?
+                        }
+                        Partial::Times(factor) => {
+                            let factor = emitted(factor)?;
+                            self.a.scale(&dt, &factor)?
+                        }
+                        Partial::TimesDerivative(factor) => {
+                            let factor = emitted(factor)?;
+                            self.a.strong_scale(&dt, &factor)?
+                        }
                     };
                     let term = disturb(self.a, change_of_partial(op, k), term)?;
                     sum = self.a.plus(sum, term)?;

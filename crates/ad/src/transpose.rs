@@ -198,6 +198,11 @@ fn eval<A: Algebra>(
             let c = a.scale(&c, factor)?;
             state.add(a, *d, c)
         }
+        // eval c (StrongScale arr d) = eval (c * arr) d, a zero of either annihilating
+        Delta::StrongScale(factor, d) => {
+            let c = a.strong_scale(&c, factor)?;
+            state.add(a, *d, c)
+        }
         // eval c (Index d ix)       = eval (oneHot (shapeDelta d) ix c) d
         Delta::Index(d, ix) => {
             state.reads[d.index()].push((ix.clone(), Guarded { c, guard: state.guard }));

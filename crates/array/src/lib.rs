@@ -10,7 +10,7 @@
 //! | [`Summary`] | a large array in one line |
 //! | [`ArrayError`] | what was asked, what is allowed, and what to do |
 //! | [`npy`], [`npz`] | NumPy's files, safe to read from anyone |
-//! | [`replace_file`] | writing a file whole or not at all |
+//! | [`open_file`], [`replace_file`] | opening regular files only; writing a file whole or not at all |
 //! | [`release`] | giving gigabytes back without keeping the caller |
 //!
 //! An `Array` knows its element type only at run time. Whoever reaches for elements names the
@@ -57,7 +57,7 @@ pub use array::{Array, Iter};
 pub use dtype::Dtype;
 pub use element::Element;
 pub use error::ArrayError;
-pub use file::replace as replace_file;
+pub use file::{destination as file_destination, open as open_file, replace as replace_file};
 pub use memory::DEFAULT_LIMIT;
 pub use shape::{MAX_RANK, Shape};
 pub use summary::Summary;

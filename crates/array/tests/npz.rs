@@ -387,5 +387,67 @@ fn errors_of_files_name_them() {
     let missing = npz::read_file("no/such/file.npz").unwrap_err().to_string();
     assert!(missing.starts_with("no/such/file.npz: "), "{missing}");
     let folder = npz::read_file(std::env::temp_dir()).unwrap_err().to_string();
-    assert!(folder.ends_with(": not a regular file"), "{folder}");
+    assert!(folder.ends_with(": a folder, not a regular file"), "{folder}");
+}
+
+#[test]
+fn only_what_is_asked_for_need_be_readable() {
+    let (array, bytes) = numbers(4);
+    let strings = npy1(header("<U3", "(2,)"), &[0; 24]);
+    let objects = npy1(header("|O", "(1,)"), b"pickled");
+    let damaged = Member { crc: 0, ..Member::stored("damaged.npy", &bytes) };
+    let strange = Member { method: 99, ..Member::stored("strange.npy", &bytes) };
+    let archive = zip(&[
+        Member::deflated("names.npy", &strings),
+        Member::stored("x.npy", &bytes),
+        Member::stored("objects.npy", &objects),
+        Member::stored("readme.txt", b"hello"),
+        Member::stored("../up.npy", &bytes),
+        Member::stored("folder/", b""),
+        Member::stored("twice.npy", &bytes),
+        Member::stored("twice.npy", &bytes),
+        damaged,
+        strange,
+        Member::deflated("y", &bytes),
+    ]);
+    assert!(npz::read(&archive).is_err(), "reading all of it fails");
+    let mut archive = npz::Archive::new(Cursor::new(&archive)).unwrap();
+    let names: Vec<&str> = archive.names().collect();
+    let members = ["names", "x", "objects", "readme.txt", "../up.npy", "folder/", "twice"];
+    assert_eq!(names, [&members[..], &["twice", "damaged", "strange", "y"]].concat());
+    for name in ["x", "y"] {
+        assert_eq!(archive.read(name).unwrap(), Some(array.clone()));
+        assert_eq!(archive.describe(name).unwrap(), Some((Dtype::I64, shape(&[4]))));
+    }
+    assert_eq!(archive.read("z").unwrap(), None);
+    assert_eq!(archive.describe("z").unwrap(), None);
+    let reasons = [
+        ("names", "member \"names\": elements of type '<U3' are not supported"),
+        ("objects", "member \"objects\": elements of type '|O' are not supported"),
+        ("readme.txt", "member \"readme.txt\": not an .npy file"),
+        ("../up.npy", "'..' as its name"),
+        ("folder/", "as its name"),
+        ("twice", "two members are named \"twice\""),
+        ("strange", "compression method 99"),
+    ];
+    for (name, reason) in reasons {
+        let error = archive.read(name).unwrap_err().to_string();
+        assert!(error.contains(reason), "{name}: {error}");
+        assert_eq!(archive.describe(name).unwrap_err().to_string(), error);
+    }
+    // Data are not looked at before they are read.
+    assert!(archive.describe("damaged").is_ok());
+    let error = archive.read("damaged").unwrap_err().to_string();
+    assert!(error.contains("checksum"), "{error}");
+}
+
+#[test]
+fn what_is_read_one_by_one_stays_within_one_limit() {
+    let (_, bytes) = numbers(4);
+    let archive = zip(&["a", "b", "c"].map(|name| Member::stored(name, &bytes)));
+    let mut archive = npz::Archive::new(Cursor::new(&archive)).unwrap().within(64);
+    assert!(archive.read("c").is_ok());
+    assert!(archive.read("a").is_ok());
+    let error = archive.read("b").unwrap_err().to_string();
+    assert!(error.contains("needs 32 bytes; the limit is 0"), "{error}");
 }

@@ -11,12 +11,12 @@ use crate::units::{assignment, bytes, duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   success
+  0   success; also if derivatives cannot be checked (test: skipped, undecided)
   1   the program has errors, its arguments do not fit it, derivatives do not agree (test), or a
       file is not formatted (fmt --check)
-  2   the command line makes no sense: unknown options, missing arguments
-  3   a file cannot be read or written, or holds what it should not
-  4   a limit was reached: --limit-bytes, --timeout
+  2   wrong usage: unknown options, missing arguments
+  3   a file cannot be read or written, or has the wrong content
+  4   a limit was reached: --limit-bytes, --timeout, or the size of a program (E0217)
   70  an internal error of cotan: please report it";
 
 const START: &str = "\
@@ -26,7 +26,7 @@ Start with:
   cotan test --example gradient_descent check the derivatives of one
   cotan explain --example histogram     see every stage of it";
 
-/// Array programs and their derivatives, element by element and in bulk
+/// Run and differentiate array programs that are written one element at a time
 #[derive(Debug, Parser)]
 #[command(name = "cotan", version, max_term_width = 100, after_help = START, after_long_help = format!("{START}\n\n{EXIT_CODES}"))]
 pub struct Cli {
@@ -57,25 +57,44 @@ pub enum When {
 pub enum Command {
     /// Report everything that is wrong with programs
     #[command(after_help = "\
+Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
+wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
+not change the exit code.
+
 Examples:
   cotan check model.ct
-  cotan check examples/*.ct")]
+  cotan check examples/*.ct
+  cotan check attention.ct --size d=64     only for d = 64")]
     Check(CheckArgs),
 
     /// Run a function of a program
     #[command(after_help = "\
 Arguments are files, or expressions of the language. Whole numbers become floats where the
-parameter is a float. Records and tuples are given by their parts: --arg p.w=... --arg p.b=...
+parameter is a float. Records and tuples are given whole, --arg p='{w = [1, 2], b = 3}', or by their
+parts: --arg p.w=@w.npy --arg p.b=3
+Sizes follow from the arguments; those that do not are given by --size. An integer that the program
+uses as a size, or to end a recursion, is an argument like any other: --arg steps=8
 
 Examples:
   cotan run --example matmul
   cotan run dot.ct --arg a='[1, 2, 3]' --arg b='[4, 5, 6]'
   cotan run matmul.ct --arg a=@a.npy --arg b=@b.npy --out c.npy
   cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
-  cotan run fill.ct --size n=5 --arg x=2.5")]
+  cotan run fill.ct --size n=5 --arg x=2.5
+  cotan run -e 'sum(iota(10))'")]
     Run(RunArgs),
 
-    /// Run a function of a program and its derivative
+    /// Compute the value of an expression
+    #[command(after_help = "\
+The same as `cotan run -e EXPR`.
+
+Examples:
+  cotan eval '6 * 7'
+  cotan eval 'grad(x => sum(x ** 3))([1.0, 2.0])'
+  cotan eval 'let a = iota(4) in a[:, None] * a' --out table.npy")]
+    Eval(EvalArgs),
+
+    /// Run a function of a program and compute its derivative
     #[command(after_help = "\
 Values come under the names of the results, gradients as grad.x, Jacobians as jac.value.x, Hessians
 as hess.x.y. The cotangents of vjp are given as --arg ct.value=..., the tangents of jvp and hvp as
@@ -89,11 +108,15 @@ Examples:
   cotan grad f.ct --mode jvp --arg x='[1, 2]' --arg d.x='[1, 0]'")]
     Grad(GradArgs),
 
-    /// Check derivatives against other ways to compute them
+    /// Check derivatives against forward mode and finite differences
     #[command(after_help = "\
-Reverse mode is held against forward mode, against the same algorithm on scalars, and against
-differences, for every function with float parameters and results. Sizes and values that are not
-given are made up.
+Reverse mode is compared with forward mode, with the same algorithm on scalars, and with differences,
+for every function with float parameters and results. Sizes and values that are not given are made up.
+Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+
+A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
+hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
+exit code.
 
 Examples:
   cotan test model.ct
@@ -101,9 +124,9 @@ Examples:
   cotan test f.ct --arg x='[0.1, 0.2]'")]
     Test(TestArgs),
 
-    /// Write programs in their one canonical layout
+    /// Format programs
     #[command(after_help = "\
-Comments stay; the meaning never changes. A file with errors is left alone.
+Comments are kept, and the meaning does not change. Files with errors are left unchanged.
 
 Examples:
   cotan fmt model.ct
@@ -111,9 +134,9 @@ Examples:
   cat model.ct | cotan fmt -")]
     Fmt(FmtArgs),
 
-    /// Show a program at every stage on its way
+    /// Show a program at every stage of compilation
     #[command(after_help = "\
-What is printed for one stage is a program again, but for delta: save it, edit it, run it.
+Every stage but delta prints as a program, which you can save, edit and run.
 
 Examples:
   cotan explain --example self_convolution
@@ -138,7 +161,7 @@ Examples:
   cotan operations pow tanh")]
     Operations(NamesArgs),
 
-    /// Show the functions that the language comes with
+    /// List the builtin functions of the language
     #[command(after_help = "\
 Examples:
   cotan builtins
@@ -189,6 +212,19 @@ pub struct SourceArgs {
     /// A program that comes with cotan (see `cotan examples`)
     #[arg(long, value_name = "NAME")]
     pub example: Option<String>,
+
+    /// An expression as the program: -e 'sum(iota(10))'
+    #[arg(short = 'e', long = "expr", value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: Option<String>,
+}
+
+/// What a program may import.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Let the program import files from this folder and below, besides its own folder; may be
+    /// given several times
+    #[arg(long, value_name = "DIR")]
+    pub allow_imports: Vec<PathBuf>,
 }
 
 /// Which function, and at which sizes.
@@ -198,7 +234,7 @@ pub struct FunctionArgs {
     #[arg(long = "fn", value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A size parameter, or an integer parameter that is to be known when the program is made
+    /// A size parameter; also an integer parameter, which is then known when the program is made
     #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
 }
@@ -210,24 +246,25 @@ pub struct InputArgs {
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = assignment)]
     pub args: Vec<(String, String)>,
 
-    /// Values for the parameters by name, from a .npz file; --arg goes before
+    /// Values for the parameters by name, from a .npz file; --arg takes precedence
     #[arg(long, value_name = "FILE")]
     pub npz: Option<PathBuf>,
 }
 
-/// How much a run may take.
 /// A function of a program, and its arguments.
 #[derive(Debug, Args)]
 pub struct CallArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
+    pub imports: ImportArgs,
+    #[command(flatten)]
     pub function: FunctionArgs,
     #[command(flatten)]
     pub inputs: InputArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct BackendArgs {
     /// What runs the program [default: jit, or what COTAN_BACKEND says]
     #[arg(long, value_name = "BACKEND")]
@@ -237,21 +274,22 @@ pub struct BackendArgs {
 /// What runs programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// Optimised, by machine code where there can be some
+    /// Optimised machine code where available
     Jit,
-    /// Optimised, over tiles of elements: the same results to the last bit
+    /// The optimised program on the tile machine: the same results to the last bit
     Vm,
-    /// As it stands, by the reference interpreter: what the program means
+    /// The reference interpreter, without optimisation: defines what the program means
     Interp,
 }
 
-#[derive(Debug, Args)]
+/// How much a run may take.
+#[derive(Clone, Copy, Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
     pub limit_bytes: u64,
 
-    /// Give up after this time: 10s, 500ms, 2m
+    /// Stop after this time: 10s, 500ms, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
 }
@@ -261,6 +299,13 @@ pub struct CheckArgs {
     /// The programs; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+
+    /// Check with this size, or integer parameter, instead of all [default: all sizes]
+    #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
+
+    #[command(flatten)]
+    pub imports: ImportArgs,
 }
 
 #[derive(Debug, Args)]
@@ -281,9 +326,25 @@ pub struct RunArgs {
     #[arg(long)]
     pub bulk: bool,
 
-    /// Report the work that was done; the program is interpreted
+    /// Report operation counts; the program is run by the interpreter
     #[arg(long)]
     pub counts: bool,
+
+    #[command(flatten)]
+    pub backend: BackendArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// The expression
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: String,
+
+    /// Write the results to a .npz file, or a single result to a .npy file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 
     #[command(flatten)]
     pub backend: BackendArgs,
@@ -296,7 +357,7 @@ pub struct GradArgs {
     #[command(flatten)]
     pub call: CallArgs,
 
-    /// The parameters to differentiate by, or parts of them: w,p.b [default: all floats]
+    /// Differentiate with respect to these parameters, or parts of them: w,p.b [default: all floats]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub wrt: Vec<String>,
 
@@ -323,7 +384,7 @@ pub struct TestArgs {
     #[command(flatten)]
     pub call: CallArgs,
 
-    /// Where the made-up values begin
+    /// The seed of random values
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
@@ -337,7 +398,7 @@ pub struct FmtArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Write nothing; list the files that are not formatted, and exit with 1 if there are any
+    /// Only list the files that are not formatted, and exit with 1 if there are any
     #[arg(long)]
     pub check: bool,
 }
@@ -351,7 +412,7 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub stage: Option<Stage>,
 
-    /// Every firing of a rule: its place, the term before, the term after
+    /// Show every rule that fired: its place, the term before, the term after
     #[arg(long)]
     pub trace: bool,
 
@@ -359,26 +420,26 @@ pub struct ExplainArgs {
     pub limits: LimitArgs,
 }
 
-/// A stage of a program on its way.
+/// A stage of compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stage {
-    /// As written, formatted
+    /// The source, formatted
     Source,
-    /// In the core language: functions inlined, sizes known
+    /// The core program: functions inlined, sizes known
     Core,
-    /// In bulk operations: no build is left
+    /// Bulk operations: no build is left
     Bot,
-    /// As dual arrays: the primal part, and the Delta terms
+    /// Dual arrays: the primal part and the Delta terms
     Dual,
     /// The Delta terms alone
     Delta,
-    /// Value and gradient, and what they cost
+    /// Value and gradient, with their cost
     Gradient,
-    /// Value and gradient as they run: optimised, with the rules that fired
+    /// Value and gradient after optimisation, with the rules that fired
     Optimised,
-    /// The loop nests that compute the value, and the value and gradient
+    /// The loop nests of the value and of the value with its gradient
     Kernels,
-    /// The arrays that these keep in memory, and where
+    /// The memory plan: which arrays are stored, and where
     Memory,
 }
 
@@ -398,11 +459,11 @@ pub struct NamesArgs {
 
 #[derive(Debug, Args)]
 pub struct RulesArgs {
-    /// Those of the optimiser
+    /// Show the rules of the optimiser
     #[arg(long)]
     pub optimiser: bool,
 
-    /// As a Markdown document, with the report's lines
+    /// Print a Markdown document with the report's rules beside ours
     #[arg(long)]
     pub markdown: bool,
 }
@@ -416,11 +477,11 @@ pub struct ExamplesArgs {
 
 #[derive(Debug, Args)]
 pub struct GradbenchArgs {
-    /// How many threads a function may use
+    /// The number of threads a function may use
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
 
-    /// As many threads as the machine has
+    /// Use one thread per processor
     #[arg(long, conflicts_with = "threads")]
     pub multithreaded: bool,
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use cotan_syntax::abbreviated;
+
 use crate::terminal::Terminal;
 
 /// What a command gives.
@@ -34,7 +36,7 @@ pub struct Failure {
 
 impl Failure {
     fn new(kind: Kind, message: impl fmt::Display) -> Failure {
-        Failure { kind, text: format!("error: {message}") }
+        Failure { kind, text: format!("error: {}", abbreviated(message.to_string())) }
     }
 
     /// The program has errors, shown already or in `rendered`.
@@ -65,6 +67,12 @@ impl Failure {
              and this command:\n        {}",
             command_line()
         ))
+    }
+
+    /// Adds a fact.
+    pub fn note(mut self, note: impl fmt::Display) -> Failure {
+        self.text = format!("{}\n  note: {note}", self.text.trim_end());
+        self
     }
 
     /// Adds what to do.

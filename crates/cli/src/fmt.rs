@@ -1,7 +1,6 @@
 //! `cotan fmt`
 
-use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use cotan_ir::SourceMap;
@@ -34,10 +33,7 @@ fn fmt_file(path: &Path, check: bool, terminal: &Terminal) -> Outcome {
     if !changed {
         return Ok(());
     }
-    // The file itself, not a link to it, is replaced.
-    fs::canonicalize(path)
-        .and_then(|path| {
-            cotan_array::replace_file(&path, |output| output.write_all(formatted.as_bytes()))
-        })
-        .map_err(|e| Failure::data(format_args!("cannot write `{}`: {e}", path.display())))
+    cotan_array::replace_file(path, |output| output.write_all(formatted.as_bytes())).map_err(
+        |e: io::Error| Failure::data(format_args!("cannot write `{}`: {e}", path.display())),
+    )
 }

@@ -2,16 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use cotan_array::{Array, Dtype, npy, npz};
-use cotan_interp::{Interp, Value};
-use cotan_ir::{Input, Limits, Program, Type};
-use cotan_syntax::{Leaf, instantiate, load_text};
+use cotan_interp::Value;
+use cotan_ir::scalar::Scalar;
+use cotan_ir::{Input, Program, Type};
+use cotan_syntax::{Leaf, instantiate, load_expression};
 
-use crate::args::InputArgs;
+use crate::args::{Backend, InputArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
-use crate::terminal::Terminal;
+use crate::limits::out_of_time;
+use crate::machine::compute;
+use crate::terminal::{Terminal, is_limit};
+
+/// Limits, the moment from which they count, and where messages go.
+#[derive(Clone, Copy)]
+pub struct Within<'a> {
+    pub limits: &'a LimitArgs,
+    pub begin: Instant,
+    pub terminal: &'a Terminal,
+}
 
 /// The values given for parameters, by path.
 pub struct Inputs {
@@ -22,30 +34,82 @@ pub struct Inputs {
 
 impl Inputs {
     /// Reads what the command line gives, and holds it against what the function takes.
-    pub fn read(args: &InputArgs, function: &Function<'_>, terminal: &Terminal) -> Outcome<Inputs> {
+    pub fn read(args: &InputArgs, function: &Function<'_>, within: &Within<'_>) -> Outcome<Inputs> {
         let mut inputs = Inputs { values: BTreeMap::new(), archive: None };
         if let Some(path) = &args.npz {
-            let members = npz::read_file(path).map_err(Failure::data)?;
-            inputs.archive = Some((path.clone(), members.iter().map(|(n, _)| n.clone()).collect()));
-            for (name, array) in members {
-                if let Some(leaf) = function.leaf(&name) {
-                    let array = from_file(leaf, array, &path.display().to_string())?;
-                    inputs.values.insert(name, array);
-                }
-            }
+            inputs.read_archive(path, args, function, within)?;
         }
         for (n, (path, value)) in args.args.iter().enumerate() {
             if args.args.iter().take(n).any(|(before, _)| before == path) {
                 return Err(Failure::usage(format_args!("`--arg {path}=...` is given twice")));
             }
-            let leaf = function.leaf(path).ok_or_else(|| unknown(path, function))?;
-            let array = match value.strip_prefix('@') {
-                Some(file) => from_file(leaf, read_npy(file)?, file)?,
-                None => inline(leaf, evaluate(path, value, terminal)?)?,
+            let Some(leaf) = function.leaf(path) else {
+                inputs.whole(path, value, function, within)?;
+                continue;
             };
+            let array = given(leaf, value, within)?;
             inputs.values.insert(path.clone(), array);
         }
         Ok(inputs)
+    }
+
+    /// Takes the value of a record or tuple, in one expression.
+    fn whole(
+        &mut self,
+        path: &str,
+        value: &str,
+        function: &Function<'_>,
+        within: &Within<'_>,
+    ) -> Outcome {
+        let leaves: Vec<&Leaf> = parts(path, function).collect();
+        if leaves.is_empty() || value.starts_with('@') {
+            return Err(unknown(path, function));
+        }
+        let mut given = evaluate_parts(path, value, within)?;
+        for leaf in leaves {
+            let Some(at) = given.iter().position(|(name, _)| *name == leaf.path) else {
+                let message = format!("the value of `{path}` has no `{}`", leaf.path);
+                return Err(Failure::usage(message)
+                    .hint(format_args!("`{}` is declared {}", leaf.path, leaf.ty)));
+            };
+            let (name, array) = given.swap_remove(at);
+            self.values.insert(name, inline(leaf, array)?);
+        }
+        match given.first() {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("the value of `{path}` has `{name}`, which is not declared");
+                Err(Failure::usage(format_args!("{message}; expected:{}", function.expected())))
+            }
+        }
+    }
+
+    /// Takes from an archive what parameters are called and no `--arg` gives. Its other members are
+    /// not looked at.
+    fn read_archive(
+        &mut self,
+        path: &Path,
+        args: &InputArgs,
+        function: &Function<'_>,
+        within: &Within<'_>,
+    ) -> Outcome {
+        let mut archive =
+            npz::Archive::open(path).map_err(Failure::data)?.within(within.limits.limit_bytes);
+        let names: Vec<String> = archive.names().map(str::to_owned).collect();
+        let origin = path.display().to_string();
+        let given = |name: &str| args.args.iter().any(|(path, _)| path == name);
+        for leaf in function.leaves().filter(|leaf| !given(&leaf.path)) {
+            let read = archive.read(&leaf.path);
+            let array = read.map_err(|error| {
+                let message = format!("{origin}: {error}");
+                if error.is_too_large() { too_large(&message) } else { Failure::data(message) }
+            })?;
+            if let Some(array) = array {
+                self.values.insert(leaf.path.clone(), from_file(leaf, array, &origin)?);
+            }
+        }
+        self.archive = Some((path.to_owned(), names));
+        Ok(())
     }
 
     /// Takes the values of inputs that a derivative has besides those of the function, of fixed types.
@@ -53,7 +117,7 @@ impl Inputs {
         &mut self,
         given: &[(String, String)],
         wanted: &[Input],
-        terminal: &Terminal,
+        within: &Within<'_>,
     ) -> Outcome {
         for (path, value) in given {
             let Some(input) = wanted.iter().find(|input| input.name == *path) else {
@@ -70,10 +134,7 @@ impl Inputs {
                 rank: input.ty.shape.rank(),
                 ty: input.ty.to_string(),
             };
-            let array = match value.strip_prefix('@') {
-                Some(file) => from_file(&leaf, read_npy(file)?, file)?,
-                None => inline(&leaf, evaluate(path, value, terminal)?)?,
-            };
+            let array = self::given(&leaf, value, within)?;
             if Type::of(&array) != input.ty {
                 return Err(Failure::usage(mismatch(&leaf, &array, "the value")));
             }
@@ -115,6 +176,16 @@ impl Inputs {
         })
     }
 
+    /// The integer or truth value at a path, if it is one.
+    pub fn scalar(&self, path: &str) -> Option<Scalar> {
+        let array = self.values.get(path).filter(|array| array.rank() == 0)?;
+        match array.dtype() {
+            Dtype::I64 => array.item().map(Scalar::I64),
+            Dtype::Bool => array.item().map(Scalar::Bool),
+            Dtype::F64 | Dtype::F32 => None,
+        }
+    }
+
     /// The type of the value at a path.
     pub fn ty(&self, path: &str) -> Option<Type> {
         self.values.get(path).map(Type::of)
@@ -134,12 +205,15 @@ fn quoted(names: &[impl AsRef<str>]) -> String {
     names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
-fn unknown(path: &str, function: &Function<'_>) -> Failure {
-    let within: Vec<&str> = function
+/// The arrays within a parameter or a part of one.
+fn parts<'f>(path: &'f str, function: &'f Function<'_>) -> impl Iterator<Item = &'f Leaf> {
+    function
         .leaves()
-        .map(|leaf| leaf.path.as_str())
-        .filter(|leaf| leaf.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
-        .collect();
+        .filter(move |leaf| leaf.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn unknown(path: &str, function: &Function<'_>) -> Failure {
+    let within: Vec<&str> = parts(path, function).map(|leaf| leaf.path.as_str()).collect();
     if within.is_empty() {
         let message = format!("`{}` has no parameter `{path}`", function.name);
         if function.takes_nothing() {
@@ -147,13 +221,29 @@ fn unknown(path: &str, function: &Function<'_>) -> Failure {
         }
         return Failure::usage(format_args!("{message}; it takes:{}", function.expected()));
     }
-    let message = format!("`{path}` has several parts, which are given one by one");
+    let message = format!("`{path}` has several parts, and an array file holds one");
     Failure::usage(message).hint(format_args!("give {}", quoted(&within)))
 }
 
-fn read_npy(file: &str) -> Outcome<Array> {
+/// What `--arg` says: a file, or an expression.
+fn given(leaf: &Leaf, value: &str, within: &Within<'_>) -> Outcome<Array> {
+    match value.strip_prefix('@') {
+        Some(file) => from_file(leaf, read_npy(file, within)?, file),
+        None => inline(leaf, evaluate(&leaf.path, value, within)?),
+    }
+}
+
+/// A file with more than may be in memory.
+fn too_large(message: &str) -> Failure {
+    Failure::limit(format!("error: {message}")).hint("raise the limit with --limit-bytes")
+}
+
+fn read_npy(file: &str, within: &Within<'_>) -> Outcome<Array> {
     let path = Path::new(file);
-    npy::read_file(path).map_err(|error| {
+    npy::read_file_within(path, within.limits.limit_bytes).map_err(|error| {
+        if error.is_too_large() {
+            return too_large(&error.to_string());
+        }
         let failure = Failure::data(error);
         if path.extension().is_some_and(|extension| extension == "npz") {
             failure
@@ -164,31 +254,46 @@ fn read_npy(file: &str) -> Outcome<Array> {
     })
 }
 
-/// The value of an expression on the command line.
-fn evaluate(path: &str, text: &str, terminal: &Terminal) -> Outcome<Array> {
+/// The value of an expression on the command line, which is one array.
+fn evaluate(path: &str, text: &str, within: &Within<'_>) -> Outcome<Array> {
+    let mut arrays = evaluate_parts(path, text, within)?;
+    match (arrays.pop(), arrays.is_empty()) {
+        (Some((name, array)), true) if name == path => Ok(array),
+        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
+            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
+    }
+}
+
+/// The arrays of an expression on the command line, by path, within the limits of the command.
+fn evaluate_parts(path: &str, text: &str, within: &Within<'_>) -> Outcome<Vec<(String, Array)>> {
     if text.is_empty() {
         return Err(Failure::usage(format_args!("the value of `{path}` is empty"))
             .hint(format_args!("--arg {path}='[1, 2.5]', or a file: --arg {path}=@FILE.npy")));
     }
-    // The expression has a line of its own, so that messages show nothing but it.
-    let place = format!("--arg {path}");
-    let modules = load_text(&place, &format!("def value() =\n{text}\n"));
-    let program = modules
-        .and_then(|modules| instantiate(&modules, "value", &[], &[], &Limits::default()))
+    let &Within { limits, begin, terminal } = within;
+    let about =
+        |failure: Failure| failure.note(format_args!("this is about the value of `--arg {path}`"));
+    let made = limits.making(begin);
+    let instance = load_expression(&format!("--arg {path}"), text)
+        .and_then(|modules| instantiate(&modules, "main", &[], &[], &made))
         .map_err(|messages| {
             let rendered = terminal.render(&messages.diagnostics, &messages.sources);
+            if made.deadline.is_some_and(|end| Instant::now() >= end) {
+                return about(out_of_time(limits));
+            }
+            if is_limit(&messages.diagnostics) {
+                return about(Failure::limit(rendered));
+            }
             let failure = Failure::usage(format_args!("the value of `{path}` is not understood"))
                 .hint("write it as in a program, '[1, 2.5]', or name a file, @FILE.npy");
             terminal.complain(&rendered);
             failure
-        })?
-        .program;
-    let run = Interp::new(&program).run(&[]).map_err(|e| Failure::limit(format!("error: {e}")))?;
-    match run.outputs.as_slice() {
-        [value] => value.to_array().map_err(Failure::internal),
-        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
-            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
-    }
+        })?;
+    let backend = Backend::chosen(None)?;
+    let names = instance.result.leaves(path).into_iter().map(|(name, _)| name);
+    let outputs =
+        compute(instance.program, &[], backend, limits, begin, terminal).map_err(about)?;
+    Ok(names.zip(outputs).collect())
 }
 
 /// A value written for this parameter: its numbers become floats where that is what it takes.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use cotan_array::{Array, npy, npz};
+use cotan_array::{Array, file_destination, npy, npz};
 use cotan_interp::Run;
 use cotan_ir::Type;
 use cotan_syntax::TypeTree;
@@ -103,7 +103,10 @@ impl<'p> Destination<'p> {
             Some(folder) if folder != Path::new("") && !folder.is_dir() => Err(Failure::data(
                 format_args!("there is no folder `{}` for --out", folder.display()),
             )),
-            _ => Ok(Destination { path, format }),
+            _ => match file_destination(path) {
+                Ok(_) => Ok(Destination { path, format }),
+                Err(e) => Err(Failure::data(format_args!("--out {}: {e}", path.display()))),
+            },
         }
     }
 

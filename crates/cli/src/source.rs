@@ -1,17 +1,20 @@
 //! Programs from files, from standard input, and from those that come with the command.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use cotan_syntax::{FileLoader, Loader, Modules, load};
+use cotan_syntax::{FileLoader, Loader, Modules, load, load_expression, read_text};
 
-use crate::args::SourceArgs;
+use crate::args::{ImportArgs, SourceArgs};
 use crate::examples;
 use crate::failure::{Failure, Outcome};
 use crate::terminal::Terminal;
 
+/// What messages call an expression of the command line. No file is called so.
+const EXPRESSION: &str = "the expression";
+
 /// The text of a program, and the name that messages show.
+#[derive(Clone)]
 pub struct Text {
     pub name: String,
     pub text: String,
@@ -20,6 +23,9 @@ pub struct Text {
 impl Text {
     /// The program that the command line names.
     pub fn of(args: &SourceArgs) -> Outcome<Text> {
+        if let Some(expr) = &args.expr {
+            return Ok(Text { name: EXPRESSION.to_owned(), text: expr.clone() });
+        }
         match (&args.file, &args.example) {
             (_, Some(name)) => {
                 let example = examples::find(name)?;
@@ -31,62 +37,93 @@ impl Text {
         }
     }
 
-    /// A file, or standard input for `-`.
+    /// A regular file, or standard input for `-`.
     pub fn read(path: &Path) -> Outcome<Text> {
         let name = path.display().to_string();
         if name == "-" {
-            let mut bytes = Vec::new();
-            let read = io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|e| Failure::data(format_args!("cannot read standard input: {e}")))?;
-            return Text::decode("standard input", bytes);
+            let name = "standard input".to_owned();
+            let text = read_text(io::stdin().lock()).map_err(|e| cannot_read(&name, &e))?;
+            return Ok(Text { name, text });
         }
-        let cannot = |e: io::Error| {
-            let failure = Failure::data(format_args!("cannot read `{name}`: {e}"));
+        let read = cotan_array::open_file(path).and_then(read_text);
+        let text = read.map_err(|e| {
+            let failure = cannot_read(&format!("`{name}`"), &e);
             if path.is_dir() {
                 failure.hint(format_args!("name the files in it: {}", path.join("*.ct").display()))
+            } else if path.exists() && !path.is_file() {
+                failure.hint("read from a pipe with `-`: cotan check - < FILE")
             } else if e.kind() == io::ErrorKind::NotFound && examples::find(&name).is_ok() {
                 failure
                     .hint(format_args!("for the program that comes with cotan: --example {name}"))
-            } else {
-                failure
-            }
-        };
-        Text::decode(&name, fs::read(path).map_err(cannot)?)
-    }
-
-    fn decode(name: &str, bytes: Vec<u8>) -> Outcome<Text> {
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            let failure =
-                Failure::data(format_args!("`{name}` is not text: byte {at} is not UTF-8"));
-            if name.ends_with(".npy") || name.ends_with(".npz") {
+            } else if name.ends_with(".npy") || name.ends_with(".npz") {
                 failure.hint("arrays are given with --arg NAME=@FILE.npy or --npz FILE.npz")
             } else {
                 failure
             }
         })?;
-        Ok(Text { name: name.to_owned(), text })
+        Ok(Text { name, text })
+    }
+
+    fn load_expression(&self, terminal: &Terminal) -> Outcome<Modules> {
+        load_expression(EXPRESSION, &self.text)
+            .map_err(|messages| terminal.program_failure(&messages))
+    }
+
+    /// The text as a file: an expression is the body of `main`.
+    pub fn as_file(&self, terminal: &Terminal) -> Outcome<Text> {
+        if self.name == EXPRESSION {
+            self.load_expression(terminal)?;
+            return Ok(Text { text: format!("def main() = {}\n", self.text), ..self.clone() });
+        }
+        Ok(self.clone())
     }
 
     /// Loads the program and what it imports.
-    pub fn load(self, terminal: &Terminal) -> Outcome<Modules> {
+    pub fn load(self, imports: &ImportArgs, terminal: &Terminal) -> Outcome<Modules> {
+        if self.name == EXPRESSION {
+            return self.load_expression(terminal);
+        }
+        let mut files = FileLoader::new(&self.name);
+        for folder in &imports.allow_imports {
+            files = files.allow(folder).map_err(|e| {
+                Failure::data(format_args!("--allow-imports {}: {e}", folder.display()))
+            })?;
+        }
         let name = self.name.clone();
-        load(&name, &WithEntry(self)).map_err(|messages| terminal.program_failure(&messages))
+        let loader = WithEntry { entry: self, files };
+        load(&name, &loader).map_err(|messages| terminal.program_failure(&messages))
     }
 }
 
-/// The file system, with the entry file read already: it may be a pipe, which is read once only.
-struct WithEntry(Text);
+fn cannot_read(what: &str, error: &io::Error) -> Failure {
+    Failure::data(format_args!("cannot read {what}: {error}"))
+}
+
+/// The file system, with the entry file read already: it may be standard input.
+struct WithEntry {
+    entry: Text,
+    files: FileLoader,
+}
 
 impl Loader for WithEntry {
     fn resolve(&self, from: Option<&str>, path: &str) -> String {
         match from {
             None => path.to_owned(),
-            Some(from) => FileLoader.resolve(Some(from), path),
+            Some(from) => self.files.resolve(Some(from), path),
         }
     }
 
     fn read(&self, file: &str) -> Result<String, String> {
-        if file == self.0.name { Ok(self.0.text.clone()) } else { FileLoader.read(file) }
+        if file == self.entry.name {
+            return Ok(self.entry.text.clone());
+        }
+        self.files.read(file)
+    }
+
+    fn hint(&self, file: &str) -> &str {
+        match Path::new(file).exists() && !self.files.allows(file) {
+            true => "`--allow-imports DIR` allows imports from another folder",
+            false => self.files.hint(file),
+        }
     }
 }

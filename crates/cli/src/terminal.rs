@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use cotan_ir::SourceMap;
 use cotan_syntax::render::{Style, render_all};
-use cotan_syntax::{Diagnostics, Failure as Messages};
+use cotan_syntax::{Code, Diagnostics, Failure as Messages, Severity};
 
 use crate::args::When;
 use crate::failure::{Failure, Outcome};
@@ -61,6 +61,22 @@ impl Terminal {
 
     /// The failure that consists of messages about a program.
     pub fn program_failure(&self, messages: &Messages) -> Failure {
-        Failure::program(self.render(&messages.diagnostics, &messages.sources))
+        self.diagnosed(&messages.diagnostics, &messages.sources)
     }
+
+    /// The same, with its parts apart. If nothing is wrong but that a limit was reached, the failure
+    /// is one of limits.
+    pub fn diagnosed(&self, diagnostics: &Diagnostics, sources: &SourceMap) -> Failure {
+        let rendered = self.render(diagnostics, sources);
+        match is_limit(diagnostics) {
+            true => Failure::limit(rendered),
+            false => Failure::program(rendered),
+        }
+    }
+}
+
+/// Whether the only errors are that limits were reached.
+pub fn is_limit(diagnostics: &Diagnostics) -> bool {
+    let mut errors = diagnostics.iter().filter(|d| d.severity() == Severity::Error).peekable();
+    errors.peek().is_some() && errors.all(|error| error.code == Code::LimitExceeded)
 }

@@ -31,6 +31,16 @@ use crate::tensor::Tensor;
 ///
 /// An operation that does not fit (shapes that differ, an axis that is not there) makes the
 /// function as a whole fail: `compile` returns the first such error, with the caller's line.
+///
+/// # Panics
+///
+/// An `Arr` lives inside a function that is staged, or run eagerly. Where there is none on this
+/// thread, nothing could return an error, so making an `Arr`, calculating with one and asking for its
+/// shape panic. Outside of functions arrays are [`Tensor`]s.
+///
+/// ```should_panic
+/// let c = cotan::constant([1.0, 2.0]); // no function is being staged
+/// ```
 pub struct Arr<T> {
     pub(crate) raw: Raw,
     element: PhantomData<fn() -> T>,
@@ -63,13 +73,15 @@ impl<T: Element> Arr<T> {
         Arr::from_raw(Raw::default())
     }
 
-    fn ty(self) -> Option<Type> {
-        if stage::failed() { None } else { stage::type_of(self.raw) }
+    #[track_caller]
+    fn ty(self, op: &'static str) -> Option<Type> {
+        stage::type_here(op, self.raw)
     }
 
     /// The sizes of the axes. After an error, those of a scalar.
+    #[track_caller]
     pub fn shape(self) -> Vec<usize> {
-        self.ty().map_or_else(Vec::new, |ty| ty.shape.dims().to_vec())
+        self.ty("shape").map_or_else(Vec::new, |ty| ty.shape.dims().to_vec())
     }
 
     /// The sizes of the axes, as many as the pattern has.
@@ -87,7 +99,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn dims<const R: usize>(self) -> [usize; R] {
-        let Some(ty) = self.ty() else { return [1; R] };
+        let Some(ty) = self.ty("dims") else { return [1; R] };
         match <[usize; R]>::try_from(ty.shape.dims()) {
             Ok(dims) => dims,
             Err(_) => {
@@ -100,15 +112,16 @@ impl<T: Element> Arr<T> {
     }
 
     /// The number of axes.
+    #[track_caller]
     pub fn rank(self) -> usize {
-        self.ty().map_or(0, |ty| ty.shape.rank())
+        self.ty("rank").map_or(0, |ty| ty.shape.rank())
     }
 
     /// The outermost size.
     #[track_caller]
     #[allow(clippy::len_without_is_empty, reason = "a size to calculate with, not a container")]
     pub fn len(self) -> usize {
-        let Some(ty) = self.ty() else { return 1 };
+        let Some(ty) = self.ty("len") else { return 1 };
         match ty.shape.dims().first() {
             Some(&k) => k,
             None => {
@@ -120,8 +133,9 @@ impl<T: Element> Arr<T> {
     }
 
     /// The number of elements.
+    #[track_caller]
     pub fn size(self) -> usize {
-        self.ty().map_or(1, |ty| ty.shape.numel())
+        self.ty("size").map_or(1, |ty| ty.shape.numel())
     }
 
     /// The elements converted to another type: floats to integers towards 0, saturating, NaN to 0;

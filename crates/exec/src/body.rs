@@ -29,7 +29,8 @@ impl Body {
         self.dtypes[v.index()]
     }
 
-    fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
+    /// An instruction, unless there is an equal one.
+    pub(crate) fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
         let key = (instr, dtype);
         if let Some(&v) = self.table.get(&key) {
             return v;
@@ -128,6 +129,12 @@ impl Body {
                     (_, Some(x)) => Some(if x == neutral { a } else { b }),
                     _ => None,
                 }
+            }
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, &[a, b])
+                if a == b && self.dtype(a) == Dtype::I64 =>
+            {
+                let holds = matches!(op, Op::Le | Op::Ge | Op::Eq);
+                Some(self.constant(Scalar::Bool(holds)))
             }
             (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, &[a, b]) => {
                 // Affine forms that may wrap are left alone.
@@ -304,7 +311,7 @@ impl Body {
                 Instr::Load { checks, .. } if checked(checks) => {}
                 Instr::Op(Op::Add | Op::Sub, args) => open.extend(args.iter().copied()),
                 Instr::Op(Op::Select, args) => open.extend(args[1..].iter().copied()),
-                Instr::Op(Op::Scale, args) => open.push(args[0]),
+                Instr::Op(Op::Scale | Op::StrongMul, args) => open.push(args[0]),
                 Instr::Op(Op::Mul, args) if finite(args[0]) => open.push(args[1]),
                 Instr::Op(Op::Mul, args) if finite(args[1]) => open.push(args[0]),
                 Instr::Const(0) => {}

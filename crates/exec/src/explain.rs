@@ -249,7 +249,9 @@ impl Text<'_> {
                 Reduction::Largest => "largest",
                 Reduction::Smallest => "smallest",
             };
-            self.line(format_args!("{target} = {of} of the blocks of {parts}"));
+            let all = self.plan.buffers[partial.target.index()].shape.numel();
+            let part = if partial.spread.numel() < all { "a part of " } else { "" };
+            self.line(format_args!("{part}{target} = {of} of the blocks of {parts}"));
         }
     }
 
@@ -324,6 +326,7 @@ impl Text<'_> {
                 format!("{target}[{}] += {value}{}", affine(at), conditions(checks))
             }
             Write::AddAt(index) => format!("{target}[{}] += {value}", components(nest, index)),
+            Write::StoreAt(index) => format!("{target}[{}] = {value}", components(nest, index)),
         };
         self.line(format_args!("{text}"));
         self.depth -= 1;

@@ -11,22 +11,23 @@ use smallvec::SmallVec;
 
 use crate::contract::Contraction;
 use crate::group::{Group, Member, Partial, Relaxed, Tuning};
-use crate::lower::{Unsupported, lower};
-use crate::nest::{BufferId, Reduction};
-use crate::plan::{Buffer, Plan, Role, Step};
+use crate::lower::{R, Unsupported, look, lower};
+use crate::nest::BufferId;
+use crate::plan::{Plan, Role, Step};
 use crate::search::arg_sort;
 use crate::threads;
-use crate::vm::{Frame, add_to, add_up};
+use crate::vm::Frame;
 use crate::workspace::Workspace;
 
 mod bind;
 mod loops;
+mod partial;
 mod pieces;
 mod relaxed;
 mod stream;
 
-use bind::{Made, wait_for_memory};
-use pieces::{pieces, ranges};
+use bind::{Made, fill_results, wait_for_memory};
+use pieces::pieces;
 
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +112,8 @@ impl Engine {
 pub struct Executable {
     plan: Arc<Plan>,
     pool: Arc<Mutex<Vec<Workspace>>>,
+    /// What every byte of memory is at the beginning of a run, in tests.
+    stale: Option<u8>,
 }
 
 impl std::fmt::Debug for Executable {
@@ -135,7 +138,7 @@ impl Executable {
         in_order: bool,
         engine: Engine,
     ) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::default())?, engine))
+        Executable::of(lower(program, in_order, Tuning::default())?, engine)
     }
 
     /// Plans a program such that sums are taken from the first element to the last: the results are
@@ -152,7 +155,15 @@ impl Executable {
         in_order: bool,
         engine: Engine,
     ) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::tiny())?, engine))
+        Executable::of(lower(program, in_order, Tuning::tiny())?, engine)
+    }
+
+    /// Lets every run begin with memory, results included, of which every byte is the given one: for
+    /// tests, where what a run leaves unwritten must not pass for right.
+    #[doc(hidden)]
+    pub fn with_stale_memory(mut self, byte: u8) -> Executable {
+        self.stale = Some(byte);
+        self
     }
 
     /// As [`in_tiny_blocks`](Executable::in_tiny_blocks), with every threshold of the planner drawn
@@ -164,14 +175,14 @@ impl Executable {
         engine: Engine,
         seed: u64,
     ) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::drawn(seed))?, engine))
+        Executable::of(lower(program, in_order, Tuning::drawn(seed))?, engine)
     }
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    fn of(plan: Plan, engine: Engine) -> Executable {
+    fn of(plan: Plan, engine: Engine) -> R<Executable> {
         #[cfg(target_arch = "x86_64")]
         let plan = match engine {
             Engine::Machine => plan,
@@ -183,12 +194,22 @@ impl Executable {
         };
         #[cfg(not(target_arch = "x86_64"))]
         let _ = engine;
-        Executable { plan: Arc::new(plan), pool: Arc::default() }
+        look()?;
+        Ok(Executable { plan: Arc::new(plan), pool: Arc::default(), stale: None })
     }
 
     /// The bytes of memory that a run by one thread needs besides inputs and results.
     pub fn workspace_bytes(&self) -> usize {
         self.plan.arena.saturating_add(self.plan.local)
+    }
+
+    /// The bytes of memory that a run by one thread needs, with inputs and results. `program` is the
+    /// one that this is the plan of.
+    pub fn peak_bytes(&self, program: &Program) -> u64 {
+        let inputs = program.inputs().iter().map(|input| &input.ty);
+        let outputs = program.outputs().iter().map(|output| program.ty(output.term));
+        let bytes = inputs.chain(outputs).map(|ty| ty.shape.bytes(ty.dtype));
+        bytes.fold(self.workspace_bytes() as u64, u64::saturating_add)
     }
 
     /// Runs the program on arrays of the types of its inputs.
@@ -237,6 +258,10 @@ impl Executable {
         let plan = &*self.plan;
         made.read(plan, inputs, &mut workspace.frames[0], limits)?;
         made.write(plan, outputs, &mut workspace.frames[0], limits)?;
+        if let Some(byte) = self.stale {
+            workspace.fill(byte, plan);
+            fill_results(plan, byte, &workspace.frames[0]);
+        }
         let run = Run { plan, limits, threads: limits.threads() };
         run.poll()?;
         workspace.frames[0].has_looked();
@@ -435,49 +460,11 @@ impl Run<'_> {
             // A kernel does not panic; if one did, its results must not pass for right.
             assert!(done, "a kernel has panicked");
         }
-        for partial in &group.partials {
-            let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {
-                continue;
-            };
-            let target = &self.plan.buffers[partial.target.index()];
-            // SAFETY: the place of the parts, one after the other.
-            let parts = unsafe { space.arena.start().add(offset) };
-            let frame = &mut space.frames[0];
-            let to = frame.pointers[partial.target.index()];
-            for range in ranges(target.shape.numel(), chunks) {
-                self.go_on(frame, range.len().saturating_mul(chunks))?;
-                let part = target.bytes();
-                // SAFETY: parts of the target's bytes each, and their sum.
-                unsafe {
-                    add_up(partial.reduction, target.dtype, to, (parts, part), range, chunks)
-                };
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the elements of a part to those of a sum.
-    ///
-    /// # Safety
-    /// Both have the elements of the target, and do not overlap.
-    unsafe fn add(
-        &self,
-        frame: &mut Frame,
-        reduction: Reduction,
-        target: &Buffer,
-        to: *mut u8,
-        from: *const u8,
-    ) -> Result<(), Stop> {
-        ranges(target.shape.numel(), 1).try_for_each(|range| {
-            self.go_on(frame, range.len())?;
-            let start = range.start * target.dtype.size();
-            // SAFETY: by the contract.
-            unsafe {
-                let (to, from) = (to.add(start), from.add(start));
-                add_to(reduction, target.dtype, to, from, range.len());
-            }
-            Ok(())
-        })
+        let arena = space.arena.start();
+        group
+            .partials
+            .iter()
+            .try_for_each(|partial| self.add_parts(partial, chunks, arena, &mut space.frames[0]))
     }
 
     /// Runs the nests of a group for the blocks of a chunk. What the first of them sums is a part
@@ -491,28 +478,22 @@ impl Run<'_> {
         frame: &mut Frame,
     ) -> Result<(), Stop> {
         let first = chunk * group.per_chunk;
-        let parts: SmallVec<[(&Partial, &Buffer, *mut u8); 4]> = group
+        let parts: SmallVec<[(&Partial, *mut u8); 4]> = group
             .partials
             .iter()
-            .filter_map(|partial| {
-                let Role::Temporary(offset) = self.plan.buffers[partial.parts.index()].role else {
-                    return None;
-                };
-                let target = &self.plan.buffers[partial.target.index()];
-                Some((partial, target, arena.wrapping_add(offset + chunk * target.bytes())))
-            })
+            .filter_map(|partial| Some((partial, self.part(partial, chunk, arena)?)))
             .collect();
         for block in first..group.blocks().min(first + group.per_chunk) {
-            for &(partial, _, part) in &parts {
+            for &(partial, part) in &parts {
                 frame.pointers[partial.parts.index()] =
                     if block == first { part } else { frame.local().wrapping_add(partial.local) };
             }
             self.block(group, relaxed, block, frame)?;
             if block > first {
-                for &(partial, target, part) in &parts {
+                for &(partial, part) in &parts {
                     let sum = frame.local().wrapping_add(partial.local);
-                    // SAFETY: both have the elements of the target.
-                    unsafe { self.add(frame, partial.reduction, target, part, sum)? };
+                    // SAFETY: both have the elements of a part.
+                    unsafe { self.add(frame, partial, part, sum)? };
                 }
             }
         }

@@ -57,6 +57,8 @@ pub(crate) struct Workspace {
     pub arena: Memory,
     /// The frame of the caller first, then those of other threads.
     pub frames: Vec<Frame>,
+    /// What every byte is at the beginning of a run, in tests.
+    stale: Option<u8>,
 }
 
 // SAFETY: the pointers in the frames point into memory that the workspace owns, or are set anew in
@@ -77,7 +79,18 @@ impl Workspace {
             });
         }
         let local = Memory::new(plan.local).ok_or(Stop::Memory)?;
-        Ok(Workspace { arena, frames: vec![Frame::new(pointers, sizes, local)] })
+        Ok(Workspace { arena, frames: vec![Frame::new(pointers, sizes, local)], stale: None })
+    }
+
+    /// Fills all of it with a byte, and what is added to it in this run.
+    pub(crate) fn fill(&mut self, byte: u8, plan: &Plan) {
+        self.stale = Some(byte);
+        // SAFETY: the arena and the memory of each thread have so many bytes.
+        unsafe {
+            std::ptr::write_bytes(self.arena.start(), byte, plan.arena);
+            let frames = self.frames.iter();
+            frames.for_each(|frame| std::ptr::write_bytes(frame.local(), byte, plan.local));
+        }
     }
 
     /// Makes sure that so many threads have frames; says how many do.
@@ -86,6 +99,10 @@ impl Workspace {
             let Some(local) = Memory::new(plan.local) else { break };
             let first = &self.frames[0];
             let frame = Frame::new(first.pointers.clone(), Arc::clone(&first.sizes), local);
+            if let Some(byte) = self.stale {
+                // SAFETY: the memory of a thread has so many bytes.
+                unsafe { std::ptr::write_bytes(frame.local(), byte, plan.local) };
+            }
             self.frames.push(frame);
         }
         threads.min(self.frames.len())

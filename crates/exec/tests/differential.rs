@@ -31,13 +31,17 @@ enum Outcome {
 
 type Plan = fn(&Program) -> Result<Executable, Unsupported>;
 
+/// What memory holds before a run: NaN everywhere, or large numbers.
+const STALE: [u8; 2] = [0xff, 0x7e];
+
 fn compare(program: &Program, plan: Plan, kinds: &[InputKind], mut rng: Rng) -> Outcome {
     // In the order of the machine a sum may begin with its first element instead of 0.
     let machine = [Executable::new as Plan, blocks as Plan];
     let machine = machine.iter().any(|&f| std::ptr::fn_addr_eq(plan, f));
     let equality = if machine { Equality::Values } else { Equality::Bits };
     let Ok(executable) = plan(program) else { return Outcome::Unsupported };
-    for &kind in kinds {
+    for (n, &kind) in kinds.iter().enumerate() {
+        let executable = executable.clone().with_stale_memory(STALE[n % STALE.len()]);
         let Ok(inputs) = inputs_for(program, &mut rng, kind) else { return Outcome::Same };
         let Ok(expected) = run_program(program, &inputs, Mode::Ieee) else { return Outcome::Same };
         let arrays: Vec<Array> = inputs.iter().map(|v| v.to_array().unwrap()).collect();
@@ -107,6 +111,22 @@ fn programs_of_phrases() {
     let config = Config { phrases: 60, ..Config::default() };
     check("exec.phrases", 1000, 90, (&config, Executable::in_order as Plan, &ALL[..]), bulk);
     check("exec.phrases.blocks", 500, 90, (&config, blocks_in_order as Plan, &ALL[..]), bulk);
+}
+
+/// Loops that change parts of their states, and their derivatives.
+#[test]
+fn updates() {
+    let config = Config { updates: 50, max_nodes: 24, ..Config::default() };
+    let how = (&config, Executable::in_order as Plan, &ALL[..]);
+    check("exec.updates", 600, 90, how, bulk);
+    check("exec.updates.vjp", 400, 90, how, |p| derive(p, Derivative::Vjp, None).ok());
+    check("exec.updates.jvp", 200, 90, how, |p| derive(p, Derivative::Jvp, None).ok());
+    // In place also where zeros are added elsewhere.
+    let config = Config { data: Data::SmallIntegers, ..config };
+    let how = (&config, Executable::new as Plan, &[InputKind::SmallIntegers][..]);
+    check("exec.updates.sums", 400, 10, how, |p| bulk(p).filter(exact::never_rounds));
+    let gradient = |p: &Program| derive(p, Derivative::Vjp, None).ok();
+    check("exec.updates.sums.vjp", 400, 10, how, |p| gradient(p).filter(exact::never_rounds));
 }
 
 #[test]

@@ -24,14 +24,23 @@ const NUMBERS: [f64; 6] = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, -1
 
 /// For all $i$, $\sum_j \mathrm{scale}(\mathrm{scale}(g_{ij}, (x_j - y_i)^2), x_j y_i)$.
 fn scaled(b: &mut Builder, ts: &[TermId]) -> Result<Vec<TermId>> {
+    products(b, ts, Op::Scale)
+}
+
+/// The same with `strong_mul`.
+fn strong(b: &mut Builder, ts: &[TermId]) -> Result<Vec<TermId>> {
+    products(b, ts, Op::StrongMul)
+}
+
+fn products(b: &mut Builder, ts: &[TermId], op: Op) -> Result<Vec<TermId>> {
     let [g, x, y] = ts else { return Ok(Vec::new()) };
     let x = b.replicate(ROWS, *x)?;
     let y = b.replicate(COLUMNS, *y)?;
     let y = b.transpose(&[1, 0], y)?;
     let (difference, product) = (b.op(Op::Sub, &[x, y])?, b.op(Op::Mul, &[x, y])?);
     let square = b.op(Op::Mul, &[difference, difference])?;
-    let first = b.op(Op::Scale, &[*g, square])?;
-    let second = b.op(Op::Scale, &[first, product])?;
+    let first = b.op(op, &[*g, square])?;
+    let second = b.op(op, &[first, product])?;
     let turned = b.transpose(&[1, 0], second)?;
     Ok(vec![b.sum_outer(turned)?])
 }
@@ -71,8 +80,17 @@ fn changed(x: &Array, at: usize, number: f64) -> Array {
 
 #[test]
 fn zeros_annihilate_whatever_is_read() {
+    annihilates(scaled);
+}
+
+#[test]
+fn zeros_of_either_factor_annihilate() {
+    annihilates(strong);
+}
+
+fn annihilates(made: fn(&mut Builder, &[TermId]) -> Result<Vec<TermId>>) {
     let [g, x, y] = [numbers(&[ROWS, COLUMNS]), numbers(&[COLUMNS]), numbers(&[ROWS])];
-    let program = program(&[g.clone(), x.clone(), y.clone()], scaled);
+    let program = program(&[g.clone(), x.clone(), y.clone()], made);
     let all = in_all_ways(&program);
     let kernels = all.last().unwrap().kernels(&program);
     assert!(cfg!(miri) || kernels.contains("of moderate size"), "not relaxed:\n{kernels}");
@@ -90,6 +108,13 @@ fn zeros_annihilate_whatever_is_read() {
             changed(&y, ROWS / 3, number),
         ];
         agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} with zeros: {m}"));
+        // It meets zeros on the other side.
+        let inputs = [
+            changed(&g, COLUMNS + 1, number),
+            array(&[COLUMNS], &vec![0.0; COLUMNS]),
+            changed(&y, 2, number),
+        ];
+        agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} before zeros: {m}"));
     }
 }
 

@@ -225,9 +225,13 @@ fn arrays_without_elements_keep_their_shape() {
 }
 
 #[test]
-fn only_scale_has_a_strong_zero() {
-    let inputs = [floats(&[0.0, -0.0, 0.0, 2.0]), floats(&[INF, NAN, 3.0, INF])];
-    let got = run(&inputs, |b, xs| Ok(vec![b.op(Op::Mul, xs)?, b.op(Op::Scale, xs)?]));
-    assert_same(&got.outputs[0], &floats(&[NAN, NAN, 0.0, INF]));
-    assert_same(&got.outputs[1], &floats(&[0.0, 0.0, 0.0, INF]));
+fn zeros_are_strong_in_scale_and_strong_mul() {
+    let inputs =
+        [floats(&[0.0, -0.0, 0.0, 2.0, INF, NAN]), floats(&[INF, NAN, 3.0, INF, 0.0, -0.0])];
+    let got = run(&inputs, |b, xs| {
+        [Op::Mul, Op::Scale, Op::StrongMul].iter().map(|&op| b.op(op, xs)).collect()
+    });
+    assert_same(&got.outputs[0], &floats(&[NAN, NAN, 0.0, INF, NAN, NAN]));
+    assert_same(&got.outputs[1], &floats(&[0.0, 0.0, 0.0, INF, NAN, NAN]));
+    assert_same(&got.outputs[2], &floats(&[0.0, 0.0, 0.0, INF, 0.0, 0.0]));
 }

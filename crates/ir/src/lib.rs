@@ -30,6 +30,7 @@ mod error;
 mod extract;
 mod limits;
 mod literal;
+mod out_of_range;
 mod print;
 pub mod rewrite;
 pub mod scalar;
@@ -39,6 +40,7 @@ mod term;
 mod term_map;
 mod walk;
 mod while_loop;
+mod widen;
 
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;
@@ -47,8 +49,9 @@ pub use check::{CheckError, Place};
 pub use copy::Copier;
 pub use error::{Error, ErrorKind, Result};
 pub use extract::Extracted;
-pub use limits::{CancelToken, Limits};
+pub use limits::{CancelToken, Limits, Watch, look, within};
 pub use literal::Literal;
+pub use out_of_range::OutOfRange;
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{

@@ -188,6 +188,7 @@ impl Opt<'_> {
             (Op::Sub, &[x, y]) => self.sub_rules(raw, x, y),
             (Op::Mul, &[x, y]) => self.mul_rules(raw, x, y),
             (Op::Scale, &[x, y]) => self.scale_rules(raw, x, y),
+            (Op::StrongMul, &[x, y]) => self.strong_rules(x, y),
             (Op::Div, &[x, y]) if is_all(&self.b, y, 1) => Ok(Some((rule!("div/one"), x))),
             (Op::Neg, &[x]) => self.neg_rules(x),
             (Op::Select, &[p, x, y]) => self.where_rules(p, x, y),
@@ -300,7 +301,7 @@ impl Opt<'_> {
             return Ok(Some((rule!("where/halves"), self.op(Op::Select, &[p, yes, no])?)));
         }
         let product = |t: TermId| match self.b.node(view(&self.b, t).base) {
-            Node::Op(Op::Mul | Op::Scale, args) => {
+            Node::Op(Op::Mul | Op::Scale | Op::StrongMul, args) => {
                 args.iter().all(|&t| uniform(&self.b, t).is_none())
             }
             _ => false,
@@ -370,6 +371,16 @@ impl Opt<'_> {
             return Ok(Some((rule!("scale/mask"), self.op(Op::Select, &[p, c, d])?)));
         }
         self.signs(Op::Scale, x, y, rule!("scale/neg"))
+    }
+
+    fn strong_rules(&mut self, x: TermId, y: TermId) -> Result<Fired> {
+        // Zeros of a finite factor need to annihilate the other one only.
+        for (finite, other) in [(x, y), (y, x)] {
+            if self.is_finite(finite) {
+                return Ok(Some((rule!("strong/finite"), self.op(Op::Scale, &[finite, other])?)));
+            }
+        }
+        self.signs(Op::StrongMul, x, y, rule!("strong/neg"))
     }
 
     /// $p$, $c$ and $d$ of a view of `where(p, c, d)`, if $c$ and $d$ are constants: the same view of

@@ -38,7 +38,7 @@ impl Opt<'_> {
             (Op::Div, &[x, y]) if self.is_reciprocal(x, y) => {
                 Ok(Some((rule!("div/reciprocal"), self.op(Op::Mul, &[x, x])?)))
             }
-            (Op::Mul, &[x, y]) => self.out_of_product(op, x, y),
+            (Op::Mul | Op::StrongMul, &[x, y]) => self.out_of_product(op, x, y),
             (Op::Scale, &[x, y]) => match self.squared(x, y)? {
                 None => self.out_of_product(op, x, y),
                 fired => Ok(fired),
@@ -271,7 +271,9 @@ impl Opt<'_> {
             return Ok(None);
         }
         let summands = match (op, args) {
-            (Op::Mul | Op::Scale, _) if self.used_once(v.base) => self.summand(v.base, 1)?,
+            (Op::Mul | Op::Scale | Op::StrongMul, _) if self.used_once(v.base) => {
+                self.summand(v.base, 1)?
+            }
             (Op::Select, &[p, x, zero]) if is_all(&self.b, zero, 0) => match self.summand(x, 1)? {
                 Some(Multiple { factor, of }) => {
                     let of = self.op(Op::Select, &[p, of, zero])?;
@@ -303,7 +305,7 @@ impl Opt<'_> {
             return Ok(found);
         }
         let v = view(&self.b, t);
-        let Node::Op(op @ (Op::Mul | Op::Scale), args) = self.b.node(v.base) else {
+        let Node::Op(op @ (Op::Mul | Op::Scale | Op::StrongMul), args) = self.b.node(v.base) else {
             return Ok(None);
         };
         let (op, &[x, y]) = (*op, args.as_slice()) else { return Ok(None) };

@@ -244,11 +244,14 @@ impl Again<'_> {
 fn operations(op: Op) -> u64 {
     match op.row().rule {
         Rule::Real1(..) | Rule::Real2(..) | Rule::RealInt(..) | Rule::IntReal(_) => match op {
-            Op::Scale | Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
+            Op::Scale | Op::StrongMul => 1,
+            Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
             Op::Div | Op::Recip | Op::Sqrt => 4,
             _ => 16,
         },
         Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
         Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
+        Rule::Int2(_) if op == Op::IntPow => 16,
+        Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => 2,
     }
 }

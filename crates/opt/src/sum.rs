@@ -112,7 +112,7 @@ impl Opt<'_> {
                 let sum = self.sum(inner)?;
                 Ok(Some((rule!("sum/neg"), self.op(Op::Neg, &[sum])?)))
             }
-            Op::Mul | Op::Scale | Op::Div => {
+            Op::Mul | Op::Scale | Op::StrongMul | Op::Div => {
                 let factor = match (fixed(0), fixed(1)) {
                     (true, _) if op != Op::Div => 0,
                     (_, true) => 1,
@@ -235,7 +235,7 @@ impl Opt<'_> {
             axis.is_some_and(|axis| view(&self.b, t).map.get(axis) == Some(&None))
         };
         let factored = match self.b.node(w.base) {
-            Node::Op(Op::Mul | Op::Scale, args) => {
+            Node::Op(Op::Mul | Op::Scale | Op::StrongMul, args) => {
                 args.iter().any(|&t| invariant(t, second) && !invariant(t, first))
             }
             _ => false,

@@ -97,7 +97,7 @@ fn special_values_are_kept_by_all_rules_that_do_not_reassociate() {
     let oracle = Oracle::new(&[trial(InputKind::Special), trial(InputKind::Generic)]);
     let options = Options { sums: false, factors: false, scatters: false, ..Options::default() };
     let mut config = Config::default();
-    let signed = [Op::Div, Op::Recip, Op::Atan2, Op::Pow, Op::Powi, Op::Log];
+    let signed = [Op::Div, Op::Recip, Op::Atan2, Op::Pow, Op::Powi, Op::Log, Op::ToBits];
     config.ops.retain(|row| !signed.contains(&row.op));
     check_transform("optimise, special", &config, 2000, &oracle, |p| {
         optimised(&bulk(p)?, &options)
@@ -134,7 +134,7 @@ fn the_result_is_a_fixed_point_and_always_the_same() {
 fn every_rule_fires_in_random_programs() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let configs = configs();
-    for n in 0..scaled(20_000) {
+    for n in 0..scaled(28_000) {
         let rng = &mut Rng::new(9_000_000 + n as u64);
         let program = generate(&configs[n % configs.len()], rng).expect("a program");
         // What only a derivative needs keeps some rules from firing.

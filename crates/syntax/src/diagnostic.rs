@@ -6,6 +6,36 @@ use cotan_ir::Span;
 
 pub use crate::code::{Code, Severity};
 
+/// How many characters of a word a message shows, and how many of a text.
+const MAX_WORD: usize = 120;
+const MAX_MESSAGE: usize = 2000;
+
+/// A text in which words that nobody would read, such as a number of a million digits, have lost
+/// their middle, as has the whole if it is very long.
+pub fn abbreviated(text: String) -> String {
+    if text.len() <= MAX_WORD {
+        return text;
+    }
+    let words: String = text.split_inclusive(char::is_whitespace).map(shorter_word).collect();
+    without_middle(&words, MAX_MESSAGE)
+}
+
+fn shorter_word(word: &str) -> String {
+    without_middle(word, MAX_WORD)
+}
+
+/// The first two thirds and the last third of the most characters that are kept.
+fn without_middle(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let (first, last) = (most * 2 / 3, most / 3);
+    let head: String = text.chars().take(first).collect();
+    let tail: String = text.chars().skip(length - last).collect();
+    format!("{head}…{tail}")
+}
+
 /// A place with a few words about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
@@ -49,7 +79,7 @@ impl Diagnostic {
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
-            message: message.into(),
+            message: abbreviated(message.into()),
             primary: Label { span, text: String::new() },
             secondary: Vec::new(),
             notes: Vec::new(),
@@ -59,29 +89,38 @@ impl Diagnostic {
 
     /// Words for the place itself.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
-        self.primary.text = text.into();
+        self.primary.text = abbreviated(text.into());
         self
     }
 
     /// Another place.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.secondary.push(Label { span, text: text.into() });
+        self.secondary.push(Label { span, text: abbreviated(text.into()) });
         self
     }
 
     /// A further fact.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
-        self.notes.push(text.into());
+        self.notes.push(abbreviated(text.into()));
         self
     }
 
     /// What to do.
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
-        self.hints.push(text.into());
+        self.hints.push(abbreviated(text.into()));
         self
     }
 
-    /// Error or warning.
+    /// Replaces every text of the message.
+    pub(crate) fn map_texts(&mut self, f: &mut dyn FnMut(&str) -> String) {
+        let labels = self.secondary.iter_mut().chain([&mut self.primary]).map(|l| &mut l.text);
+        let texts = labels.chain(&mut self.notes).chain(&mut self.hints);
+        for text in texts.chain([&mut self.message]) {
+            *text = f(text);
+        }
+    }
+
+    /// Error, warning or note.
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
@@ -93,6 +132,7 @@ impl fmt::Display for Diagnostic {
         let severity = match self.severity() {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         write!(f, "{severity}[{}]: {}", self.code, self.message)
     }
@@ -206,6 +246,26 @@ impl std::error::Error for Diagnostics {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endless_words_and_texts_lose_their_middle() {
+        let digits = format!("`{}` is too large", "1".repeat(1_000_000));
+        let message = Diagnostic::new(Code::NumberTooLarge, Span::NONE, &digits)
+            .label(&digits)
+            .note(&digits)
+            .hint(&digits)
+            .also(Span::NONE, &digits);
+        let texts = [&message.message, &message.primary.text, &message.notes[0], &message.hints[0]];
+        for text in texts.into_iter().chain([&message.secondary[0].text]) {
+            assert!(text.starts_with("`111") && text.ends_with("111` is too large"), "{text}");
+            assert!(text.contains('…') && text.chars().count() < 150, "{text}");
+        }
+        let many = abbreviated("word ".repeat(100_000));
+        assert!(many.chars().count() <= MAX_MESSAGE + 1);
+        let plain = "a sentence of ordinary words that is longer than a word may be ".repeat(5);
+        assert_eq!(abbreviated(plain.clone()), plain);
+        assert_eq!(abbreviated("ä".repeat(1000)).chars().count(), MAX_WORD + 1);
+    }
 
     #[test]
     fn keeps_the_first_and_counts_the_rest() {

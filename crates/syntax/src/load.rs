@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ast::{self, Def, Import, Item, Name, TypeDef};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::loader::{Loader, MemoryLoader};
+use crate::loader::{Loader, MAX_TEXT, MemoryLoader};
 use crate::render::{Style, render_all};
 
 /// Why a program could not be loaded, checked or instantiated: the messages, and the texts they are
@@ -141,6 +141,7 @@ pub fn load(entry: &str, loader: &dyn Loader) -> Result<Modules, Failure> {
     let name = loader.resolve(None, entry);
     match loader.read(&name) {
         Ok(text) => {
+            loading.bytes = text.len() as u64;
             loading.add(name, text);
         }
         Err(why) => {
@@ -159,6 +160,24 @@ pub fn load_text(name: &str, text: &str) -> Result<Modules, Failure> {
     loading.finish()
 }
 
+/// Loads a text that is one expression, as the body of a function `main` without parameters.
+///
+/// ```
+/// use cotan_syntax::{instantiate, load_expression};
+///
+/// let modules = load_expression("example", "sum([1.0, 2.0])")?;
+/// let main = instantiate(&modules, "main", &[], &[], &Default::default())?;
+/// assert_eq!(main.program.to_string(), "def main() = sum_outer([1.0, 2.0])\n");
+/// # Ok::<(), cotan_syntax::Failure>(())
+/// ```
+pub fn load_expression(name: &str, text: &str) -> Result<Modules, Failure> {
+    let loader = MemoryLoader::new();
+    let mut loading = Loading::new(&loader);
+    loading.parse_by(name.to_owned(), text.to_owned(), crate::parse::parse_expression);
+    loading.imports.push(Vec::new());
+    loading.finish()
+}
+
 struct Loading<'l> {
     loader: &'l dyn Loader,
     sources: SourceMap,
@@ -167,6 +186,8 @@ struct Loading<'l> {
     /// Per file: what each of its imports, by place among the declarations, refers to.
     imports: Vec<Vec<(usize, Option<usize>)>>,
     diagnostics: Diagnostics,
+    /// How much text there is.
+    bytes: u64,
 }
 
 impl<'l> Loading<'l> {
@@ -178,6 +199,7 @@ impl<'l> Loading<'l> {
             by_name: FxHashMap::default(),
             imports: Vec::new(),
             diagnostics: Diagnostics::new(),
+            bytes: 0,
         }
     }
 
@@ -191,9 +213,29 @@ impl<'l> Loading<'l> {
         }
     }
 
+    /// Counts a text; all of them together have a limit.
+    fn take(&mut self, text: String) -> Result<String, String> {
+        self.bytes = self.bytes.saturating_add(text.len() as u64);
+        match self.bytes <= MAX_TEXT {
+            true => Ok(text),
+            false => {
+                Err(format!("the program has more than {} MiB of text with it", MAX_TEXT >> 20))
+            }
+        }
+    }
+
     fn parse(&mut self, name: String, text: String) -> usize {
+        self.parse_by(name, text, crate::parse)
+    }
+
+    fn parse_by(
+        &mut self,
+        name: String,
+        text: String,
+        parse: fn(cotan_ir::FileId, &str) -> crate::Parsed,
+    ) -> usize {
         let file = self.sources.add(name.clone(), text);
-        let parsed = crate::parse(file, self.sources.text(file));
+        let parsed = parse(file, self.sources.text(file));
         self.diagnostics.append(parsed.diagnostics);
         let at = self.files.len();
         self.by_name.insert(name, at);
@@ -216,11 +258,11 @@ impl<'l> Loading<'l> {
             let name = self.loader.resolve(Some(&from), &import.path);
             let target = match self.by_name.get(&name) {
                 Some(&known) => Some(known),
-                None => match self.loader.read(&name) {
+                None => match self.loader.read(&name).and_then(|text| self.take(text)) {
                     Ok(text) => Some(self.parse(name, text)),
                     Err(why) => {
                         let message = format!("cannot import `{name}`: {why}");
-                        let hint = "the path is relative to the file with the import";
+                        let hint = self.loader.hint(&name);
                         self.diagnostics.push(
                             Diagnostic::new(Code::CannotImport, import.path_span, message)
                                 .hint(hint),

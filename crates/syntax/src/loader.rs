@@ -2,7 +2,11 @@
 //! no file system.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+
+/// The most text that a program may have, together with what it imports.
+pub const MAX_TEXT: u64 = 64 << 20;
 
 /// Where the texts of files come from.
 pub trait Loader {
@@ -12,11 +16,63 @@ pub trait Loader {
 
     /// The text of a resolved file, or why there is none.
     fn read(&self, file: &str) -> Result<String, String>;
+
+    /// What to do about a file that cannot be read.
+    fn hint(&self, _file: &str) -> &str {
+        "the path is relative to the file with the import"
+    }
 }
 
 /// Files of the file system; paths are relative to the importing file.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileLoader;
+///
+/// A program may come from someone else, and messages quote the lines they are about. So imports are
+/// read only if they are regular `.ct` files in the folder of the program or below it, also after
+/// links have been followed, or in a folder that was [allowed](FileLoader::allow).
+#[derive(Clone, Debug)]
+pub struct FileLoader {
+    entry: PathBuf,
+    /// Where imports may lie: absolute, without links.
+    folders: Vec<PathBuf>,
+}
+
+impl FileLoader {
+    /// For the program in the file `entry`, which itself may be any regular file.
+    pub fn new(entry: impl AsRef<Path>) -> FileLoader {
+        let entry = relative_to(None, &entry.as_ref().to_string_lossy());
+        let folder = match entry.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        // A folder that is not there has no files that could be read.
+        let folders = folder.canonicalize().into_iter().collect();
+        FileLoader { entry, folders }
+    }
+
+    /// The same, with imports from this folder and below.
+    pub fn allow(mut self, folder: &Path) -> io::Result<FileLoader> {
+        self.folders.push(folder.canonicalize()?);
+        Ok(self)
+    }
+
+    /// Whether a file lies where imports may lie.
+    pub fn allows(&self, file: &str) -> bool {
+        let path = Path::new(file).canonicalize();
+        path.is_ok_and(|path| self.folders.iter().any(|folder| path.starts_with(folder)))
+    }
+
+    /// The file to read for an import, if it may be read.
+    fn imported(&self, file: &str) -> Result<PathBuf, String> {
+        let path = Path::new(file).canonicalize().map_err(|error| error.to_string())?;
+        if !self.allows(file) {
+            return Err("it is outside the folder of the program".to_owned());
+        }
+        let is_program = |path: &Path| path.extension().is_some_and(|extension| extension == "ct");
+        if !is_program(Path::new(file)) || !is_program(&path) {
+            return Err("the names of programs end with `.ct`".to_owned());
+        }
+        Ok(path)
+    }
+}
 
 impl Loader for FileLoader {
     fn resolve(&self, from: Option<&str>, path: &str) -> String {
@@ -24,8 +80,34 @@ impl Loader for FileLoader {
     }
 
     fn read(&self, file: &str) -> Result<String, String> {
-        std::fs::read_to_string(file).map_err(|error| error.to_string())
+        let path = match Path::new(file) == self.entry {
+            true => self.entry.clone(),
+            false => self.imported(file)?,
+        };
+        let text = cotan_array::open_file(&path).and_then(read_text);
+        text.map_err(|error| error.to_string())
     }
+}
+
+/// Reads the text of a program, which has to be UTF-8 without NUL and within [`MAX_TEXT`].
+pub fn read_text(input: impl Read) -> io::Result<String> {
+    let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+    let mut bytes = Vec::new();
+    input.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_TEXT {
+        return Err(invalid(format!("more than {} MiB of text", MAX_TEXT >> 20)));
+    }
+    if let Some(at) = bytes.iter().position(|&byte| byte == 0) {
+        return Err(invalid(format!("not text: byte {at} is 0")));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        invalid(format!("not text: byte {} is not UTF-8", error.utf8_error().valid_up_to()))
+    })?;
+    // Some editors begin files with a byte order mark.
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 /// Files in memory, by name.
@@ -93,9 +175,40 @@ mod tests {
     #[test]
     fn files_are_read_from_the_file_system() {
         let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples/core.ct");
-        let beside = FileLoader.resolve(Some(here), "./core.ct");
+        let loader = FileLoader::new(here);
+        let beside = loader.resolve(Some(here), "./core.ct");
         assert_eq!(beside, here);
-        assert!(FileLoader.read(&beside).is_ok_and(|text| text.contains("def")));
-        assert!(FileLoader.read("/no/such/file.ct").is_err());
+        assert!(loader.read(&beside).is_ok_and(|text| text.contains("def")));
+        assert!(loader.read("/no/such/file.ct").is_err());
+    }
+
+    #[test]
+    fn imports_stay_in_folders_that_are_allowed() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+        let inside = format!("{tests}/samples/core.ct");
+        let outside = FileLoader::new(format!("{tests}/none/main.ct"));
+        let refused = outside.read(&inside).unwrap_err();
+        assert_eq!(refused, "it is outside the folder of the program");
+        let allowed = outside.allow(Path::new(tests)).unwrap();
+        assert!(allowed.read(&inside).is_ok());
+        assert!(FileLoader::new(format!("{tests}/main.ct")).read(&inside).is_ok(), "below");
+        // A name that only begins like the folder.
+        let beside = FileLoader::new(format!("{tests}/sample/main.ct"));
+        assert!(beside.read(&inside).is_err());
+        let other = FileLoader::new(format!("{tests}/../x.ct"));
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert_eq!(other.read(manifest).unwrap_err(), "the names of programs end with `.ct`");
+        assert!(FileLoader::new(manifest).read(manifest).is_ok(), "but the program itself may");
+    }
+
+    #[test]
+    fn texts_are_utf_8_and_end() {
+        assert_eq!(read_text(&b"def f() = 1"[..]).unwrap(), "def f() = 1");
+        assert_eq!(read_text("\u{feff}def".as_bytes()).unwrap(), "def");
+        let error = |bytes: &[u8]| read_text(bytes).unwrap_err().to_string();
+        assert_eq!(error(b"a\xff"), "not text: byte 1 is not UTF-8");
+        assert_eq!(error(b"ab\0"), "not text: byte 2 is 0");
+        let endless = read_text(io::repeat(b' ')).unwrap_err().to_string();
+        assert_eq!(endless, "more than 64 MiB of text");
     }
 }

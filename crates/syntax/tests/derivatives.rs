@@ -77,16 +77,38 @@ fn products_with_the_jacobian() {
     check(&[
         ("vjp(x => x * x)([1.0, 2.0], [1.0, 10.0])", "([1.0, 4.0], [2.0, 40.0])"),
         (
-            "vjp((x, y) => {p = x * y, q = x})(2.0, 3.0, {q = 10, p = 1})",
+            "vjp((x, y) => {p = x * y, q = x})((2.0, 3.0), {q = 10, p = 1})",
             "({p = 6.0, q = 2.0}, (13.0, 2.0))",
         ),
-        ("vjp((x, n) => x * f64(n), wrt = 0)(2.0, 3, 1.0)", "(6.0, 3.0)"),
+        ("vjp((x, n) => x * f64(n), wrt = 0)((2.0, 3), 1.0)", "(6.0, 3.0)"),
         ("jvp(x => x * x)([1.0, 2.0], [1.0, 10.0])", "([1.0, 4.0], [2.0, 40.0])"),
-        ("jvp((x, y) => (x * y, x))(2.0, 3.0, 10, 1)", "((6.0, 2.0), (32.0, 10.0))"),
-        ("jvp((x, y) => x * y, wrt = 1)(2.0, 3.0, 1)", "(6.0, 2.0)"),
-        ("jvp(power, wrt = 0)(2.0, 3, 1.0)", "(8.0, 12.0)"),
+        ("jvp((x, y) => (x * y, x))((2.0, 3.0), (10, 1))", "((6.0, 2.0), (32.0, 10.0))"),
+        ("jvp((x, y) => x * y, wrt = 1)((2.0, 3.0), 1)", "(6.0, 2.0)"),
+        ("jvp(power, wrt = 0)((2.0, 3), 1.0)", "(8.0, 12.0)"),
         ("hvp(x => sum(x * x * x))([1.0, 2.0], [1.0, 10.0])", "[6.0, 120.0]"),
-        ("hvp((x, y) => x * x * y)(2.0, 3.0, 1.0, 0.0)", "(6.0, 4.0)"),
+        ("hvp((x, y) => x * x * y)((2.0, 3.0), (1.0, 0.0))", "(6.0, 4.0)"),
+        ("hvp((x, y) => x * x * y, wrt = (1, 0))((2.0, 3.0), (0.0, 1.0))", "(4.0, 6.0)"),
+        ("hvp((x, y) => x * x * y, wrt = (0,))((2.0, 3.0), (1.0,))", "(6.0)"),
+    ]);
+}
+
+/// A point has the structure of the arguments and a tangent that of the gradient: one argument that
+/// is a tuple is not two arguments.
+#[test]
+fn points_and_tangents_keep_their_structures() {
+    check(&[
+        ("hvp(p => p.0 * p.0 * p.1)((2.0, 3.0), (1.0, 0.0))", "(6.0, 4.0)"),
+        ("jvp(p => p.x * p.y)({x = 2.0, y = 3.0}, {x = 1.0, y = 0.0})", "(6.0, 3.0)"),
+        ("hvp((p, x) => p.w * p.w * x, wrt = 0)(({w = 2.0}, 3.0), {w = 1.0})", "{w = 6.0}"),
+        ("jvp((p, q) => p.0 * q + p.1)(((2.0, 3.0), 5.0), ((1.0, 0.0), 10.0))", "(13.0, 25.0)"),
+        // A builtin takes the components of a tuple.
+        ("jvp(atan2)((0.0, 2.0), (1.0, 0.0))", "(0.0, 0.5)"),
+        ("jvp(sin)(0.0, 1.0)", "(0.0, 1.0)"),
+        ("let at = (2.0, 3.0) in vjp((x, y) => x * y)(at, 1.0)", "(6.0, (3.0, 2.0))"),
+        (
+            "let (y, df) = linearize(p => p.0 * p.1, (2.0, 3.0)) in (y, df((1.0, 0.0)))",
+            "(6.0, 3.0)",
+        ),
     ]);
 }
 
@@ -135,7 +157,7 @@ fn derivatives_nest_in_any_order() {
         ("jacobian(grad(half_square))([1.0, 2.0])", "[[1.0, 0.0], [0.0, 1.0]]"),
         ("jvp(grad(cube))(2.0, 1.0)", "(12.0, 12.0)"),
         ("grad(x => jvp(cube)(x, 1.0).1)(2.0)", "12.0"),
-        ("vjp(jvp(cube))(2.0, 1.0, (0.0, 1.0))", "((8.0, 12.0), (12.0, 12.0))"),
+        ("vjp(jvp(cube))((2.0, 1.0), (0.0, 1.0))", "((8.0, 12.0), (12.0, 12.0))"),
         // The inner derivative is by y alone: there is nothing to confuse x with.
         ("grad(x => x * grad(y => x + y)(1.0))(1.0)", "1.0"),
         ("grad(x => grad(y => x * y * y)(x))(3.0)", "12.0"),
@@ -189,7 +211,7 @@ fn what_has_no_derivative_is_refused() {
         ("jacobian(x => (x, 1i64))(1.0)", "E0219"),
         ("vjp(x => x > 0.0)(1.0, 1.0)", "E0219"),
         ("hessian(x => x)([1.0])", "E0219"),
-        ("jvp((x, n) => x * f64(n))(2.0, 3i64, 1.0, 1.0)", "E0219"),
+        ("jvp((x, n) => x * f64(n))((2.0, 3i64), (1.0, 1.0))", "E0219"),
         ("let (y, df) = linearize(power, 2.0, 3i64) in y + df(1.0, 1)", "E0219"),
         ("grad(cube, wrt = 1)(1.0)", "E0207"),
         ("grad(cube, wrt = -1)(1.0)", "E0207"),
@@ -200,6 +222,11 @@ fn what_has_no_derivative_is_refused() {
         ("vjp(cube, aux = true)(1.0)", "E0207"),
         ("vjp(cube)()", "E0207"),
         ("jvp(cube)(1.0)", "E0207"),
+        ("hvp((x, y) => x * y)(1.0, 2.0, 3.0, 4.0)", "E0207"),
+        ("hvp((x, y) => x * y)(1.0, 2.0)", "E0207"),
+        ("hvp((x, y) => x * y)((1.0, 2.0, 3.0), (1.0, 2.0))", "E0207"),
+        ("hvp((x, y) => x * y)((1.0, 2.0), 3.0)", "E0207"),
+        ("vjp((x, y) => x * y)((1.0, 2.0), (1.0, 1.0))", "E0201"),
         ("vjp(cube)(1.0, [1.0])", "E0201"),
         ("jvp(x => x)([1.0, 2.0], 1.0)", "E0201"),
         ("hvp(half_square)([1.0, 2.0], [1.0])", "E0201"),
@@ -224,6 +251,9 @@ fn messages_show_types_and_remedies() {
         "vjp(half_square)([1.0, 2.0], [1.0])",
         "jvp(half_square)([1.0, 2.0], [1.0])",
         "jvp(cube)(1.0)",
+        "jvp((x, y) => x * y)(1.0, 2.0, 3.0, 4.0)",
+        "jvp((x, y) => x * y)(1.0, 2.0)",
+        "jvp((x, y) => x * y)((1.0, 2.0), 3.0)",
         "let (y, df) = linearize((x, n) => x * f64(n), 2.0, 3i64) in y + df(1.0, 1.0)",
         "let (y, df) = linearize(cube, 2.0) in y + df(1.0, 1.0)",
         "build 2 (i => grad(half_square)(i))",

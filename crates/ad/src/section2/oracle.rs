@@ -15,8 +15,10 @@
 //!
 //! # Meaning of the corner cases
 //!
-//! * A cotangent (or tangent) of 0 annihilates an infinite or undefined partial derivative.
-//! * `cond` and `where` hand the derivative of the branch taken through, and nothing of the other.
+//! * A cotangent (or tangent) of 0 annihilates an infinite or undefined partial derivative. So do
+//!   zeros of the first factor of `scale`, and of both of `strong_mul`.
+//! * `cond` and `where` hand the derivative of the branch taken through, and nothing of the other; so
+//!   do `min` and `max`.
 //! * Reads out of range are the constant 0, writes out of range are dropped.
 //! * Cotangents and tangents of `f32` values are carried in `f64`; the partial derivatives are
 //!   evaluated in the type of the operation.

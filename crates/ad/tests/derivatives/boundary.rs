@@ -5,7 +5,6 @@
 //! operation, argument and value of the other argument, with an entry for each special value.
 //! `COTAN_BLESS=1` writes it anew.
 
-use std::cmp::Ordering;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -178,10 +177,13 @@ fn cotangents_multiply_and_zero_annihilates() {
                 for (n, &x) in column.iter().enumerate() {
                     let unit = all[0][argument][n];
                     let constant = all.iter().all(|f| f[argument].iter().all(|&x| x == 0.0));
-                    // The first factor of `scale` annihilates the derivative by the second.
-                    let annihilated = op == Op::Scale
-                        && argument == 1
-                        && points[n][0].compare(Scalar::F64(0.0)) == Some(Ordering::Equal);
+                    // Zeros of factors that may be derivatives annihilate, and an argument that
+                    // is not chosen gets nothing.
+                    let annihilated = match op {
+                        Op::Scale => argument == 1 && unit == 0.0,
+                        Op::StrongMul | Op::Min | Op::Max => unit == 0.0,
+                        _ => false,
+                    };
                     let zero = *c == 0.0 || constant || annihilated;
                     let expected = if zero { 0.0 } else { c * unit };
                     let same = x == expected || x.is_nan() && expected.is_nan();

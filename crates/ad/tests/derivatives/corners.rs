@@ -9,6 +9,7 @@ use cotan_ir::{Builder, Program, Type};
 use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
+use crate::orders;
 use crate::support::*;
 use crate::while_loops;
 
@@ -33,6 +34,10 @@ pub fn finds(fault: Fault) -> Option<bool> {
     match fault {
         Fault::Point(WeakZero) => Some(fault.while_in(guarded_log_at_zero)[0] != 0.0),
         Fault::Point(WeakZeroFactor) => Some(fault.while_in(guarded_log_twice) != 0.0),
+        Fault::Point(WeakZeroTangent) => {
+            Some(fault.while_in(orders::dead_beside_infinite) != [0.0, 0.0])
+        }
+        Fault::Point(DeadZeroFactor) => Some(orders::finds(fault)),
         Fault::Point(WhileReplaysNothing) => Some(fault.while_in(while_loops::replays_wrong)),
         Fault::Point(PermutationNotInverted | StopGradientPasses) => Some(in_corners()),
         Fault::Point(ReadsAtFirstPlace | ReadsLoseLast) => Some(in_corners()),
@@ -221,7 +226,7 @@ const CORNERS: &[&str] = &[
     "def f(x: [4]f64) = scatter(x * x, [3], i => [i - 1])",
     "def f(x: [4]f64) = scatter(x, [2], i => [0]) * 3.0",
     "def f(x: [3]f64, y: f64) = one_hot(y, [3], [5]) * x + one_hot(y * y, [3], [1])",
-    "def f(x: [3]f64) = x[-1] + x[1] * x[1] + x[3]",
+    "def f(x: [3]f64) = x[-1i64] + x[1] * x[1] + x[3]",
     // Many reads of one array, of elements and of rows.
     "def f(x: [3, 2]f64) = x[0, 0] * x[1, 1] + x[2, 0] * x[0, 0] * x[5, 0] + sum(x[1] * x[2] * x[0] * x[1])",
     "def f(x: [4]f64, i: i64) = x[i] * x[i + 1] * x[i + 2] * x[i] + x[0] * x[0]",

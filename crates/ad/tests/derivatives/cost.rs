@@ -75,7 +75,7 @@ fn value_and_gradient_cost_at_most_five_programs() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for (file, name, sizes) in EXAMPLES {
         let path = folder.join(format!("{file}.ct"));
-        let modules = load(&path.to_string_lossy(), &FileLoader).expect(file);
+        let modules = load(&path.to_string_lossy(), &FileLoader::new(&path)).expect(file);
         let made = instantiate(&modules, name, &[], sizes, &Default::default()).expect(name);
         check(&format!("{file}.{name}"), &bulked(&made.program).unwrap());
     }

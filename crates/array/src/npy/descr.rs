@@ -1,5 +1,7 @@
 //! The `descr` of a header: element type and byte order.
 
+use crate::Dtype;
+
 use super::NpyError;
 
 /// An element type that is read, as it lies in the file.
@@ -17,6 +19,19 @@ pub(super) enum Kind {
     F16,
     F32,
     F64,
+}
+
+impl Kind {
+    /// The element type that it is read as.
+    pub(super) fn dtype(self) -> Dtype {
+        match self {
+            Kind::Bool => Dtype::Bool,
+            Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 => Dtype::I64,
+            Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64 => Dtype::I64,
+            Kind::F16 | Kind::F32 => Dtype::F32,
+            Kind::F64 => Dtype::F64,
+        }
+    }
 }
 
 /// Every element type that is read, with its name and its size in bytes.

@@ -167,6 +167,15 @@ pub enum NpyError {
 }
 
 impl NpyError {
+    /// Whether the array is larger than the limit, and nothing else is wrong with it.
+    pub fn is_too_large(&self) -> bool {
+        match self {
+            NpyError::File { source, .. } => source.is_too_large(),
+            NpyError::Array(error) => matches!(error, ArrayError::TooLarge { .. }),
+            _ => false,
+        }
+    }
+
     /// This error as that of the file at `path`.
     pub(super) fn of_file(self, path: &std::path::Path) -> NpyError {
         NpyError::File { path: path.to_path_buf(), source: Box::new(self) }

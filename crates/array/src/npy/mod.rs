@@ -26,9 +26,10 @@ mod read;
 mod write;
 
 pub use error::NpyError;
-pub use read::{read, read_file, read_from};
+pub use read::{read, read_file, read_file_within, read_from};
 pub use write::{write, write_file, write_to};
 
+pub(crate) use read::describe;
 pub(crate) use write::encoded_len;
 
 /// What every `.npy` file starts with.

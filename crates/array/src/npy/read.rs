@@ -1,11 +1,10 @@
 //! Reading an `.npy` file.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use crate::memory::{DEFAULT_LIMIT, allocate};
-use crate::{Array, Element, Shape};
+use crate::{Array, Dtype, Element, Shape, file};
 
 use super::descr::{Kind, half_to_f32};
 use super::header::Header;
@@ -21,22 +20,35 @@ pub fn read(bytes: &[u8]) -> Result<Array, NpyError> {
 
 /// Reads an `.npy` file. Its length is known before anything else is asked of it.
 pub fn read_file(path: impl AsRef<Path>) -> Result<Array, NpyError> {
-    let path = path.as_ref();
-    read_path(path).map_err(|e| e.of_file(path))
+    read_file_within(path, DEFAULT_LIMIT)
 }
 
-fn read_path(path: &Path) -> Result<Array, NpyError> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
-    }
-    read_from(&mut file, metadata.len(), DEFAULT_LIMIT)
+/// Reads an `.npy` file if its array takes no more than `limit` bytes of memory.
+pub fn read_file_within(path: impl AsRef<Path>, limit: u64) -> Result<Array, NpyError> {
+    let path = path.as_ref();
+    read_path(path, limit).map_err(|e| e.of_file(path))
+}
+
+fn read_path(path: &Path, limit: u64) -> Result<Array, NpyError> {
+    let mut file = file::open(path)?;
+    let length = file.metadata()?.len();
+    read_from(&mut file, length, limit)
 }
 
 /// Reads an `.npy` file of `length` bytes, all of which have to belong to it, if the array takes
 /// no more than `limit` bytes of memory.
 pub fn read_from(input: &mut impl Read, length: u64, limit: u64) -> Result<Array, NpyError> {
+    let header = read_header(input, length)?;
+    read_data(input, header, limit)
+}
+
+/// The element type and the shape of what [`read_from`] would read.
+pub(crate) fn describe(input: &mut impl Read, length: u64) -> Result<(Dtype, Shape), NpyError> {
+    let header = read_header(input, length)?;
+    Ok((header.descr.kind.dtype(), header.shape))
+}
+
+fn read_header(input: &mut impl Read, length: u64) -> Result<Header, NpyError> {
     let mut input = Counted { input, left: length };
     check_magic(&mut input)?;
     let header_length = match input.array("version")? {
@@ -51,9 +63,8 @@ pub fn read_from(input: &mut impl Read, length: u64, limit: u64) -> Result<Array
     let mut text = vec![0; input.claim("header", u64::from(header_length))?];
     input.input.read_exact(&mut text)?;
     let header = Header::parse(&text, start as usize)?;
-    drop(text);
     check_data_length(&header, input.left, length)?;
-    read_data(input.input, header, limit)
+    Ok(header)
 }
 
 /// The input with the number of bytes it still has.

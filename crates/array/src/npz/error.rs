@@ -111,6 +111,15 @@ pub enum MemberProblem {
 }
 
 impl NpzError {
+    /// Whether an array is larger than the limit, and nothing else is wrong with it.
+    pub fn is_too_large(&self) -> bool {
+        match self {
+            NpzError::File { source, .. } => source.is_too_large(),
+            NpzError::Array { source, .. } => source.is_too_large(),
+            _ => false,
+        }
+    }
+
     /// This error as that of the file at `path`.
     pub(super) fn of_file(self, path: &Path) -> NpzError {
         NpzError::File { path: path.to_path_buf(), source: Box::new(self) }

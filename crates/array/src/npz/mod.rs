@@ -1,7 +1,8 @@
 //! `.npz` files: several named arrays, as a zip archive of `.npy` files.
 //!
 //! **Reading.** Members stored or deflated, also in the Zip64 form, named with or without `.npy`;
-//! they come back under the name without it, in the order of the archive.
+//! they come back under the name without it, in the order of the archive. [`read`] and its like read
+//! all of them, [`Archive`] reads those that are asked for.
 //!
 //! **Untrusted files.** Every length is checked before memory is asked for. A member that claims
 //! to inflate to more than deflate can is refused, as are members that share bytes of the archive,
@@ -20,6 +21,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod archive;
 mod error;
 mod inflate;
 mod name;
@@ -27,6 +29,7 @@ mod read;
 mod records;
 mod write;
 
+pub use archive::Archive;
 pub use error::{MemberProblem, NpzError};
 pub use read::{read, read_file, read_from};
 pub use write::{write, write_file};

@@ -16,14 +16,20 @@ pub(super) struct Names {
 impl Names {
     /// The name of an array by that of its member, if it is allowed and new.
     pub(super) fn add(&mut self, member: &str) -> Result<String, NpzError> {
-        let name = member.strip_suffix(SUFFIX).unwrap_or(member);
-        if let Some(problem) = problem(name) {
-            return Err(NpzError::BadName { name: member.into(), problem });
-        }
+        let name = checked(member)?;
         if !self.seen.insert(name.into()) {
             return Err(NpzError::DuplicateName { name: name.into() });
         }
         Ok(name.into())
+    }
+}
+
+/// The name of an array by that of its member, if it is allowed.
+pub(super) fn checked(member: &str) -> Result<&str, NpzError> {
+    let name = member.strip_suffix(SUFFIX).unwrap_or(member);
+    match problem(name) {
+        Some(problem) => Err(NpzError::BadName { name: member.into(), problem }),
+        None => Ok(name),
     }
 }
 

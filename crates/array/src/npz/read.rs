@@ -1,16 +1,15 @@
 //! Reading an `.npz` file.
 
-use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::memory::DEFAULT_LIMIT;
-use crate::{Array, npy};
+use crate::{Array, Dtype, Shape, file, npy};
 
 use super::NpzError;
+use super::archive::Archive;
 use super::error::MemberProblem;
 use super::inflate::{Inflate, MAX_RATIO};
-use super::name::Names;
 use super::records::{
     DEFLATED, ENCRYPTED, END_LENGTH, End, Entry, Fields, LOCAL_LENGTH, MAX_COMMENT, STORED, UTF8,
     ZIP64_END_LENGTH, ZIP64_LOCATOR_LENGTH,
@@ -21,40 +20,26 @@ pub fn read(bytes: &[u8]) -> Result<Vec<(String, Array)>, NpzError> {
     read_from(&mut Cursor::new(bytes), DEFAULT_LIMIT)
 }
 
-/// Reads an `.npz` file: its arrays by name, in the order of the archive.
+/// Reads an `.npz` file: its arrays by name, in the order of the archive. All members have to be
+/// arrays; where some are not, or not all are wanted, see [`Archive`].
 pub fn read_file(path: impl AsRef<Path>) -> Result<Vec<(String, Array)>, NpzError> {
     let path = path.as_ref();
-    let open = || {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        Ok(file)
-    };
-    let read = |mut file| read_from(&mut file, DEFAULT_LIMIT);
-    open().map_err(NpzError::Io).and_then(read).map_err(|e| e.of_file(path))
+    let read = || Archive::new(file::open(path)?)?.read_all();
+    read().map_err(|e| e.of_file(path))
 }
 
 /// Reads an `.npz` file whose arrays together take no more than `limit` bytes of memory.
 pub fn read_from(
     input: &mut (impl Read + Seek),
-    mut limit: u64,
+    limit: u64,
 ) -> Result<Vec<(String, Array)>, NpzError> {
-    let (entries, directory) = read_directory(input)?;
-    let mut names = Names::default();
-    let named = |entry| names.add(member_name(entry)?);
-    let names = entries.iter().map(named).collect::<Result<Vec<String>, NpzError>>()?;
-    let mut arrays = Vec::new();
-    for ((entry, end), name) in entries.iter().zip(ends(&entries, directory)).zip(names) {
-        let array = Member { entry, end, name: &name }.read(input, limit)?;
-        limit = limit.saturating_sub(array.shape().bytes(array.dtype()));
-        arrays.push((name, array));
-    }
-    Ok(arrays)
+    Archive::new(input)?.within(limit).read_all()
 }
 
 /// The members, and where the directory that lists them starts.
-fn read_directory(input: &mut (impl Read + Seek)) -> Result<(Vec<Entry>, u64), NpzError> {
+pub(super) fn read_directory(
+    input: &mut (impl Read + Seek),
+) -> Result<(Vec<Entry>, u64), NpzError> {
     let length = input.seek(SeekFrom::End(0))?;
     let (end, end_at) = read_end(input, length)?;
     if end.offset.checked_add(end.length) != Some(end_at) {
@@ -120,7 +105,7 @@ fn read_at(
 }
 
 /// For each member, where the next one or the directory starts: the member has to end before.
-fn ends(entries: &[Entry], directory: u64) -> Vec<u64> {
+pub(super) fn ends(entries: &[Entry], directory: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by_key(|&n| entries.get(n).map(|entry| entry.offset));
     let mut ends = vec![directory; entries.len()];
@@ -134,7 +119,7 @@ fn ends(entries: &[Entry], directory: u64) -> Vec<u64> {
     ends
 }
 
-fn member_name(entry: &Entry) -> Result<&str, NpzError> {
+pub(super) fn member_name(entry: &Entry) -> Result<&str, NpzError> {
     let shown = || String::from_utf8_lossy(&entry.name).into_owned();
     let bad = |problem| NpzError::BadName { name: shown(), problem };
     let name = std::str::from_utf8(&entry.name).map_err(|_| bad("a name that is not UTF-8"))?;
@@ -145,10 +130,10 @@ fn member_name(entry: &Entry) -> Result<&str, NpzError> {
 }
 
 /// A member by the directory, and the position before which it has to end.
-struct Member<'a> {
-    entry: &'a Entry,
-    end: u64,
-    name: &'a str,
+pub(super) struct Member<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) end: u64,
+    pub(super) name: &'a str,
 }
 
 impl Member<'_> {
@@ -156,7 +141,28 @@ impl Member<'_> {
         Err(NpzError::Member { name: self.name.into(), problem })
     }
 
-    fn read(&self, input: &mut (impl Read + Seek), limit: u64) -> Result<Array, NpzError> {
+    /// What the header of its array says; nothing more of it is read.
+    pub(super) fn describe(
+        &self,
+        input: &mut (impl Read + Seek),
+    ) -> Result<(Dtype, Shape), NpzError> {
+        self.check_entry()?;
+        self.seek_data(input)?;
+        let &Entry { method, packed, unpacked, .. } = self.entry;
+        let mut data = input.take(packed);
+        let found = if method == STORED {
+            npy::describe(&mut data, unpacked)
+        } else {
+            npy::describe(&mut Inflate::new(data), unpacked)
+        };
+        found.map_err(|source| NpzError::Array { name: self.name.into(), source })
+    }
+
+    pub(super) fn read(
+        &self,
+        input: &mut (impl Read + Seek),
+        limit: u64,
+    ) -> Result<Array, NpzError> {
         self.check_entry()?;
         self.seek_data(input)?;
         let &Entry { method, crc, packed, unpacked, .. } = self.entry;

@@ -45,7 +45,7 @@ fn a_file_with_errors_is_left_alone_and_the_others_are_not() {
 #[test]
 fn what_is_not_a_program_is_refused() {
     let session = Session::new().with("a.ct", [0xff, 0xfe]);
-    session.cotan("fmt a.ct").fails(3, &["`a.ct` is not text: byte 0 is not UTF-8"]);
+    session.cotan("fmt a.ct").fails(3, &["cannot read `a.ct`: not text: byte 0 is not UTF-8"]);
     session.cotan("fmt nope.ct").fails(3, &["cannot read `nope.ct`"]);
     session.cotan("fmt .").fails(3, &["cannot read `.`", "hint: name the files in it"]);
     session.cotan("fmt").fails(2, &["<FILE>"]);

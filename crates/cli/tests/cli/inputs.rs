@@ -32,17 +32,31 @@ fn structures_are_given_by_their_parts() {
     let session = Session::new().with("a.ct", RECORD);
     let ran = run(&session, &["p.w=[1, 2]", "p.b.0=0.5", "p.b.1=7", "x=[10, 20]"]);
     ran.gives("y: f64 = 50.5\nk: i64 = 9\n");
-    run(&session, &["p=1"]).fails(2, &["`p` has several parts", "`p.w`, `p.b.0`, `p.b.1`"]);
+    run(&session, &["p=@p.npy"]).fails(2, &["`p` has several parts", "`p.w`, `p.b.0`, `p.b.1`"]);
     let missing =
         "no value for `p.b.1`, `x` of `main`, which takes:\n    p.w: [n]f64\n    p.b.0: f64\n";
     run(&session, &["p.w=[1, 2]", "p.b.0=0.5"]).fails(2, &[missing, "--arg p.b.1='...'"]);
 }
 
 #[test]
+fn structures_are_given_whole() {
+    let session = Session::new().with("a.ct", RECORD);
+    let ran = run(&session, &["p={b = (1, 7), w = [1, 2]}", "x=[10, 20]"]);
+    ran.gives("y: f64 = 51.0\nk: i64 = 9\n");
+    run(&session, &["p.w=[1, 2]", "p.b=(0.5, 7)", "x=[10, 20]"])
+        .gives("y: f64 = 50.5\nk: i64 = 9\n");
+    run(&session, &["p=1"]).fails(2, &["the value of `p` has no `p.w`", "declared [n]f64"]);
+    run(&session, &["p={w = [1], b = (1, 2), c = 3}"])
+        .fails(2, &["the value of `p` has `p.c`, which is not declared"]);
+    run(&session, &["p={w = [1], b = (1, 2.5)}"]).fails(2, &["`p.b.1` is declared i64"]);
+}
+
+#[test]
 fn expressions_that_are_wrong() {
     let session = Session::new().with("a.ct", DOT);
     run(&session, &["a=[1, 2", "b=1"]).fails(2, &["E0006", "--> --arg a:", "value of `a`"]);
-    run(&session, &["a=[1, x]", "b=1"]).fails(2, &["unknown name `x`", "value of `a`"]);
+    run(&session, &["a=[1, x]", "b=1"])
+        .fails(2, &["unknown name `x`", "--> --arg a:1:5", "1 | [1, x]", "value of `a`"]);
     run(&session, &["a=(1, 2)", "b=1"]).fails(2, &["`a` is not one array", "--arg p.0=..."]);
     run(&session, &["a=", "b=1"]).fails(2, &["the value of `a` is empty"]);
     run(&session, &["a"]).fails(2, &["write NAME=VALUE"]);
@@ -93,6 +107,50 @@ fn files_there_and_back() {
     session.cotan("run make.ct --fn i --arg x=@b.npy").fails(3, &[wrong]);
     let session = session.with("narrow.ct", "def main(x: [n]f32) = x");
     session.cotan("run narrow.ct --arg x=@one.npy").fails(3, &["declared [n]f32", "would change"]);
+}
+
+/// What nothing asks for is not looked at; what is asked for is named with the reason.
+#[test]
+fn an_archive_may_hold_what_cannot_be_read() {
+    let session = Session::new()
+        .with("a.ct", DOT)
+        .with("make.ct", "def main() = {a = [1.0, 2.0], b = [3.0, 4.0], names = [0.0, 0.0]}");
+    session.cotan("run make.ct --out x.npz").gives("");
+    // The last array becomes one of strings of two characters, which take as many bytes.
+    let mut bytes = std::fs::read(session.path("x.npz")).unwrap();
+    let at = bytes.windows(5).rposition(|window| window == b"'<f8'").unwrap();
+    bytes[at..at + 5].copy_from_slice(b"'<U2'");
+    let session = session.with("x.npz", bytes).with("n.ct", "def main(names: [n]f64) = sum(names)");
+    session.cotan("run a.ct --npz x.npz").gives("11.0\n");
+    let reason = "x.npz: member \"names\": elements of type '<U2' are not supported";
+    session.cotan("run n.ct --npz x.npz").fails(3, &[reason]);
+    // An argument takes its place.
+    session.cotan("run n.ct --npz x.npz --arg names=[5]").gives("5.0\n");
+}
+
+/// Arguments are computed within the limits of the command.
+#[test]
+fn limits_hold_for_arguments() {
+    let session = Session::new().with("a.ct", "def main(x: [n]f64) = sum(x)  def f(x: f64) = x");
+    let with = |function: &str, value: &str, limit: &[&str]| {
+        let args = ["run", "a.ct", "--fn", function, "--arg", value];
+        session.cotan_with(&[&args[..], limit].concat(), "", &[])
+    };
+    let begin = std::time::Instant::now();
+    let endless = "x=while_loop(x => x > 0.0, x => x + 1.0, 1.0)";
+    with("f", endless, &["--timeout", "200ms"]).fails(4, &["200ms", "`--arg x`", "--timeout"]);
+    let large = ["E0217", "about the value of `--arg x`", "--limit-bytes"];
+    for text in ["x=zeros([200000000])", "x=build 1000000 (i => f64(i))"] {
+        with("main", text, &["--limit-bytes", "1M"]).fails(4, &large);
+    }
+    with("main", "x=zeros([99999999999999])", &[]).fails(4, &["E0217", "`--arg x`"]);
+    with("main", "x=zeros([1000])", &["--limit-bytes", "1M"]).gives("0.0\n");
+    // Files count, too, before they are read.
+    with("main", "x=zeros([1000000])", &["--limit-bytes", "64M"]).gives("0.0\n");
+    let session = session.with("make.ct", "def main() = {x = zeros([100000])}");
+    session.cotan("run make.ct --out x.npz").gives("");
+    session.cotan("run a.ct --npz x.npz --limit-bytes 100K").fails(4, &["x.npz", "102400"]);
+    assert!(begin.elapsed().as_secs() < 30);
 }
 
 #[test]

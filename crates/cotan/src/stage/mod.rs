@@ -183,6 +183,7 @@ type Make<'a> = dyn FnMut(&mut Builder, &[TermId]) -> cotan_ir::Result<Vec<TermI
 #[track_caller]
 fn emit_all_of(op: &'static str, operands: &[Raw], f: &mut Make<'_>) -> Option<Vec<Raw>> {
     let caller = Location::caller();
+    expect_stage(op);
     // What follows from an error is not another one.
     if failed() {
         return None;
@@ -200,6 +201,39 @@ fn emit_all_of(op: &'static str, operands: &[Raw], f: &mut Make<'_>) -> Option<V
         }
     })
     .flatten()
+}
+
+/// Checks that a function is being staged on this thread.
+///
+/// Outside of all functions there is nobody to give an error to, and a handle to nothing that looks
+/// like a scalar would be a silent mistake: this is the one panic of staging.
+#[track_caller]
+#[allow(clippy::panic, reason = "no function is there to return the error")]
+pub(crate) fn expect_stage(op: &str) {
+    if STAGES.with(|stages| stages.borrow().is_empty()) {
+        panic!(
+            "{op}: an `Arr` outside of any function that is staged or run eagerly on this thread\n  \
+             hint: an `Arr` stands for an array inside a function that is given to `compile`, \
+             `jit`, `grad` and the like; outside, arrays are `Tensor`s, which have arithmetic of \
+             their own"
+        );
+    }
+}
+
+/// The type of an array that is used here. An array of another function is an error of this one.
+#[track_caller]
+pub(crate) fn type_here(op: &'static str, raw: Raw) -> Option<Type> {
+    expect_stage(op);
+    if failed() {
+        return None;
+    }
+    let ty = type_of(raw);
+    if ty.is_none()
+        && let Err(error) = resolve_all(op, &[raw])
+    {
+        fail(error);
+    }
+    ty
 }
 
 /// The type of a node; `None` for a handle to nothing, or after an error.

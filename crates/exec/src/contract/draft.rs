@@ -2,7 +2,7 @@
 
 use super::{Contraction, Load};
 use crate::isa;
-use crate::nest::{BufferId, Instr, Nest};
+use crate::nest::{Affine, BufferId, Instr, Nest};
 use crate::plan::{Compute, Contract};
 use crate::vm::Kernel;
 
@@ -36,12 +36,12 @@ impl Draft {
         self.whole.target
     }
 
-    /// Lets it fill another buffer.
-    pub(crate) fn set_target(&mut self, to: BufferId) {
-        self.whole.target = to;
+    /// Lets it fill another buffer, at places by the dimensions that are not reduced.
+    pub(crate) fn move_target(&mut self, to: BufferId, at: &Affine) {
+        self.whole.move_target(to, at);
         match &mut self.after {
-            Some(after) => after.target = to,
-            None => self.core.target = to,
+            Some(after) => after.move_target(to, at),
+            None => self.core.move_target(to, at),
         }
     }
 

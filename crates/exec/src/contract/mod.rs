@@ -47,7 +47,7 @@ pub(crate) struct Contraction {
     blocking: Blocking,
     /// Whether the left operand is the second factor.
     swapped: bool,
-    /// Operands that must be finite: where 0 times anything has to be 0.
+    /// Factors that must be finite, in the order of the nest: where 0 times anything has to be 0.
     finite: [bool; 2],
     /// What to run instead of all this if they are not.
     fallback: Option<Box<Kernel>>,
@@ -64,7 +64,7 @@ pub(crate) struct Contraction {
 struct Ranged {
     /// How many positions a range has.
     positions: usize,
-    /// The elements from a position to the next: of the target and of the operands.
+    /// The elements from a position to the next: of the target and of the factors of the nest.
     steps: [i64; 3],
     /// The same contraction for a last range of fewer positions.
     rest: Option<Box<Contraction>>,
@@ -101,7 +101,8 @@ impl Load<'_> {
 }
 
 impl Contraction {
-    /// The contraction that a nest is, if it sums products of two loads: `a * b` or `scale(a, b)`.
+    /// The contraction that a nest is, if it sums products of two loads: `a * b`, `scale(a, b)` or
+    /// `strong_mul(a, b)`.
     /// `length` says how many elements a buffer has.
     pub(crate) fn recognise(
         nest: &Nest,
@@ -113,8 +114,13 @@ impl Contraction {
         if !matches!(dtype, Dtype::F64 | Dtype::F32) {
             return None;
         }
-        let Instr::Op(op @ (Op::Mul | Op::Scale), args) = &nest.instrs[nest.value.index()] else {
-            return None;
+        let Instr::Op(op, args) = &nest.instrs[nest.value.index()] else { return None };
+        // A factor that zeros of the other annihilate has to be finite.
+        let finite = match op {
+            Op::Mul => [false, false],
+            Op::Scale => [false, true],
+            Op::StrongMul => [true, true],
+            _ => return None,
         };
         let [a, b] = args[..] else { return None };
         let (a, b) = (Load::of(nest, a)?, Load::of(nest, b)?);
@@ -145,9 +151,9 @@ impl Contraction {
         } else {
             Contraction::new(nest, isa, [&a, &b], false, &groups, &length)?
         };
-        if *op == Op::Scale {
-            contraction
-                .set_finite([false, true], Kernel::new(nest.clone().collapse(None).0, false, None));
+        if finite.contains(&true) {
+            let whole = Kernel::new(nest.clone().collapse(None).0, false, None);
+            contraction.set_finite(finite, whole);
         }
         Some(contraction)
     }
@@ -201,6 +207,12 @@ impl Contraction {
         Some(contraction)
     }
 
+    /// What belongs to the factors of the nest, for the left operand and the right one. A last block
+    /// of few positions may have them the other way round than the others.
+    fn operands<T>(&self, [a, b]: [T; 2]) -> [T; 2] {
+        if self.swapped { [b, a] } else { [a, b] }
+    }
+
     fn count(&self, group: Group) -> usize {
         self.extents.count(group)
     }
@@ -230,7 +242,7 @@ impl Contraction {
             return None;
         }
         let Instr::Op(_, args) = &nest.instrs[nest.value.index()] else { return None };
-        let [left, right] = if self.swapped { [args[1], args[0]] } else { [args[0], args[1]] };
+        let [left, right] = self.operands([args[0], args[1]]);
         let (left, other) = (Load::of(nest, left)?, Load::of(nest, right)?);
         let parallel = nest.extents.len() - nest.reduced;
         let own = |&dim: &usize| nest.extents[dim] > 1 && other.depends(dim) && !left.depends(dim);
@@ -277,9 +289,7 @@ impl Contraction {
         let Write::Sum(at) = &nest.write else { return };
         let Instr::Op(_, args) = &nest.instrs[nest.value.index()] else { return };
         let step = |v: Val| Load::of(nest, v).map_or(0, |load| load.at.coeffs[cut.dim]);
-        let [a, b] = [step(args[0]), step(args[1])];
-        let [left, right] = if self.swapped { [b, a] } else { [a, b] };
-        let steps = [at.coeffs[cut.dim], left, right];
+        let steps = [at.coeffs[cut.dim], step(args[0]), step(args[1])];
         self.ranged = Some(Ranged { positions: cut.block, steps, rest: rest.map(Box::new) });
     }
 
@@ -294,8 +304,8 @@ impl Contraction {
     }
 
     /// Says which factor of the nest has to be finite, and what to run if it is not.
-    fn set_finite(&mut self, [a, b]: [bool; 2], fallback: Kernel) {
-        self.finite = if self.swapped { [b, a] } else { [a, b] };
+    fn set_finite(&mut self, finite: [bool; 2], fallback: Kernel) {
+        self.finite = finite;
         self.fallback = Some(Box::new(fallback));
     }
 

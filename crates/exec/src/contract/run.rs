@@ -320,7 +320,9 @@ impl Contraction {
             Some(ranged) if range.len() == ranged.positions => (self, ranged.steps),
             Some(ranged) => (ranged.rest.as_deref().unwrap_or(self), ranged.steps),
         };
-        let start = steps.map(|step| step.wrapping_mul(range.start as i64));
+        let [to, a, b] = steps.map(|step| step.wrapping_mul(range.start as i64));
+        let [left, right] = core.operands([a, b]);
+        let start = [to, left, right];
         if let Some(fallback) = &self.fallback {
             match (self.operands_are_finite(core, &frame.pointers, start, limits), &self.ranged) {
                 (None, _) => return false,
@@ -366,7 +368,7 @@ impl Contraction {
         let operands = [(&core.left, places.left), (&core.right, places.right)];
         let poll = &mut Poll { limits, work: 0 };
         for ((operand, from), _) in
-            operands.into_iter().zip(self.finite).filter(|(_, needed)| *needed)
+            operands.into_iter().zip(core.operands(self.finite)).filter(|(_, needed)| *needed)
         {
             let (first, last) = operand.ends;
             // SAFETY: these elements are in the buffer.

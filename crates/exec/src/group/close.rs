@@ -8,10 +8,10 @@ use super::merge::{Shared, merge};
 use super::relax::{Relaxed, Relaxing};
 use super::rows::compact;
 use super::wedge::{Wedge, Wedged, wedges};
-use super::{Group, Local, Member, Partial, Scheduler, size};
+use super::{Group, Local, Member, Scheduler, size};
 use crate::contract::{Cut, Draft};
 use crate::lower::{R, Unsupported};
-use crate::nest::{BufferId, Nest, Write};
+use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Role, Step};
 use crate::vm::{Kernel, least_cost};
 
@@ -29,9 +29,12 @@ const ALIGNMENT: usize = 64;
 /// reads may not be kept.
 const NO_CONTRACTION: Unsupported = Unsupported("a contraction that was none in the end");
 
+/// Whether an array is complete before a group is run.
+pub(super) type Filled<'a> = &'a dyn Fn(BufferId) -> bool;
+
 impl Scheduler<'_> {
-    /// Plans the kernels of a group.
-    pub(super) fn close(&mut self, open: Open) -> R<Step<Group>> {
+    /// Plans the kernels of a group. `filled` tells arrays that are complete before it is run.
+    pub(super) fn close(&mut self, open: Open, filled: Filled) -> R<Step<Group>> {
         let Open { mut items, ways, touched, .. } = open;
         let mut buffers: Vec<BufferId> = touched.into_iter().collect();
         buffers.sort_unstable();
@@ -39,7 +42,7 @@ impl Scheduler<'_> {
             && let Some(item) = items.pop()
         {
             return match item {
-                Item::Nest(nest) => Ok(Step::Compute(Box::new(self.alone(nest, buffers)))),
+                Item::Nest(nest) => Ok(Step::Compute(Box::new(self.alone(nest, buffers, filled)))),
                 Item::Draft(draft) => self.whole(*draft),
             };
         }
@@ -86,7 +89,7 @@ impl Scheduler<'_> {
             }
             members.push((item, dim, wedge));
         }
-        group.relaxed = self.relaxed(&members, &group);
+        group.relaxed = self.relaxed(&members, &group, filled);
         for (item, dim, wedge) in members {
             let seldom = group.relaxed.is_some();
             let member = match item {
@@ -133,8 +136,14 @@ impl Scheduler<'_> {
         if spared < self.tuning.wedge { vec![None; items.len()] } else { wedges }
     }
 
-    /// The members of a group for arrays of moderate size, if that spares enough.
-    fn relaxed(&self, members: &[(Item, usize, Option<Wedge>)], group: &Group) -> Option<Relaxed> {
+    /// The members of a group for arrays of moderate size, if that spares enough. Only arrays that
+    /// are complete are looked at: what is not there yet must not decide.
+    fn relaxed(
+        &self,
+        members: &[(Item, usize, Option<Wedge>)],
+        group: &Group,
+        filled: Filled,
+    ) -> Option<Relaxed> {
         if self.in_order {
             // Every bit is to be that of the interpreter, also the sign of a zero.
             return None;
@@ -149,7 +158,7 @@ impl Scheduler<'_> {
         nests().flatten().for_each(|nest| written.extend(nest.also.iter().map(|a| a.target)));
         written.extend(group.locals.iter().map(|local| local.buffer));
         let Relaxing { nests, moderate, .. } = {
-            let relaxing = Relaxing::new(nests(), |b| !written.contains(&b));
+            let relaxing = Relaxing::new(nests(), |b| !written.contains(&b) && filled(b));
             let elements = relaxing.moderate.iter().map(|b| self.buffers[b.index()].shape.numel());
             let elements = elements.fold(0, usize::saturating_add);
             relaxing.pays(elements, self.tuning.relax).then_some(relaxing)?
@@ -182,12 +191,13 @@ impl Scheduler<'_> {
         Member::Wedged(Box::new(Wedged::new(&nest, wedge, zeroed, self.in_order, dim, seldom)))
     }
 
-    /// The bytes of what a nest sums to that it has to set to 0 before: all if a wedge leaves some out.
+    /// The bytes of the part that a nest sums to that it has to set to 0 before: all if a wedge leaves
+    /// some out.
     fn left_out(&self, nest: &Nest, wedge: Wedge, group: &Group) -> usize {
         let partial = group.partials.iter().find(|partial| partial.parts == nest.target);
         match partial {
             Some(partial) if wedge.dim < nest.extents.len() - nest.reduced => {
-                self.buffers[partial.target.index()].bytes()
+                partial.spread.numel() * self.buffers[partial.parts.index()].dtype.size()
             }
             _ => 0,
         }
@@ -229,22 +239,25 @@ impl Scheduler<'_> {
         self.temporary(Buffer { dtype: cotan_array::Dtype::F64, shape, role: Role::Temporary(0) })
     }
 
-    fn temporary(&mut self, buffer: Buffer) -> BufferId {
+    pub(super) fn temporary(&mut self, buffer: Buffer) -> BufferId {
         self.buffers.push(buffer);
         BufferId((self.buffers.len() - 1) as u32)
     }
 
     /// The group of a single nest.
-    pub(super) fn alone(&mut self, nest: Nest, buffers: Vec<BufferId>) -> Group {
+    pub(super) fn alone(&mut self, nest: Nest, buffers: Vec<BufferId>, filled: Filled) -> Group {
         let (nest, _) = nest.collapse(None);
         let parallel = nest.extents.len() - nest.reduced;
         let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
-        let serial = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
+        let serial = nest.write.scatters();
         // Of equals the outermost: its rows lie one after the other.
         let longest =
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
         let sums = nest.write.reduction().is_some();
         let summed = sums && !self.in_order && positions >= self.tuning.long_sum;
+        let item = Item::Nest(nest.clone());
+        let in_parts = positions / item.results().max(1) >= self.tuning.long_sum
+            && self.joining().parts_fit(&item);
         let block = match longest(0..parallel) {
             _ if serial => None,
             // Enough positions to share, and none of them longer than threads and users wait.
@@ -254,9 +267,7 @@ impl Scheduler<'_> {
             {
                 Some(dim)
             }
-            _ if summed && positions / parallel_size(&nest).max(1) >= self.tuning.long_sum => {
-                longest(parallel..nest.extents.len())
-            }
+            _ if summed && in_parts => longest(parallel..nest.extents.len()),
             other => other,
         };
         let extent = match block {
@@ -264,7 +275,7 @@ impl Scheduler<'_> {
             None => nest.extents.first().copied().unwrap_or(1),
         };
         let mut group = Group { buffers, extent, serial, ..Group::default() };
-        let mut items = [Item::Nest(nest)];
+        let mut items = [item];
         if let Some(dim) = block {
             let dims = SmallVec::from_slice(&[dim]);
             let way = Way { extent, dims, rows: FxHashMap::default() };
@@ -278,7 +289,7 @@ impl Scheduler<'_> {
             size::spare(&mut group, wedge.is_some());
             let [(item, dim)] = item;
             let member = [(item, dim, wedge)];
-            group.relaxed = self.relaxed(&member, &group);
+            group.relaxed = self.relaxed(&member, &group, filled);
             if let [(Item::Nest(nest), dim, wedge)] = member {
                 let seldom = group.relaxed.is_some();
                 group.members.push(self.kernel(nest, dim, wedge, &group, seldom));
@@ -309,11 +320,10 @@ impl Scheduler<'_> {
             self.buffers[local.buffer.index()].role = Role::Local(take(size));
         }
         for partial in &mut group.partials {
-            let target = &self.buffers[partial.target.index()];
-            let (numel, size) = (target.shape.numel(), target.bytes());
-            self.buffers[partial.parts.index()].shape = size::vector(chunks * numel);
+            let (numel, parts) = (partial.spread.numel(), &mut self.buffers[partial.parts.index()]);
+            parts.shape = size::vector(chunks * numel);
             if group.per_chunk > 1 {
-                partial.local = take(size);
+                partial.local = take(numel * parts.dtype.size());
             }
         }
         self.local = self.local.max(bytes);
@@ -329,7 +339,9 @@ impl Scheduler<'_> {
             let Some(rows) = way.rows.get(&b) else { continue };
             let buffer = &self.buffers[b.index()];
             let own = inside.get(&b) == self.touches.get(&b);
-            if !own || !matches!(buffer.role, Role::Temporary(_)) {
+            // Rows of which there are some more, or fewer, are not all there is.
+            let whole = rows.all_of(buffer.shape.numel());
+            if !own || !whole || !matches!(buffer.role, Role::Temporary(_)) {
                 continue;
             }
             let size = buffer.dtype.size();
@@ -343,35 +355,6 @@ impl Scheduler<'_> {
         let locals: FxHashSet<BufferId> = group.locals.iter().map(|local| local.buffer).collect();
         group.buffers.retain(|b| !locals.contains(b));
     }
-
-    /// Lets sums over the shared dimension be taken block by block.
-    fn make_partial(&mut self, items: &mut [Item], way: &Way, group: &mut Group) {
-        for (item, &dim) in items.iter_mut().zip(&way.dims) {
-            if dim < item.parallel() {
-                continue;
-            }
-            let Some(reduction) = item.main().write.reduction() else { continue };
-            let target = item.target();
-            // Of the shape of one part, until it is known how many there are.
-            let part = Buffer { role: Role::Temporary(0), ..self.buffers[target.index()].clone() };
-            let parts = self.temporary(part);
-            match item {
-                Item::Nest(nest) => nest.target = parts,
-                Item::Draft(draft) => {
-                    draft.set_target(parts);
-                    // Sums of a block, which every thread needs for itself.
-                    if let Some(between) = draft.between() {
-                        let fixed = self.buffers[between.index()].bytes();
-                        group.buffers.retain(|&b| b != between);
-                        group.locals.push(Local { buffer: between, stride: 0, row: 0, fixed });
-                    }
-                }
-            }
-            group.partials.push(Partial { parts, target, reduction, local: 0 });
-            group.buffers.retain(|&b| b != target);
-            group.buffers.push(parts);
-        }
-    }
 }
 
 /// Drops the buffers that only held what merged nests handed to each other.
@@ -383,8 +366,4 @@ fn forget_untouched(group: &mut Group, items: &[Shared]) {
         });
     }
     group.locals.retain(|local| local.row == 0 || touched.contains(&local.buffer));
-}
-
-fn parallel_size(nest: &Nest) -> usize {
-    nest.extents[..nest.extents.len() - nest.reduced].iter().product()
 }

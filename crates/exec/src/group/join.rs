@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::Tuning;
 use super::rows::{Rows, aligned, aligned_components};
 use crate::contract::Draft;
-use crate::nest::{BufferId, Instr, Nest};
+use crate::nest::{Affine, BufferId, Instr, Nest};
 use crate::plan::{Buffer, Compute, Contract};
 
 /// A group has at most so many nests: as many as a derivative of a few dozen operations has, which
@@ -36,6 +36,22 @@ impl Item {
         }
     }
 
+    /// The nest that says what it fills in the end.
+    pub(super) fn whole(&self) -> &Nest {
+        match self {
+            Item::Nest(nest) => nest,
+            Item::Draft(draft) => &draft.whole,
+        }
+    }
+
+    /// Lets it fill another buffer, at places by the dimensions that are not reduced.
+    pub(super) fn move_target(&mut self, to: BufferId, at: &Affine) {
+        match self {
+            Item::Nest(nest) => nest.move_target(to, at),
+            Item::Draft(draft) => draft.move_target(to, at),
+        }
+    }
+
     /// The buffers that it touches, the one that it fills in the end first.
     pub(super) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
@@ -48,6 +64,12 @@ impl Item {
     pub(super) fn parallel(&self) -> usize {
         let nest = self.main();
         nest.extents.len() - nest.reduced
+    }
+
+    /// How many elements it gives.
+    pub(super) fn results(&self) -> usize {
+        let all = self.main().extents[..self.parallel()].iter();
+        all.fold(1, |n, &k| n.saturating_mul(k))
     }
 
     pub(super) fn positions(&self) -> usize {
@@ -174,11 +196,25 @@ impl Joining<'_> {
         ways
     }
 
-    /// Whether an item sums so much that there may be a sum for each block of a group.
+    /// Whether an item sums so much that there may be a sum for each chunk of a group: adding the
+    /// parts up is then little work beside the sums, and their memory is bounded.
     fn sums_to_few(&self, item: &Item) -> bool {
-        let few = self.buffers[item.target().index()].shape.numel() * 4 * self.tuning.parts
-            < item.positions();
-        item.main().write.reduction().is_some() && !self.in_order && few
+        let few = item.results().saturating_mul(4 * self.tuning.parts) < item.positions();
+        item.main().write.reduction().is_some() && !self.in_order && few && self.parts_fit(item)
+    }
+
+    /// Whether the parts of a sum take no more memory than the arrays that the item goes through, or
+    /// one of them stays in the cache beside a block. What a plan needs then at most doubles.
+    pub(super) fn parts_fit(&self, item: &Item) -> bool {
+        let bytes = |b: BufferId| self.buffers[b.index()].bytes();
+        let size = self.buffers[item.target().index()].dtype.size();
+        let part = item.results().saturating_mul(size);
+        let mut touched: FxHashSet<BufferId> = FxHashSet::default();
+        item.for_each_buffer(&mut |b| {
+            touched.insert(b);
+        });
+        let touched = touched.into_iter().map(bytes).fold(0, usize::saturating_add);
+        part <= self.tuning.bytes || part.saturating_mul(self.tuning.parts) <= touched
     }
 
     /// Whether an item may be run for blocks of a dimension without much to read again.

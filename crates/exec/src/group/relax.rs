@@ -4,7 +4,8 @@
 //! comparison and a choice more than a product. If the second factor is finite, a product it is, up to
 //! the sign of a zero. Often that factor is made of few arrays by additions and multiplications, and
 //! finite if their elements are of moderate size: a group that goes through them many times looks at
-//! them once, and then multiplies.
+//! them once, and then multiplies. Second derivatives multiply by `strong_mul`, where a zero of either
+//! factor annihilates: with one factor finite it is `scale`, with both a product.
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
@@ -76,17 +77,30 @@ impl Relaxing {
 
     fn relaxed(&mut self, nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Option<Nest> {
         let sizes = sizes(nest, outside);
+        let read = elements_read(nest);
+        let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let mut relaxed = nest.clone();
         let mut needed = vec![false; nest.instrs.len()];
         let mut found = false;
         for instr in &mut relaxed.instrs {
-            if let Instr::Op(op @ Op::Scale, args) = instr
-                && sizes[args[1].index()].is_some()
-            {
-                *op = Op::Mul;
-                needed[args[1].index()] = true;
-                found = true;
-            }
+            let Instr::Op(op @ (Op::Scale | Op::StrongMul), args) = instr else { continue };
+            let finite = |v: Val| sizes[v.index()].is_some();
+            // One of two factors may do: only those are looked at for which that pays.
+            let pays = |v: Val| finite(v) && read[v.index()] <= positions / REUSE;
+            let factors = match (*op, pays(args[0]), pays(args[1])) {
+                (Op::Scale, ..) if finite(args[1]) => 1..2,
+                (Op::StrongMul, true, true) => 0..2,
+                // Zeros of the finite factor annihilate, those of the other do so anyway.
+                (Op::StrongMul, true, false) => 0..1,
+                (Op::StrongMul, false, true) => {
+                    args.swap(0, 1);
+                    0..1
+                }
+                _ => continue,
+            };
+            *op = if factors == (0..1) { Op::Scale } else { Op::Mul };
+            args[factors].iter().for_each(|v| needed[v.index()] = true);
+            found = true;
         }
         for n in (0..needed.len()).rev().filter(|_| found) {
             if !needed[n] {
@@ -105,7 +119,6 @@ impl Relaxing {
                 instr => instr.for_each_operand(|v| needed[v.index()] = true),
             }
         }
-        let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         self.positions = self.positions.saturating_add(if found { positions } else { 0 });
         found.then_some(relaxed)
     }
@@ -131,7 +144,7 @@ fn sizes(nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Vec<Option<f64>> {
             },
             Instr::Op(op, args) => match (op, args.as_slice()) {
                 (Op::Add | Op::Sub, [a, b]) => both(a, b).map(|(a, b)| a.max(b) + 1.0),
-                (Op::Mul | Op::Scale, [a, b]) => both(a, b).map(|(a, b)| a + b),
+                (Op::Mul | Op::Scale | Op::StrongMul, [a, b]) => both(a, b).map(|(a, b)| a + b),
                 (Op::Max | Op::Min, [a, b]) => both(a, b).map(|(a, b)| a.max(b)),
                 (Op::Select, [_, a, b]) => both(a, b).map(|(a, b)| a.max(b)),
                 (Op::Neg | Op::Abs | Op::ToF64 | Op::ToF32, [a]) => of(a),
@@ -146,6 +159,25 @@ fn sizes(nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Vec<Option<f64>> {
         sizes.push(size.filter(|&size| size <= finite(dtype)));
     }
     sizes
+}
+
+/// The most elements of an array that each value is made of.
+fn elements_read(nest: &Nest) -> Vec<usize> {
+    let mut read: Vec<usize> = Vec::with_capacity(nest.instrs.len());
+    for instr in &nest.instrs {
+        let mut most = match instr {
+            Instr::Load { at, .. } => {
+                let along = at.coeffs.iter().zip(&nest.extents).filter(|(c, _)| **c != 0);
+                along.fold(1, |n: usize, (_, &k)| n.saturating_mul(k))
+            }
+            // Of an array of any size.
+            Instr::LoadAt { .. } => usize::MAX,
+            Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => 0,
+        };
+        instr.for_each_operand(|v| most = most.max(read[v.index()]));
+        read.push(most);
+    }
+    read
 }
 
 /// Whether all elements are of moderate size.

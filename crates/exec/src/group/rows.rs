@@ -17,6 +17,12 @@ impl Rows {
     fn period(self) -> Option<i64> {
         self.stride.checked_mul(self.count)
     }
+
+    /// Whether an array of so many elements consists of such rows.
+    pub(super) fn all_of(self, elements: usize) -> bool {
+        let period = self.period().and_then(|period| usize::try_from(period).ok());
+        period.is_some_and(|period| period > 0 && elements.is_multiple_of(period))
+    }
 }
 
 /// Whether an affine place is always in the row that a loop index says.

@@ -60,7 +60,10 @@ impl Scheduler<'_> {
         // What is summed over all rows is known after the last of them only.
         for partial in &group.partials {
             let carried = l.states.iter().any(|s| s.2 == partial.target);
-            if carried || !unmade.remove(&partial.target) {
+            let whole =
+                self.buffers[partial.target.index()].shape.numel() == partial.spread.numel();
+            let fills = whole && partial.spread.contiguous().is_some();
+            if carried || !fills || !unmade.remove(&partial.target) {
                 return None;
             }
         }

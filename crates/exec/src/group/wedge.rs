@@ -288,6 +288,7 @@ fn supports_of(nest: &Nest, stored: &Stored) -> Vec<Support> {
                 stored.get(buffer).and_then(|stored| moved(stored, at, nest)).map(Some)
             }
             Instr::Op(Op::Scale, args) => of(&args[0]),
+            Instr::Op(Op::StrongMul, args) => of(&args[0]).or_else(|| of(&args[1])),
             Instr::Op(Op::Neg, args) => of(&args[0]),
             Instr::Op(Op::Add | Op::Sub, args) => match (of(&args[0]), of(&args[1])) {
                 (Some(None), other) | (other, Some(None)) => other,

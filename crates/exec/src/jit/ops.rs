@@ -176,6 +176,12 @@ impl Lowering<'_> {
                 let product = lir.two(Two::Mul, a, b);
                 lir.keep(counts, product)
             }
+            Op::StrongMul => {
+                let zero = lir.constant(kind, 0);
+                let counts = [a, b].map(|factor| lir.compare(NOT_EQUAL, factor, zero));
+                let product = lir.two(Two::Mul, a, b);
+                counts.into_iter().fold(product, |product, counts| lir.keep(counts, product))
+            }
             Op::Eq => lir.compare(EQUAL, a, b),
             Op::Ne => lir.compare(NOT_EQUAL, a, b),
             Op::Lt => lir.compare(LESS, a, b),

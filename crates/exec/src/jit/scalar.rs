@@ -44,6 +44,10 @@ fn parts(l: &Loop<Group>) -> Option<Vec<Part<'_>>> {
         if group.extent > 1 || !group.locals.is_empty() || !group.partials.is_empty() {
             return None;
         }
+        if group.relaxed.is_some() {
+            // Which members are run depends on what is in memory.
+            return None;
+        }
         for member in &group.members {
             let Member::Kernel(kernel) = member else { return None };
             let nest = &kernel.nest;

@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use super::Lowering;
 use super::part::{Part, projected};
 use super::product::{
-    Factor, MOST_ELEMENTS, Product, dims_of, members, plain_load, share_out, strides,
+    Factor, MOST_ELEMENTS, Product, Zeros, dims_of, members, plain_load, share_out, strides,
 };
 use crate::contract::{Contraction, Draft};
 use crate::isa;
@@ -79,7 +79,7 @@ impl Lowering<'_> {
         let core = self.turned(core, &mut before);
         let buffers = &self.buffers;
         let length = |b: BufferId| buffers[b.index()].shape.numel();
-        let weak = |operand: &Vec<Factor>| operand.iter().any(|f| f.weak);
+        let weak = |operand: &Vec<Factor>| operand.iter().any(|f| f.zeros.is_weak());
         let draft = Draft {
             core,
             factor: product.constant,
@@ -112,7 +112,7 @@ impl Lowering<'_> {
         let mut dims: Vec<usize> =
             (0..at.coeffs.len()).filter(|&dim| at.coeffs[dim] != 0).collect();
         dims.sort_by_key(|&dim| (dim == column, std::cmp::Reverse(at.coeffs[dim].unsigned_abs())));
-        let factor = Factor { value: Val(operand as u32), dims: 0, weak: false };
+        let factor = Factor { value: Val(operand as u32), dims: 0, zeros: Zeros::Plain };
         let dtype = core.dtypes[operand];
         if let Some((load, copy)) = self.stored(&core, &[factor], &dims, dtype) {
             core.instrs[operand] = load;
@@ -188,8 +188,7 @@ fn multiplied(
     let load = Instr::Load { buffer: sums, at: at.clone(), checks: Vec::new() };
     let mut value = part.push(load, dtype);
     for (factor, v) in outer.iter().zip(values) {
-        let op = if factor.weak { Op::Scale } else { Op::Mul };
-        value = part.op(op, value, v, dtype);
+        value = part.op(factor.zeros.product(), value, v, dtype);
     }
     // A sum that is zero is +0, as one that begins with 0 is.
     let zero = part.push(Instr::Const(0), dtype);

@@ -323,7 +323,9 @@ impl Lowering<'_> {
         }
         match self.program.node(at) {
             // A square depends on everything that its root does.
-            Node::Op(Op::Mul | Op::Scale, args) => args[0] != args[1] && args.iter().all(small),
+            Node::Op(Op::Mul | Op::Scale | Op::StrongMul, args) => {
+                args[0] != args[1] && args.iter().all(small)
+            }
             _ => false,
         }
     }

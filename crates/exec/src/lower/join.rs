@@ -60,7 +60,7 @@ impl Lowering<'_> {
                     let single = !self.absorbs(program.node(u), &decisions.absorbed);
                     return (single && !decisions.joined.contains_key(&u)).then_some(u);
                 }
-                Node::Op(Op::Mul | Op::Scale | Op::Neg, args) if !kept => {
+                Node::Op(Op::Mul | Op::Scale | Op::StrongMul | Op::Neg, args) if !kept => {
                     open.extend(args.iter().copied());
                 }
                 Node::Transpose(_, v) if !kept => open.push(*v),

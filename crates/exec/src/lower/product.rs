@@ -28,8 +28,36 @@ pub(super) type Dims = u64;
 pub(super) struct Factor {
     pub value: Val,
     pub dims: Dims,
-    /// Whether a zero of another factor makes the product 0, whatever this one is.
-    pub weak: bool,
+    pub zeros: Zeros,
+}
+
+/// What zeros mean between a factor and the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Zeros {
+    /// What they mean in `*`: 0 times infinity is NaN.
+    Plain,
+    /// A zero of another factor makes the product 0, whatever this one is: the second factor of
+    /// `scale`.
+    Weak,
+    /// That, and a zero of this factor makes the product 0, whatever the others are: a factor of
+    /// `strong_mul`.
+    Mutual,
+}
+
+impl Zeros {
+    /// The operation that multiplies a product by a factor of this kind.
+    pub(super) fn product(self) -> Op {
+        match self {
+            Zeros::Plain => Op::Mul,
+            Zeros::Weak => Op::Scale,
+            Zeros::Mutual => Op::StrongMul,
+        }
+    }
+
+    /// Whether zeros of other factors annihilate this one.
+    pub(super) fn is_weak(self) -> bool {
+        self != Zeros::Plain
+    }
 }
 
 /// The value of a nest as a product.
@@ -82,9 +110,9 @@ impl Product {
     pub(super) fn of(nest: &Nest, dims: &[Dims]) -> Option<Product> {
         let parallel = nest.extents.len() - nest.reduced;
         let mut product = Product { factors: Vec::new(), constant: 1.0 };
-        let mut open = vec![(nest.value, false)];
+        let mut open = vec![(nest.value, Zeros::Plain)];
         let mut seen = 0;
-        while let Some((value, weak)) = open.pop() {
+        while let Some((value, zeros)) = open.pop() {
             seen += 1;
             if seen > 4 * MOST_FACTORS || product.factors.len() > MOST_FACTORS {
                 return None;
@@ -96,19 +124,22 @@ impl Product {
             let inside = dims[value.index()] >> parallel != 0;
             match &nest.instrs[value.index()] {
                 Instr::Op(Op::Mul, args) if inside => {
-                    open.extend(args.iter().rev().map(|&arg| (arg, weak)));
+                    open.extend(args.iter().rev().map(|&arg| (arg, zeros)));
                 }
                 Instr::Op(Op::Scale, args) if inside && args.len() == 2 => {
-                    open.push((args[1], true));
-                    open.push((args[0], weak));
+                    open.push((args[1], zeros.max(Zeros::Weak)));
+                    open.push((args[0], zeros));
+                }
+                Instr::Op(Op::StrongMul, args) if inside => {
+                    open.extend(args.iter().rev().map(|&arg| (arg, Zeros::Mutual)));
                 }
                 Instr::Op(Op::Neg, args) if inside && args.len() == 1 => {
                     product.constant = -product.constant;
-                    open.push((args[0], weak));
+                    open.push((args[0], zeros));
                 }
                 _ => {
                     let dims = dims[value.index()];
-                    product.factors.push(Factor { value, dims, weak });
+                    product.factors.push(Factor { value, dims, zeros });
                 }
             }
         }

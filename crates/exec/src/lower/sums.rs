@@ -15,7 +15,7 @@ use smallvec::{SmallVec, smallvec};
 use super::Lowering;
 use super::order::sorted_sum;
 use super::part::{Part, projected};
-use super::product::{Dims, Factor, Product, dims_of, members, number, positions};
+use super::product::{Dims, Factor, Product, Zeros, dims_of, members, number, positions};
 use crate::nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Role, Step};
 
@@ -122,9 +122,9 @@ impl Lowering<'_> {
         self.sum_steps(Nest { reduced: summed.len(), ..sum }, steps);
         let others = part.take(nest, dims, early.others.iter().map(|f| f.value))?;
         let load = part.push(Instr::Load { buffer: to, at, checks: Vec::new() }, dtype);
-        let weak = early.factors.iter().any(|f| f.weak);
+        let zeros = early.factors.iter().map(|f| f.zeros).max().unwrap_or(Zeros::Plain);
         let mut factors = early.others.clone();
-        factors.push(Factor { value: load, dims: 0, weak });
+        factors.push(Factor { value: load, dims: 0, zeros });
         let mut values = others;
         values.push(load);
         let product = multiplied(part, &factors, &values, dtype)?;
@@ -279,17 +279,13 @@ impl Early {
     }
 }
 
-/// The product of factors, where zeros of others are stronger than weak ones.
+/// The product of factors, those first whose zeros are stronger.
 fn multiplied(part: &mut Part, factors: &[Factor], values: &[Val], dtype: Dtype) -> Option<Val> {
-    let with = |weak: bool| {
-        factors.iter().zip(values).filter(move |(f, _)| f.weak == weak).map(|(_, &v)| v)
-    };
     let mut product = None;
-    for value in with(false) {
-        product = Some(product.map_or(value, |p| part.op(Op::Mul, p, value, dtype)));
-    }
-    for value in with(true) {
-        product = Some(product.map_or(value, |p| part.op(Op::Scale, p, value, dtype)));
+    for zeros in [Zeros::Plain, Zeros::Weak, Zeros::Mutual] {
+        for (_, &value) in factors.iter().zip(values).filter(|(f, _)| f.zeros == zeros) {
+            product = Some(product.map_or(value, |p| part.op(zeros.product(), p, value, dtype)));
+        }
     }
     product
 }

@@ -1,8 +1,8 @@
 //! The memory that a run is given, and what it makes for itself: copies of inputs that do not lie in
 //! order, and results.
 
-use cotan_array::Array;
 use cotan_array::release::{release, settled};
+use cotan_array::{Array, Dtype};
 use smallvec::SmallVec;
 
 use super::{RunLimits, Stop};
@@ -14,6 +14,16 @@ use crate::workspace::{Room, bytes_of, bytes_to_overwrite};
 /// it matters.
 pub(super) fn wait_for_memory(bytes: usize, limits: &RunLimits) -> Result<(), Stop> {
     if settled(bytes, || !limits.over()) { Ok(()) } else { Err(Stop::Limit) }
+}
+
+/// Fills the memory of results with a byte.
+pub(super) fn fill_results(plan: &Plan, byte: u8, frame: &Frame) {
+    for b in &plan.outputs {
+        let buffer = &plan.buffers[b.index()];
+        let byte = if buffer.dtype == Dtype::Bool { byte & 1 } else { byte };
+        // SAFETY: the results have memory for all of their elements.
+        unsafe { std::ptr::write_bytes(frame.pointers[b.index()], byte, buffer.bytes()) };
+    }
 }
 
 /// The arrays that a run makes.

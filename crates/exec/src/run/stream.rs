@@ -72,11 +72,12 @@ impl Run<'_> {
                 let target = &self.plan.buffers[partial.target.index()];
                 let from = frame.pointers[partial.parts.index()];
                 let to = frame.pointers[partial.target.index()];
-                // SAFETY: both have the elements of the target, and do not overlap.
+                // SAFETY: both have the elements of the target, which such a sum fills, and do not
+                // overlap.
                 unsafe {
                     match rows.start {
                         0 => self.copy_bytes(frame, from, to, target.bytes())?,
-                        _ => self.add(frame, partial.reduction, target, to, from)?,
+                        _ => self.add(frame, partial, to, from)?,
                     }
                 }
             }

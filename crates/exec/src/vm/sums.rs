@@ -219,7 +219,7 @@ pub(super) unsafe fn fold(reduction: Reduction, dtype: Dtype, sum: *mut u8) {
 ///
 /// # Safety
 /// There are so many parts, of the given bytes each, one after the other, and the target is another
-/// such part. The range lies within.
+/// such part, or the first of them. The range lies within.
 pub(crate) unsafe fn add_up(
     reduction: Reduction,
     dtype: Dtype,
@@ -232,7 +232,9 @@ pub(crate) unsafe fn add_up(
     // SAFETY: by the contract.
     unsafe {
         let (to, from) = (to.add(first), from.add(first));
-        std::ptr::copy_nonoverlapping(from, to, size);
+        if !std::ptr::eq(from, to) {
+            std::ptr::copy_nonoverlapping(from, to, size);
+        }
         for part in 1..parts {
             combine(dtype, to, from.add(part * bytes), range.len(), (reduction, false));
         }

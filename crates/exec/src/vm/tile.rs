@@ -4,7 +4,7 @@
 //! when a kernel is made. What they compute does not depend on that.
 
 use cotan_array::{Dtype, Element};
-use cotan_ir::scalar::{Op, Real1, Real2, Rule};
+use cotan_ir::scalar::{Op, Real1, Real2, Rule, canonical_bits};
 
 use crate::isa::{self, Isa};
 
@@ -56,6 +56,8 @@ macro_rules! rows {
         max_i64(a: i64, b: i64) -> i64 = a.max(b);
         scale_f64(a: f64, b: f64) -> f64 = if a == 0.0 { 0.0 } else { a * b };
         scale_f32(a: f32, b: f32) -> f32 = if a == 0.0 { 0.0 } else { a * b };
+        strong_f64(a: f64, b: f64) -> f64 = if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
+        strong_f32(a: f32, b: f32) -> f32 = if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
         fma_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, c);
         fma_f32(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, c);
         fms_f64(a: f64, b: f64, c: f64) -> f64 = a.mul_add(b, -c);
@@ -279,6 +281,7 @@ fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
         Op::Min => float(f.min_f64, f.min_f32, Some(f.min_i64)),
         Op::Max => float(f.max_f64, f.max_f32, Some(f.max_i64)),
         Op::Scale => float(f.scale_f64, f.scale_f32, None),
+        Op::StrongMul => float(f.strong_f64, f.strong_f32, None),
         Op::Eq => any(f.eq_f64, f.eq_f32, f.eq_i64, f.eq_bool),
         Op::Ne => any(f.ne_f64, f.ne_f32, f.ne_i64, f.ne_bool),
         Op::Lt => any(f.lt_f64, f.lt_f32, f.lt_i64, f.lt_bool),
@@ -308,6 +311,13 @@ fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
         (Rule::Numeric2(f, _, _) | Rule::Real2(Real2::Rounded(f), _), _) => Code::Real2(dtype, f),
         (Rule::IntReal(f), _) => Code::IntReal(dtype, f),
         (Rule::RealInt(f, _), _) => Code::RealInt(dtype, f),
+        (Rule::Int1(f), _) => Code::Int1(f),
+        (Rule::Int2(f), _) => Code::Int2(f),
+        // A float and its bits lie in the same eight bytes.
+        (Rule::ToBits, _) => Code::Int1(canonical_bits),
+        (Rule::FromBits, _) => Code::Int1(|bits| bits),
+        (Rule::Logic1(_, f), Dtype::I64) => Code::Int1(f),
+        (Rule::Logic2(_, f), Dtype::I64) => Code::Int2(f),
         (Rule::Compare(_) | Rule::Logic1(..) | Rule::Logic2(..), _) => Code::Int1(|a| a),
         (Rule::Select | Rule::Cast(_), _) => Code::Int1(|a| a),
     }

@@ -63,16 +63,34 @@ pub fn same(
 }
 
 /// Runs a plan of a program, and the program by the interpreter: every bit is the same. Before that
-/// it runs with other numbers, which nothing may be left of.
+/// it runs with other numbers, which nothing may be left of, and then with memory full of NaN and of
+/// large numbers, on one thread and on several.
 pub fn agrees(program: &Program, inputs: &[Array], executable: &Executable) {
+    gives(program, inputs, &interpreted(program, inputs), executable);
+}
+
+/// What the interpreter gives.
+pub fn interpreted(program: &Program, inputs: &[Array]) -> Vec<Value> {
     let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-    let expected = run_program(program, &values, Mode::Ieee).unwrap();
+    run_program(program, &values, Mode::Ieee).unwrap()
+}
+
+/// As [`agrees`], if it is known what the interpreter gives.
+pub fn gives(program: &Program, inputs: &[Array], expected: &[Value], executable: &Executable) {
     let others: Vec<Array> = inputs.iter().map(other).collect();
     let mut found = executable.run(&others, &RunLimits::default()).unwrap_or_default();
     executable.run_into(inputs, &mut found, &RunLimits::default()).unwrap();
-    let found: Vec<Value> = found.iter().map(Value::from).collect();
-    if let Some(difference) = first_difference(&expected, &found, Equality::Bits) {
-        panic!("{difference}\nof\n{program}");
+    let equal = |found: &[Array], how: &str| {
+        let found: Vec<Value> = found.iter().map(Value::from).collect();
+        if let Some(difference) = first_difference(expected, &found, Equality::Bits) {
+            panic!("{how}: {difference}\nof\n{program}");
+        }
+    };
+    equal(&found, "after another run");
+    for (byte, threads) in [(0xff, 1), (0x7e, 3)] {
+        let stale = executable.clone().with_stale_memory(byte);
+        let limits = RunLimits { threads: Some(threads), ..RunLimits::default() };
+        equal(&stale.run(inputs, &limits).unwrap(), &format!("{threads} threads, {byte:#x}"));
     }
 }
 

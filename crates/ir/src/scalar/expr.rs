@@ -72,6 +72,17 @@ impl ScalarExpr {
         self.0 == [Step::Number(x)]
     }
 
+    /// The condition of `where(p, 1, 0)` or `where(p, 0, 1)`, and whether it is 1 where that holds.
+    pub fn as_choice(&self) -> Option<(ScalarExpr, bool)> {
+        let (condition, last) = self.0.split_at(self.0.len().checked_sub(3)?);
+        let holds = match last {
+            [Step::Number(1.0), Step::Number(0.0), Step::Apply(Op::Select)] => true,
+            [Step::Number(0.0), Step::Number(1.0), Step::Apply(Op::Select)] => false,
+            _ => return None,
+        };
+        Some((ScalarExpr(condition.to_vec()), holds))
+    }
+
     /// The value in `target`; `args` and `result` are the operation's own, and `float` is the
     /// element type that the expression has.
     pub fn emit<T: ScalarTarget>(
@@ -168,6 +179,7 @@ impl Op {
         match self.row().rule {
             Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Real1(..) | Rule::Real2(..) => true,
             Rule::Compare(_) | Rule::Logic1(..) | Rule::Logic2(..) | Rule::Cast(_) => true,
+            Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => false,
             Rule::RealInt(..) => k == 0,
             Rule::IntReal(..) | Rule::Select => k > 0,
         }

@@ -229,6 +229,33 @@ fn arithmetic() -> Vec<Check> {
             },
         ),
         elementwise(
+            "strong/finite",
+            &[F, I],
+            |b, x| {
+                let real = b.op(Op::ToF64, &[x[1]])?;
+                let products =
+                    [b.op(Op::StrongMul, &[x[0], real])?, b.op(Op::StrongMul, &[real, x[0]])?];
+                b.stack(&products)
+            },
+            |b, x| {
+                let real = b.op(Op::ToF64, &[x[1]])?;
+                let product = b.op(Op::Scale, &[real, x[0]])?;
+                b.stack(&[product, product])
+            },
+        ),
+        elementwise(
+            "strong/neg",
+            &[F, F],
+            |b, x| {
+                let minus = neg(b, x[0])?;
+                b.op(Op::StrongMul, &[minus, x[1]])
+            },
+            |b, x| {
+                let product = b.op(Op::StrongMul, &[x[0], x[1]])?;
+                neg(b, product)
+            },
+        ),
+        elementwise(
             "powi/small",
             &[F],
             |b, x| {

@@ -80,7 +80,8 @@ pub fn checks() -> Vec<Check> {
             "factor/product",
             |s| {
                 let sh = s.shape_of_rank(0, 2);
-                let (op, second) = ([Op::Mul, Op::Scale][s.choice(2)], s.choice(2) == 1);
+                let (op, second) =
+                    ([Op::Mul, Op::Scale, Op::StrongMul][s.choice(3)], s.choice(2) == 1);
                 Ok((constant(s), op, second, s.array(&sh)?, s.array(&sh)?))
             },
             |b, &(c, op, second, x, y)| {

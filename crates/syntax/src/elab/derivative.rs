@@ -17,31 +17,17 @@ use super::{Elab, R, Reported};
 use crate::diagnostic::{Code, Diagnostic};
 
 impl Derived {
-    /// How many arguments follow those of a function of `arity` arguments.
-    pub(crate) fn directions(&self, arity: usize) -> usize {
+    /// Whether it takes two arguments: the point, which is all arguments of the function, and a
+    /// cotangent or tangent. The others take the arguments of the function.
+    pub(crate) fn takes_direction(&self) -> bool {
         match self.derivative {
-            Derivative::Vjp => 1,
-            Derivative::Jvp | Derivative::Hvp => match &self.wrt {
-                Wrt::All => arity,
-                Wrt::One(_) => 1,
-                Wrt::Several(positions) => positions.len(),
-            },
+            Derivative::Vjp | Derivative::Jvp | Derivative::Hvp => true,
             Derivative::Grad
             | Derivative::ValueAndGrad
             | Derivative::JacRev
             | Derivative::JacFwd
             | Derivative::Jacobian
-            | Derivative::Hessian => 0,
-        }
-    }
-
-    /// How many of `given` arguments are those of the function; `None` if that cannot be.
-    fn points(&self, given: usize) -> Option<usize> {
-        match (self.derivative, &self.wrt) {
-            (Derivative::Jvp | Derivative::Hvp, Wrt::All) => {
-                given.is_multiple_of(2).then_some(given / 2)
-            }
-            _ => given.checked_sub(self.directions(0)),
+            | Derivative::Hessian => false,
         }
     }
 
@@ -57,6 +43,14 @@ impl Derived {
     }
 }
 
+/// The components of a tuple, each at the place of the whole; anything else alone.
+fn components((value, span): &Operand) -> Vec<Operand> {
+    match value {
+        Value::Tuple(tuple) => tuple.items.iter().map(|item| (item.clone(), *span)).collect(),
+        _ => vec![(value.clone(), *span)],
+    }
+}
+
 /// The leaves of results, in order, as they are put into structures.
 type Leaves<'a> = dyn Iterator<Item = TermId> + 'a;
 
@@ -65,17 +59,51 @@ impl Elab<'_> {
     pub(super) fn apply_derived(
         &mut self,
         derived: &Derived,
-        mut args: Vec<Operand>,
+        args: Vec<Operand>,
         explicit: &[(i64, Span)],
         span: Span,
     ) -> R<Value> {
-        if args.iter().any(|(value, _)| matches!(value, Value::Error)) {
+        if !derived.takes_direction() {
+            return self.apply_derived_at(derived, args, Vec::new(), explicit, span);
+        }
+        let given = args.len();
+        let Ok([point, direction]) = <[Operand; 2]>::try_from(args) else {
+            return Err(self.wrong_directions(derived, given, span));
+        };
+        let arity = self.arity_of(&derived.function);
+        let args = match (&point.0, arity) {
+            (_, Some(1)) => vec![point],
+            (Value::Tuple(tuple), Some(arity)) if tuple.items.len() == arity => components(&point),
+            (Value::Tuple(_), None) => components(&point),
+            (Value::Error, _) => return Err(Reported),
+            (_, None) => vec![point],
+            (_, Some(arity)) => return Err(self.wrong_point(derived, arity, &point)),
+        };
+        let several = match &derived.wrt {
+            Wrt::All => args.len() > 1,
+            Wrt::One(_) => false,
+            Wrt::Several(_) => true,
+        };
+        let directions = match derived.derivative {
+            Derivative::Jvp | Derivative::Hvp if several => components(&direction),
+            _ => vec![direction],
+        };
+        self.apply_derived_at(derived, args, directions, explicit, span)
+    }
+
+    /// The derivative at the arguments of the function, with a cotangent of the result, or a tangent
+    /// for each argument to differentiate by.
+    pub(super) fn apply_derived_at(
+        &mut self,
+        derived: &Derived,
+        mut args: Vec<Operand>,
+        directions: Vec<Operand>,
+        explicit: &[(i64, Span)],
+        span: Span,
+    ) -> R<Value> {
+        if args.iter().chain(&directions).any(|(value, _)| matches!(value, Value::Error)) {
             return Err(Reported);
         }
-        let Some(points) = derived.points(args.len()) else {
-            return Err(self.wrong_directions(derived, args.len(), span));
-        };
-        let directions = args.split_off(points);
         let chosen = self.chosen_arguments(derived, &args, span)?;
         for &k in &chosen {
             let value = self.point(derived, &args, k)?;
@@ -124,26 +152,35 @@ impl Elab<'_> {
     }
 
     fn wrong_directions(&mut self, derived: &Derived, given: usize, span: Span) -> Reported {
-        let name = derived.name;
-        let (message, hint) = match derived.derivative {
-            Derivative::Vjp => (
-                format!("`{name}(f)` takes the arguments of `f` and a cotangent; nothing is given"),
-                "the cotangent comes last: `vjp(f)(x, y, ct)`".to_owned(),
-            ),
-            _ if name == "linearize" => (
-                "the derivative takes one tangent for each argument of `linearize`".to_owned(),
-                "`let (y, df) = linearize(f, x, y) in df(dx, dy)`".to_owned(),
-            ),
-            _ => (
-                format!(
-                    "`{name}(f)` takes arguments and as many tangents; {} cannot be that",
-                    count(given, "argument")
-                ),
-                format!(
-                    "first all arguments, then a tangent for each that is differentiated by: `{name}(f)(x, y, dx, dy)`, `{name}(f, wrt = 0)(x, y, dx)`"
-                ),
-            ),
+        let (name, found) = (derived.name, count(given, "argument"));
+        let (what, one, several) = match derived.derivative {
+            Derivative::Vjp => ("a cotangent of its result", "ct", "ct"),
+            _ => ("a tangent", "dx", "(dx, dy)"),
         };
+        let message = format!(
+            "`{name}(f)` takes two arguments, the point and {what}; {found} cannot be that"
+        );
+        let hint = format!(
+            "`{name}(f)(x, {one})`; several arguments of `f` are a tuple: `{name}(f)((x, y), {several})`"
+        );
+        self.report(Diagnostic::new(Code::WrongArguments, span, message).hint(hint))
+    }
+
+    /// A point that is not a tuple of the arguments.
+    fn wrong_point(&mut self, derived: &Derived, arity: usize, point: &Operand) -> Reported {
+        let (name, found) = (derived.name, self.describe(&point.0));
+        let message =
+            format!("the point is {found}, but the function takes {}", count(arity, "argument"));
+        let hint = format!("several arguments are a tuple: `{name}(f)((x, y), ..)`");
+        self.report(Diagnostic::new(Code::WrongArguments, point.1, message).hint(hint))
+    }
+
+    /// Tangents for a derivative at a point that are too few or too many.
+    pub(super) fn wrong_tangents(&mut self, wanted: usize, given: usize, span: Span) -> Reported {
+        let message = format!(
+            "the derivative takes one tangent for each argument of `linearize`, {wanted}, not {given}"
+        );
+        let hint = "`let (y, df) = linearize(f, x, y) in df(dx, dy)`";
         self.report(Diagnostic::new(Code::WrongArguments, span, message).hint(hint))
     }
 
@@ -218,7 +255,9 @@ impl Elab<'_> {
     /// How messages call a part of an argument of a function.
     fn part_name(&self, function: &Function, k: usize, path: &str) -> String {
         let mut callable = &function.callable;
-        while let Callable::Derived(inner) = callable {
+        while let Callable::Derived(inner) = callable
+            && !inner.takes_direction()
+        {
             callable = &inner.function.callable;
         }
         let def = match callable {
@@ -243,7 +282,13 @@ impl Elab<'_> {
                 let signature = self.signature(*id).ok()?;
                 signature.params.get(k).map(|(_, spec)| spec.clone())
             }
-            Callable::Derived(inner) => self.declared_type(&inner.function, k),
+            Callable::Derived(inner) if !inner.takes_direction() => {
+                self.declared_type(&inner.function, k)
+            }
+            Callable::Derived(inner) => {
+                let point = k == 0 && self.arity_of(&inner.function) == Some(1);
+                if point { self.declared_type(&inner.function, 0) } else { None }
+            }
             Callable::Closure(_) | Callable::Builtin(_) | Callable::Linear(_) => None,
         }
     }
@@ -376,9 +421,25 @@ impl Elab<'_> {
             Derivative::Vjp => (vec![(result.clone(), span)], "cotangent", "the function's result"),
             _ => (at.to_vec(), "tangent", "its argument"),
         };
+        if derived.takes_direction() && owners.len() != directions.len() {
+            let name = derived.name;
+            let message = format!(
+                "{} for {} to differentiate by",
+                count(directions.len(), what),
+                count(owners.len(), "argument")
+            );
+            let hint = format!("one for each, as a tuple: `{name}(f)((x, y), (dx, dy))`");
+            let place = directions.first().map_or(span, |(_, place)| *place);
+            return Err(
+                self.report(Diagnostic::new(Code::WrongArguments, place, message).hint(hint))
+            );
+        }
         let mut leaves = Vec::new();
         for ((owner, owner_span), (value, place)) in owners.iter().zip(directions) {
             let Some(fitted) = self.tree_of(owner).and_then(|tree| self.fit(value, &tree)) else {
+                if let Some(tree) = self.tree_of(owner) {
+                    self.unless_fits(value, &tree);
+                }
                 let (needed, found) = (self.describe(owner), self.describe(value));
                 let message = format!("the {what} is {found}, but {whose} is {needed}");
                 let mut diagnostic = Diagnostic::new(Code::TypeMismatch, *place, message)

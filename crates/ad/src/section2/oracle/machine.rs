@@ -7,6 +7,7 @@ use cotan_ir::scalar::{Op, Scalar, ScalarExpr, eval};
 use cotan_ir::{Error, ErrorKind, Node, Program, RegionId, Result, Scopes, TermId};
 use rustc_hash::FxHashMap;
 
+use super::super::delta::Real;
 use super::numbers::{Derivative, Number};
 
 /// A number and its derivative. That of an integer or boolean is always zero.
@@ -179,7 +180,7 @@ impl<'a, M: Derivative> Machine<'a, M> {
         }
         let partials = self.partials(op)?;
         let mut terms = Vec::with_capacity(args.len());
-        for (arg, partial) in args.iter().zip(&*partials) {
+        for (k, (arg, partial)) in args.iter().zip(&*partials).enumerate() {
             if M::is_zero(&arg.d) || partial.is_number(0.0) {
                 continue;
             }
@@ -189,6 +190,12 @@ impl<'a, M: Derivative> Machine<'a, M> {
                 let r = partial.eval(&xs, y, result).and_then(M::R::of);
                 Some(r.ok_or_else(|| self.internal("a partial derivative does not fit"))?)
             };
+            // Zeros of a factor that is a derivative annihilate, and what was not chosen gets
+            // nothing.
+            let strong = matches!((op, k), (Op::Scale, 1) | (Op::StrongMul, _));
+            if r == Some(M::R::ZERO) && (strong || partial.as_choice().is_some()) {
+                continue;
+            }
             terms.push((r, arg.d.clone()));
         }
         Ok(Dual { x: y, d: self.mode.combine(terms) })

@@ -1,19 +1,22 @@
 //! Reading at many positions at once.
 
+use cotan_ir::OutOfRange;
+
 use super::access::{attempt, fitted, gathered, in_common, one_axis, shown};
 use crate::arr::{Arr, Operand};
 use crate::element::Element;
 use crate::error::Error;
-use crate::index::Index;
+use crate::index::{Index, out_of_range};
 use crate::sizes::Axes;
-use crate::stage;
+use crate::stage::{self, emit};
 
 impl<T: Element> Arr<T> {
     /// The parts at many indices: the components are index arrays, for the leading axes, whose
     /// shapes stretch to a common one. The result has that shape, then the remaining axes.
     ///
     /// Positions outside read 0; negative ones are outside. The derivative adds up at positions
-    /// that are read more than once.
+    /// that are read more than once. A single constant index outside is an error, as it is with
+    /// [`at`](Arr::at).
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -41,7 +44,8 @@ impl<T: Element> Arr<T> {
     }
 
     /// The parts at the given positions of an axis, which is replaced by the axes of `positions`.
-    /// Positions outside read 0; negative ones are outside.
+    /// Positions outside read 0; negative ones are outside. A single constant position outside is an
+    /// error, as it is with [`at`](Arr::at).
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -56,6 +60,15 @@ impl<T: Element> Arr<T> {
         attempt("take", || {
             let (dims, positions) = (self.shape(), positions.operand());
             let axis = one_axis("take", axis, dims.len())?;
+            let positions =
+                Arr::<i64>::from_raw(emit("take", &[self.raw, positions.raw], |b, ts| {
+                    let k = dims.get(axis).copied().unwrap_or(0);
+                    let fault = b.constant_index(ts[1]).and_then(|i| OutOfRange::of(i, k));
+                    match fault.filter(|_| k > 0) {
+                        Some(fault) => Err(out_of_range("take", axis, fault, b.ty(ts[0]))),
+                        None => Ok(ts[1]),
+                    }
+                }));
             let sizes: Vec<usize> =
                 dims.iter().copied().take(axis).chain(positions.shape()).collect();
             if sizes.is_empty() {

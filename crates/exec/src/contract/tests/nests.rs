@@ -119,7 +119,7 @@ fn case(rng: &mut Rng) -> Case {
         stride *= extents[dim];
     }
     let dtype = if rng.chance(50) { Dtype::F64 } else { Dtype::F32 };
-    let op = if rng.chance(70) { Op::Mul } else { Op::Scale };
+    let op = if rng.chance(60) { Op::Mul } else { *rng.pick(&[Op::Scale, Op::StrongMul]) };
     let (first, second) = if rng.chance(50) { (0, 1) } else { (1, 0) };
     let nest = Nest {
         reduced: extents.len() - parallel,
@@ -237,7 +237,7 @@ fn contractions(case: &Case) -> Result<Vec<Contraction>, String> {
 fn check(rng: &mut Rng) -> Result<usize, String> {
     let case = case(rng);
     let limits = RunLimits::default();
-    let special = matches!(case.nest.instrs[2], Instr::Op(Op::Scale, _)) && rng.chance(50);
+    let special = !matches!(case.nest.instrs[2], Instr::Op(Op::Mul, _)) && rng.chance(50);
     let mut memory = Memory::new(rng, &case, special);
     let ordinary = Kernel::new(case.nest.clone().collapse(None).0, true, None);
     let wanted = memory.run(0, |frame| assert!(ordinary.run_all(frame, &limits)));

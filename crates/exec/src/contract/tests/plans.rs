@@ -152,3 +152,15 @@ fn what_is_no_contraction() {
         assert_eq!(contractions(&program(text)), 0, "{text}");
     }
 }
+
+/// A last block of one position may have its operands the other way round than the blocks before it.
+#[test]
+fn a_last_block_of_few_positions() {
+    for rows in [4096, 4094, 1821] {
+        let value = program(&format!(
+            "def main(a: [{rows}, 8]f64, b: [{rows}, 5]f64) = matmul(transpose(a), abs(b))"
+        ));
+        let gradient = derive(&value, Derivative::Vjp, None).unwrap();
+        assert_eq!(contractions(&gradient), 3, "{rows} rows");
+    }
+}

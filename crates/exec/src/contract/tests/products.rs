@@ -26,7 +26,7 @@ fn product(b: &mut Builder, rng: &mut Rng, parts: &[&Part], ix: &[TermId]) -> Re
     let value = if parts.len() > 1 {
         let (first, rest) = parts.split_at(1 + rng.below(parts.len() - 1));
         let (x, y) = (product(b, rng, first, ix)?, product(b, rng, rest, ix)?);
-        b.op(*rng.pick(&[Op::Mul, Op::Mul, Op::Scale]), &[x, y])?
+        b.op(*rng.pick(&[Op::Mul, Op::Mul, Op::Scale, Op::StrongMul]), &[x, y])?
     } else {
         let at: Vec<TermId> = parts[0].dims.iter().map(|&dim| ix[dim]).collect();
         let x = b.index(parts[0].term, &at)?;

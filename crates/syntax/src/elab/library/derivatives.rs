@@ -27,13 +27,13 @@ pub(super) const DERIVATIVES: &[Row] = &[
     (
         "vjp(f, wrt = all)",
         |e, c| derived(e, c, Derivative::Vjp),
-        "The value, and the product of a cotangent of the result, the last argument, with the Jacobian.",
+        "The value, and the product of a cotangent of the result with the Jacobian. Several arguments are a tuple: `vjp(f)((x, y), ct)`.",
         "vjp(x => x * x)([1.0, 2.0], [1.0, 10.0])",
     ),
     (
         "jvp(f, wrt = all)",
         |e, c| derived(e, c, Derivative::Jvp),
-        "The value, and the product of the Jacobian with tangents, which follow the arguments.",
+        "The value, and the product of the Jacobian with a tangent. Several arguments and their tangents are tuples: `jvp(f)((x, y), (dx, dy))`.",
         "jvp(x => x * x)([1.0, 2.0], [1.0, 10.0])",
     ),
     (
@@ -57,7 +57,7 @@ pub(super) const DERIVATIVES: &[Row] = &[
     (
         "hvp(f, wrt = all)",
         |e, c| derived(e, c, Derivative::Hvp),
-        "The product of the Hessian of a scalar function with tangents, which follow the arguments.",
+        "The product of the Hessian of a scalar function with a tangent. Several arguments and their tangents are tuples: `hvp(f)((x, y), (dx, dy))`.",
         "hvp(x => sum(x * x * x))([1.0, 2.0], [1.0, 10.0])",
     ),
     (
@@ -74,7 +74,7 @@ pub(super) const DERIVATIVES: &[Row] = &[
     ),
 ];
 
-/// `(f(x, ..), (dx, ..) => jvp(f)(x, .., dx, ..).1)`: equal terms are one term, so that the primal
+/// `(f(x, ..), (dx, ..) => jvp(f)((x, ..), (dx, ..)).1)`: equal terms are one term, so that the primal
 /// part is computed once, however often the function is called.
 fn linearize(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let (value, span) = elab.value_at(call, 0);
@@ -84,8 +84,6 @@ fn linearize(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let result = elab.apply(&f, at.clone(), call.span)?;
     let derivative = Derivative::Jvp;
     let jvp = Derived { derivative, name: "linearize", function, wrt: Wrt::All, aux: false };
-    let jvp = Function::new(Callable::Derived(jvp.into()));
-    let jvp = Rc::new(elab.bounded(jvp, call.span)?);
     let linear = Function::new(Callable::Linear(Rc::new(Linear { jvp, at })));
     let linear = Value::Function(Rc::new(elab.bounded(linear, call.span)?));
     let pair = Value::tuple(vec![result, linear]);
