@@ -181,6 +181,9 @@ impl Bounds<'_> {
             (Op::Select, [_, a, b]) => a.max(*b),
             // As many bits as the longer argument.
             (Op::And | Op::Or | Op::Xor | Op::Not, _) => 2.0 * (largest + 1.0),
+            (Op::Popcount | Op::Clz | Op::Ctz, _) => 64.0,
+            (Op::ShiftLeft | Op::ShiftRight | Op::ShiftRightZero, _) => i64::MAX as f64,
+            (Op::IntPow | Op::ToBits, _) => i64::MAX as f64,
             _ if result == Dtype::Bool => 1.0,
             _ => largest,
         })

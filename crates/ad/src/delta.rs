@@ -12,6 +12,7 @@ use cotan_ir::Type;
 use crate::algebra::Algebra;
 use crate::custom::DeltaCustom;
 use crate::fault::Kind;
+use crate::linear::Linear;
 use crate::step::Step;
 use crate::while_loop::DeltaWhile;
 
@@ -106,11 +107,13 @@ pub struct DeltaLoop<A: Algebra + ?Sized> {
     pub reverse: bool,
     /// The primal step.
     pub step: Arc<Step>,
-    /// The states each step was given, for every state.
+    /// The derivative of the step.
+    pub linear: Arc<Linear>,
+    /// What that needs of every step.
     pub saved: Vec<A::T>,
-    /// The arrays stepped through.
+    /// The arrays stepped through that it reads.
     pub inputs: Vec<A::T>,
-    /// What the step captures.
+    /// What it reads of what the step captures.
     pub captures: Vec<A::T>,
     /// The derivatives of initial states, inputs and captures, in the order of the step's inputs.
     pub deltas: Vec<Option<DeltaId>>,
@@ -120,6 +123,13 @@ pub struct DeltaLoop<A: Algebra + ?Sized> {
     pub active_outputs: Vec<bool>,
     /// The types of the loop's results.
     pub result_types: Vec<Type>,
+}
+
+impl<A: Algebra + ?Sized> DeltaLoop<A> {
+    /// The arrays that it mentions.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = &A::T> {
+        self.saved.iter().chain(&self.inputs).chain(&self.captures)
+    }
 }
 
 /// An arena of Delta terms.

@@ -39,6 +39,7 @@
 mod activity;
 mod algebra;
 mod custom;
+mod cut;
 mod delta;
 mod derive;
 mod dual;
@@ -46,6 +47,7 @@ mod eager;
 pub mod fault;
 mod forward;
 mod guard;
+mod linear;
 mod map_accum;
 mod partials;
 mod restage;
@@ -65,6 +67,7 @@ pub use derive::{
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};
 pub use forward::forward_pass;
+pub use linear::Linear;
 pub use restage::{DeltaLine, DualProgram, dual};
 pub use staged::Staged;
 pub use step::Step;

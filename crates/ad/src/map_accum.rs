@@ -16,8 +16,9 @@ use crate::algebra::{Algebra, Loop, element, interpret};
 use crate::delta::{Delta, DeltaId, DeltaLoop};
 use crate::dual::{Dual, DualArray};
 use crate::fault::{Point, faulty};
+use crate::linear::Linear;
 use crate::staged::Staged;
-use crate::step::{Step, save_states};
+use crate::step::Step;
 use crate::tangent::{Tangent, TangentArray};
 use crate::transpose::reverse_pass;
 
@@ -42,17 +43,20 @@ impl<A: Algebra> Dual<'_, A> {
             let results = self.a.map_accum(&arrays)?;
             return Ok(results.into_iter().map(|t| self.lift(t)).collect());
         }
-        arrays.step = Arc::new(save_states(&m.step)?);
+        let linear = Arc::new(Linear::new(&m.step, &active_inputs)?);
+        arrays.step = linear.saving_step()?;
         let mut results = self.a.map_accum(&arrays)?;
         let saved = results.split_off(m.step.program.outputs().len());
         let result_types: Vec<Type> = results.iter().map(|t| self.a.ty(t)).collect();
+        let Step { states, inputs, .. } = *m.step;
         let delta = Delta::MapAccum(Box::new(DeltaLoop {
             length: m.length,
             reverse: m.reverse,
             step: m.step.clone(),
             saved,
-            inputs: arrays.inputs,
-            captures: arrays.captures,
+            inputs: linear.reads(states, &arrays.inputs).cloned().collect(),
+            captures: linear.reads(states + inputs, &arrays.captures).cloned().collect(),
+            linear,
             deltas,
             active_inputs,
             active_outputs: active_outputs.clone(),
@@ -63,7 +67,7 @@ impl<A: Algebra> Dual<'_, A> {
 }
 
 /// A step program being written: its inputs are declared as they come.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Writer {
     pub(crate) staged: Staged,
     count: usize,
@@ -159,7 +163,7 @@ pub(crate) fn transpose_loop<A: Algebra>(
     let mut arrays: Vec<A::T> = m.saved.iter().chain(&m.inputs).cloned().collect();
     arrays.extend(seeded.iter().filter_map(|&k| result(k)));
     let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&m.result_types[k])).collect();
-    let program = transposed_step(&Transposed {
+    let program = m.linear.transposed(&Transposed {
         step,
         active_inputs: &m.active_inputs,
         states: &active_states,
@@ -274,7 +278,7 @@ pub(crate) fn forward_loop<A: Algebra>(
     let outputs: Vec<usize> =
         (states..step.program.outputs().len()).filter(|&k| m.active_outputs[k]).collect();
 
-    let program = forward_step(step, &active_states, &elements, &captures, &outputs)?;
+    let program = m.linear.forward(&active_states, &elements, &captures, &outputs)?;
     let mut init = Vec::new();
     for &k in &active_states {
         init.push(or_zero(a, tangent(k), &types[k])?);

@@ -98,7 +98,7 @@ fn reachable<A: Algebra>(deltas: &Deltas<A>, roots: impl Iterator<Item = DeltaId
 
 impl<A: Algebra> Delta<A> {
     /// Calls `f` on every Delta term that this one is made from.
-    fn for_each_operand(&self, mut f: impl FnMut(DeltaId)) {
+    pub(crate) fn for_each_operand(&self, mut f: impl FnMut(DeltaId)) {
         match self {
             Delta::Input(_) => {}
             Delta::Add(d, e) => [*d, *e].into_iter().for_each(f),

@@ -1,8 +1,6 @@
 //! Step functions of loops as closed programs: what they capture becomes more inputs.
 
-use cotan_ir::{Builder, Extracted, MapAccum, Output, Program, Result, Scopes, TermId, Type};
-
-use crate::fault::{Point, faulty};
+use cotan_ir::{Extracted, MapAccum, Program, Result, Scopes, TermId, Type};
 
 /// The step of a loop: a program from states, elements of the inputs and captures to next states
 /// and outputs.
@@ -41,18 +39,4 @@ pub(crate) fn extract_step(
 ) -> Result<(Step, Vec<TermId>)> {
     let Extracted { program, captures } = Extracted::new(program, scopes, m.step)?;
     Ok((Step { program, states: m.init.len(), inputs: m.inputs.len() }, captures))
-}
-
-/// The step that also returns the states it was given: `(s, x) -> (s', y, s)`.
-pub(crate) fn save_states(step: &Step) -> Result<Step> {
-    let mut b = Builder::new();
-    let declared = step.program.inputs().iter();
-    let inputs: Vec<TermId> = declared
-        .map(|input| b.input(input.name.clone(), input.ty.clone()))
-        .collect::<Result<_>>()?;
-    let mut results = b.inline(&step.program, &inputs)?;
-    let saved = if faulty(Point::LoopSavesNextStates) { results.clone() } else { inputs };
-    results.extend(saved.iter().take(step.states));
-    let outputs = results.into_iter().map(|term| Output { name: String::new(), term }).collect();
-    Ok(Step { program: b.finish(outputs)?, states: step.states, inputs: step.inputs })
 }

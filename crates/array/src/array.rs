@@ -177,6 +177,11 @@ impl Array {
         T::buffer(self)?.get(self.layout.position(ix)?).copied()
     }
 
+    /// A reference to the element at an index, as [`get`](Array::get) finds it.
+    pub fn get_ref<T: Element>(&self, ix: &[usize]) -> Option<&T> {
+        T::buffer(self)?.get(self.layout.position(ix)?)
+    }
+
     /// The only element of an array of one element, whatever its rank, if `T` is its type.
     pub fn item<T: Element>(&self) -> Option<T> {
         if self.numel() == 1 { self.iter()?.next() } else { None }

@@ -68,7 +68,11 @@ impl<'a> Text<'a> {
             indices = indices.into_iter().flat_map(extend).collect();
         }
         // `{:?}` writes the shortest text that reads back as the same number.
-        let cell = |ix: Vec<usize>| array.get::<T>(&ix).map(|x| format!("{x:?}"));
+        // NaN is written as programs write it.
+        let cell = |ix: Vec<usize>| {
+            let text = format!("{:?}", array.get::<T>(&ix)?);
+            Some(if text == "NaN" { "nan".to_owned() } else { text })
+        };
         let cells: Vec<String> = indices.into_iter().filter_map(cell).collect();
         let width = cells.iter().map(String::len).max().unwrap_or(0);
         Text { dims, edge, cells: cells.into_iter(), width }
@@ -127,6 +131,7 @@ mod tests {
         assert_eq!(Array::scalar(1.5).to_string(), "1.5");
         assert_eq!(Array::scalar(1e300).to_string(), "1e300");
         assert_eq!(Array::scalar(true).to_string(), "true");
+        assert_eq!(Array::scalar(f32::NAN).to_string(), "nan");
         assert_eq!(counting(&[0]).to_string(), "[]");
         assert_eq!(counting(&[2, 0]).to_string(), "[[],\n []]");
         assert_eq!(counting(&[3]).to_string(), "[0.0, 1.0, 2.0]");

@@ -25,6 +25,8 @@ pub trait Element:
     fn to_i64(self) -> i64;
     /// Converts to `bool`.
     fn to_bool(self) -> bool;
+    /// Converts from another element type.
+    fn from_element<T: Element>(x: T) -> Self;
     /// The bits of the value: equal exactly when two values are indistinguishable.
     fn bits(self) -> u64;
 
@@ -46,7 +48,7 @@ mod sealed {
 
 /// One row per element type: how `self` (named `x`) becomes each of the others.
 macro_rules! element {
-    ($t:ty, $variant:ident, |$x:ident| f64: $f64:expr, f32: $f32:expr, i64: $i64:expr,
+    ($t:ty, $variant:ident, $to:ident, |$x:ident| f64: $f64:expr, f32: $f32:expr, i64: $i64:expr,
      bool: $bool:expr, bits: $bits:expr) => {
         impl Element for $t {
             const DTYPE: Dtype = Dtype::$variant;
@@ -65,6 +67,9 @@ macro_rules! element {
             fn to_bool(self) -> bool {
                 let $x = self;
                 $bool
+            }
+            fn from_element<T: Element>(x: T) -> $t {
+                x.$to()
             }
             fn bits(self) -> u64 {
                 let $x = self;
@@ -89,11 +94,11 @@ macro_rules! element {
     };
 }
 
-element!(f64, F64, |x| f64: x, f32: x as f32, i64: x as i64, bool: x != 0.0, bits: x.to_bits());
-element!(f32, F32, |x| f64: f64::from(x), f32: x, i64: x as i64, bool: x != 0.0,
+element!(f64, F64, to_f64, |x| f64: x, f32: x as f32, i64: x as i64, bool: x != 0.0, bits: x.to_bits());
+element!(f32, F32, to_f32, |x| f64: f64::from(x), f32: x, i64: x as i64, bool: x != 0.0,
     bits: u64::from(x.to_bits()));
-element!(i64, I64, |x| f64: x as f64, f32: x as f32, i64: x, bool: x != 0, bits: x as u64);
-element!(bool, Bool, |x| f64: f64::from(u8::from(x)), f32: f32::from(u8::from(x)),
+element!(i64, I64, to_i64, |x| f64: x as f64, f32: x as f32, i64: x, bool: x != 0, bits: x as u64);
+element!(bool, Bool, to_bool, |x| f64: f64::from(u8::from(x)), f32: f32::from(u8::from(x)),
     i64: i64::from(x), bool: x, bits: u64::from(x));
 
 #[cfg(test)]

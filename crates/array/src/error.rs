@@ -7,7 +7,7 @@ use crate::{Dtype, Shape};
 #[non_exhaustive]
 pub enum ArrayError {
     /// More elements or bytes than the limit, or than can be counted.
-    #[error("{op}: an array of shape {shape} of {dtype} needs {} bytes; the limit is {limit}", show_bytes(.bytes))]
+    #[error("{op}: an array of shape {shape} {}", too_large(*.dtype, *.bytes, *.limit))]
     TooLarge {
         /// The operation that asked for it.
         op: &'static str,
@@ -15,7 +15,7 @@ pub enum ArrayError {
         shape: Shape,
         /// The element type asked for.
         dtype: Dtype,
-        /// Bytes needed; `None` when they cannot be counted in 64 bits.
+        /// Bytes needed; `None` when the elements of no type could be counted.
         bytes: Option<u64>,
         /// Bytes allowed.
         limit: u64,
@@ -112,6 +112,11 @@ pub enum ArrayError {
     },
 }
 
-fn show_bytes(bytes: &Option<u64>) -> String {
-    bytes.map_or_else(|| "more than 2^64".to_string(), |b| b.to_string())
+fn too_large(dtype: Dtype, bytes: Option<u64>, limit: u64) -> String {
+    match bytes {
+        Some(bytes) => format!("of {dtype} needs {bytes} bytes; the limit is {limit}"),
+        None => "has too many elements: an array has fewer than 2^60, counting the axes that are \
+                 not empty"
+            .to_owned(),
+    }
 }

@@ -164,7 +164,8 @@ fn shapes() {
     let shape = |text: &str| npy1(format!("{{'shape': {text}}}"), b"");
     let too_large = |dims: &str| {
         format!(
-            "npy: an array of shape [{dims}] of f64 needs more than 2^64 bytes; the limit is {MAX}"
+            "npy: an array of shape [{dims}] has too many elements: an array has fewer than 2^60, \
+             counting the axes that are not empty"
         )
     };
     let many = format!("({})", "0,".repeat(30_000));

@@ -11,7 +11,7 @@ use crate::units::{assignment, bytes, duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   success
+  0   success; also if derivatives cannot be checked (test: skipped, undecided)
   1   the program has errors, its arguments do not fit it, derivatives do not agree (test), or a
       file is not formatted (fmt --check)
   2   the command line makes no sense: unknown options, missing arguments
@@ -57,23 +57,42 @@ pub enum When {
 pub enum Command {
     /// Report everything that is wrong with programs
     #[command(after_help = "\
+Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
+wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
+not change the exit code.
+
 Examples:
   cotan check model.ct
-  cotan check examples/*.ct")]
+  cotan check examples/*.ct
+  cotan check attention.ct --size d=64     only for d = 64")]
     Check(CheckArgs),
 
     /// Run a function of a program
     #[command(after_help = "\
 Arguments are files, or expressions of the language. Whole numbers become floats where the
-parameter is a float. Records and tuples are given by their parts: --arg p.w=... --arg p.b=...
+parameter is a float. Records and tuples are given whole, --arg p='{w = [1, 2], b = 3}', or by their
+parts: --arg p.w=@w.npy --arg p.b=3
+Sizes follow from the arguments; those that do not are given by --size. An integer that the program
+uses as a size, or to end a recursion, is an argument like any other: --arg steps=8
 
 Examples:
   cotan run --example matmul
   cotan run dot.ct --arg a='[1, 2, 3]' --arg b='[4, 5, 6]'
   cotan run matmul.ct --arg a=@a.npy --arg b=@b.npy --out c.npy
   cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
-  cotan run fill.ct --size n=5 --arg x=2.5")]
+  cotan run fill.ct --size n=5 --arg x=2.5
+  cotan run -e 'sum(iota(10))'")]
     Run(RunArgs),
+
+    /// Compute the value of an expression
+    #[command(after_help = "\
+The same as `cotan run -e EXPR`.
+
+Examples:
+  cotan eval '6 * 7'
+  cotan eval 'grad(x => sum(x ** 3))([1.0, 2.0])'
+  cotan eval 'let a = iota(4) in a[:, None] * a' --out table.npy")]
+    Eval(EvalArgs),
 
     /// Run a function of a program and its derivative
     #[command(after_help = "\
@@ -91,9 +110,13 @@ Examples:
 
     /// Check derivatives against other ways to compute them
     #[command(after_help = "\
-Reverse mode is held against forward mode, against the same algorithm on scalars, and against
-differences, for every function with float parameters and results. Sizes and values that are not
-given are made up.
+Reverse mode is compared with forward mode, with the same algorithm on scalars, and with differences,
+for every function with float parameters and results. Sizes and values that are not given are made up.
+Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+
+A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
+hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
+exit code.
 
 Examples:
   cotan test model.ct
@@ -189,6 +212,10 @@ pub struct SourceArgs {
     /// A program that comes with cotan (see `cotan examples`)
     #[arg(long, value_name = "NAME")]
     pub example: Option<String>,
+
+    /// An expression as the program: -e 'sum(iota(10))'
+    #[arg(short = 'e', long = "expr", value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: Option<String>,
 }
 
 /// What a program may import.
@@ -207,7 +234,7 @@ pub struct FunctionArgs {
     #[arg(long = "fn", value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A size parameter, or an integer parameter that is to be known when the program is made
+    /// A size parameter; also an integer parameter, which is then known when the program is made
     #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
 }
@@ -237,7 +264,7 @@ pub struct CallArgs {
     pub inputs: InputArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct BackendArgs {
     /// What runs the program [default: jit, or what COTAN_BACKEND says]
     #[arg(long, value_name = "BACKEND")]
@@ -256,7 +283,7 @@ pub enum Backend {
 }
 
 /// How much a run may take.
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct LimitArgs {
     /// The most memory for values
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
@@ -272,6 +299,10 @@ pub struct CheckArgs {
     /// The programs; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+
+    /// Check with this size, or integer parameter, instead of all [default: all sizes]
+    #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
 
     #[command(flatten)]
     pub imports: ImportArgs,
@@ -298,6 +329,22 @@ pub struct RunArgs {
     /// Report the work that was done; the program is interpreted
     #[arg(long)]
     pub counts: bool,
+
+    #[command(flatten)]
+    pub backend: BackendArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// The expression
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: String,
+
+    /// Write the results to a .npz file, or a single result to a .npy file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 
     #[command(flatten)]
     pub backend: BackendArgs,

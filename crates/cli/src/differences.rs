@@ -1,262 +1,264 @@
-//! Derivatives of a program computed in four ways, entry by entry.
+//! Whether a number is the slope of a function of one variable, told from its values alone.
+//!
+//! Differences err by truncation if they are wide and by rounding if they are narrow, and at a kink
+//! they mean nothing. So several widths are tried, each with an estimate of its own error: a slope
+//! agrees if it agrees at one width, and differs only if it does at the two narrowest that rounding
+//! leaves, by much more than these can err. One-sided differences that settle at two values are a kink.
+//! Everything else is left undecided, with the reason.
 
-use cotan_ad::section2::oracle::{Options as ScalarOptions, gradient_by_scalars};
-use cotan_array::Dtype;
-use cotan_interp::{Interp, InterpError, Options, Value};
-use cotan_ir::scalar::Scalar;
-use cotan_ir::{Program, Type};
-use cotan_pipeline::{Derivative, derive};
+/// Widths relative to the position, or to 1 if that is more.
+const WIDTHS: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
 
-use crate::failure::{Failure, Outcome};
+/// A width too narrow for exact differences, which still tells a slope from steps.
+const NARROW: f64 = 1e-9;
 
-/// The most entries of a gradient that are checked one by one; larger ones are sampled.
-const MAX_ENTRIES: usize = 256;
+/// Wide differences, for values so large that their rounding hides narrow ones.
+const WIDE: f64 = 0.1;
 
-/// A small generator of numbers (splitmix64).
-pub struct Rng(pub u64);
+/// How much of a slope differences may miss and still confirm it.
+const TOLERANCE: f64 = 1e-6;
 
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
+/// A slope that is claimed, and how exactly the values around it are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    pub slope: f64,
+    /// Where on the axis.
+    pub at: f64,
+    /// The largest slope along any axis: small ones may come from the cancellation of large ones.
+    pub scale: f64,
+    /// How far rounding may move a value.
+    pub rounding: f64,
+}
 
-    /// A number between two.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// What differences say about a claim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Finding {
+    /// They agree up to this.
+    Agrees(f64),
+    /// They settle at another slope.
+    Differs(f64),
+    /// The slopes on the left and on the right settle at different values.
+    Kink(f64, f64),
+    /// Rounding of the values hides slopes of this size.
+    Hidden(f64),
+    /// They do not settle.
+    Rough,
+}
 
-    /// A value of a type: floats between the bounds, small integers, either truth value.
-    pub fn value(&mut self, ty: &Type, (low, high): (f64, f64)) -> Outcome<Value> {
-        let element = |rng: &mut Rng| match ty.dtype {
-            Dtype::F64 => Scalar::F64(rng.between(low, high)),
-            Dtype::F32 => Scalar::F32(rng.between(low, high) as f32),
-            Dtype::I64 => Scalar::I64((rng.next() % 3) as i64),
-            Dtype::Bool => Scalar::Bool(rng.next().is_multiple_of(2)),
+/// Differences at one width.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    pub slope: f64,
+    pub left: f64,
+    pub right: f64,
+    /// How much the slope may be off by truncation, and by rounding.
+    truncation: f64,
+    noise: f64,
+}
+
+impl Estimate {
+    /// From the values at `-h`, `-h/2`, `0`, `h/2` and `h`, or about: each with its true distance.
+    pub fn new(values: [(f64, f64); 5], rounding: f64) -> Estimate {
+        let [(_, below), (_, half_below), (_, middle), (_, half_above), (_, above)] = values;
+        let [(a, _), (b, _), _, (c, _), (d, _)] = values;
+        let wide = (above - below) / (d - a);
+        let narrow = (half_above - half_below) / (c - b);
+        // One step of Richardson's extrapolation of each.
+        let slope = (4.0 * narrow - wide) / 3.0;
+        let side = |near: f64, half: f64, far: f64, whole: f64| {
+            2.0 * (half - middle) / near - (whole - middle) / far
         };
-        let elements = (0..ty.shape.numel()).map(|_| element(self)).collect();
-        Value::new(ty.clone(), elements).map_err(Failure::internal)
+        let (left, right) = (side(b, half_below, a, below), side(c, half_above, d, above));
+        let truncation = (narrow - wide).abs() / 3.0 + (right - left).abs();
+        Estimate { slope, left, right, truncation, noise: 8.0 * rounding / (d - a) }
+    }
+
+    fn is_finite(&self) -> bool {
+        [self.slope, self.left, self.right, self.noise].iter().all(|x| x.is_finite())
+    }
+
+    fn uncertainty(&self) -> f64 {
+        self.truncation + self.noise
+    }
+
+    /// The error that is accepted.
+    fn tolerance(&self, claim: &Claim) -> f64 {
+        let size = claim.slope.abs().max(self.slope.abs());
+        TOLERANCE * size + 1e-3 * TOLERANCE * claim.scale + self.noise
+    }
+
+    /// Whether rounding hides a slope of the claimed size.
+    fn is_hidden(&self, claim: &Claim) -> bool {
+        let size = claim.slope.abs().max(self.slope.abs());
+        claim.slope != 0.0 && self.noise > 1e-3 * size && self.noise > TOLERANCE * claim.scale
+    }
+
+    fn error(&self, claim: &Claim) -> f64 {
+        (self.slope - claim.slope).abs()
+    }
+
+    fn agrees(&self, claim: &Claim) -> bool {
+        let error = self.error(claim);
+        let size = claim.slope.abs().max(self.slope.abs());
+        // Differences that cannot do better confirm four digits.
+        let close = error <= 2.0 * self.truncation && self.uncertainty() <= 1e-4 * size;
+        // Both sides have to be alike: in the middle of a kink any slope may seem right.
+        let bend = (self.right - self.left).abs();
+        let straight = bend <= 1e-2 * size + 1e-4 * claim.scale + 4.0 * self.noise;
+        straight && !self.is_hidden(claim) && (error <= self.tolerance(claim) || close)
+    }
+
+    fn differs(&self, claim: &Claim) -> bool {
+        let error = self.error(claim);
+        let uncertainty = self.uncertainty();
+        error > self.tolerance(claim) + 4.0 * uncertainty && uncertainty <= 0.1 * error
     }
 }
 
-/// One entry of the gradient of the outputs' sum, weighted by random cotangents.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// The input and the index in it: `w[1, 2]`.
-    pub place: String,
-    pub dtype: Dtype,
-    /// By reverse mode: the one that is checked.
-    pub reverse: f64,
-    /// By forward mode.
-    pub forward: f64,
-    /// By the algorithm on scalars, unless that takes too much.
-    pub scalar: Option<f64>,
-    /// By extrapolated central differences.
-    pub differences: f64,
-    /// How far the rounding of large values may have moved these differences.
-    pub noise: f64,
-}
-
-/// A function to be differentiated in several ways at a point.
-pub struct Point<'a> {
-    /// As it was written, `build`s and all.
-    pub program: &'a Program,
-    pub inputs: Vec<Value>,
-    /// Cotangents of the float outputs, in order.
-    pub cotangents: Vec<Value>,
-    pub options: Options,
-}
-
-impl Point<'_> {
-    /// Whether values and gradient are finite here.
-    pub fn is_finite(&self) -> Outcome<bool> {
-        let finite = |values: &[Value]| values.iter().all(|v| v.elements().iter().all(finite));
-        let outputs = self.run(self.program, &self.inputs)?;
-        Ok(finite(&outputs) && finite(&self.gradient()?))
+/// Tests a claim. The function takes a distance from the point to the distance that it really went,
+/// after rounding, and the value there.
+pub fn examine<E>(
+    claim: &Claim,
+    mut value: impl FnMut(f64) -> Result<(f64, f64), E>,
+) -> Result<Finding, E> {
+    let middle = value(0.0)?;
+    let unit = claim.at.abs().max(1.0);
+    let mut widths: Vec<f64> = WIDTHS.iter().map(|width| width * unit).collect();
+    // Near 0 the function may end or turn at 0.
+    if claim.at != 0.0 && claim.at.abs() < 1e-2 {
+        widths.extend(WIDTHS[..2].iter().map(|width| width * claim.at.abs()));
     }
-
-    /// The entries of the gradient, at most [`MAX_ENTRIES`] evenly spread.
-    pub fn entries(&self) -> Outcome<Vec<Entry>> {
-        let gradient = self.gradient()?;
-        let scalars = self.scalar_gradient();
-        let jvp = derive(self.program, Derivative::Jvp, None).map_err(Failure::internal)?;
-        let magnitude = self.magnitude()?;
-        let total: usize = gradient.iter().map(|g| g.elements().len()).sum();
-        let stride = total.div_ceil(MAX_ENTRIES).max(1);
-        let mut entries = Vec::new();
-        let (mut number, mut float) = (0, 0);
-        for (k, input) in self.program.inputs().iter().enumerate() {
-            if !input.ty.dtype.is_float() {
-                continue;
-            }
-            let by_scalars = scalars.as_ref().and_then(|s| s.get(k)).and_then(|s| s.as_ref());
-            for n in 0..input.ty.shape.numel() {
-                number += 1;
-                if !(number - 1usize).is_multiple_of(stride) {
-                    continue;
-                }
-                let reverse = gradient.get(float).and_then(|g| g.elements().get(n));
-                let (differences, noise) = self.extrapolated(k, n, magnitude)?;
-                entries.push(Entry {
-                    place: place(&input.name, &input.ty, n),
-                    dtype: input.ty.dtype,
-                    reverse: reverse.map_or(f64::NAN, real),
-                    forward: self.directional(&jvp, float, n)?,
-                    scalar: by_scalars.and_then(|s| s.get(n)).map(real),
-                    differences,
-                    noise,
-                });
-            }
-            float += 1;
+    widths.sort_by(|a, b| b.total_cmp(a));
+    let mut at = |width: f64| -> Result<Option<Estimate>, E> {
+        let (below, half_below) = (value(-width)?, value(-width / 2.0)?);
+        let (half_above, above) = (value(width / 2.0)?, value(width)?);
+        let values = [below, half_below, middle, half_above, above];
+        let estimate = Estimate::new(values, claim.rounding);
+        Ok(estimate.is_finite().then_some(estimate))
+    };
+    let mut estimates = Vec::new();
+    for width in widths {
+        let Some(estimate) = at(width)? else { continue };
+        if estimate.agrees(claim) {
+            return Ok(Finding::Agrees(estimate.error(claim)));
         }
-        Ok(entries)
+        estimates.push(estimate);
     }
-
-    /// The cotangents of the float inputs, in reverse mode.
-    fn gradient(&self) -> Outcome<Vec<Value>> {
-        let vjp = derive(self.program, Derivative::Vjp, None).map_err(Failure::internal)?;
-        let inputs: Vec<Value> = self.inputs.iter().chain(&self.cotangents).cloned().collect();
-        let mut outputs = self.run(&vjp, &inputs)?;
-        Ok(outputs.split_off(self.program.outputs().len().min(outputs.len())))
-    }
-
-    fn scalar_gradient(&self) -> Option<Vec<Option<Vec<Scalar>>>> {
-        let inputs: Vec<Vec<Scalar>> = self.inputs.iter().map(|v| v.elements().to_vec()).collect();
-        let mut given = self.cotangents.iter();
-        let seeds: Vec<Option<Vec<Scalar>>> = self
-            .program
-            .outputs()
-            .iter()
-            .map(|output| {
-                let float = self.program.dtype(output.term).is_float();
-                float.then(|| given.next()).flatten().map(|c| c.elements().to_vec())
-            })
-            .collect();
-        let options = ScalarOptions::default();
-        gradient_by_scalars(self.program, &inputs, &seeds, &options).ok().map(|g| g.gradients)
-    }
-
-    /// The derivative of the weighted sum along one entry of a float input, in forward mode.
-    fn directional(&self, jvp: &Program, float: usize, entry: usize) -> Outcome<f64> {
-        let mut inputs = self.inputs.clone();
-        for (k, input) in jvp.inputs().iter().skip(self.inputs.len()).enumerate() {
-            let unit = |n: usize| if k == float && n == entry { 1.0 } else { 0.0 };
-            let elements =
-                (0..input.ty.shape.numel()).map(|n| number(unit(n), input.ty.dtype)).collect();
-            inputs.push(Value::new(input.ty.clone(), elements).map_err(Failure::internal)?);
+    let hidden = estimates.iter().find(|estimate| estimate.is_hidden(claim)).copied();
+    if hidden.is_some()
+        && let Some(estimate) = at(WIDE * unit)?
+    {
+        if estimate.agrees(claim) {
+            return Ok(Finding::Agrees(estimate.error(claim)));
         }
-        let outputs = self.run(jvp, &inputs)?;
-        let tangents = outputs.get(self.program.outputs().len()..).unwrap_or_default();
-        Ok(weighted(tangents.iter(), &self.cotangents))
+        estimates.insert(0, estimate);
+    }
+    let exact = estimates.iter().filter(|e| e.noise <= 0.02 * e.error(claim));
+    let exact: Vec<&Estimate> = exact.collect();
+    if let [.., before, last] = exact[..]
+        && before.differs(claim)
+        && last.differs(claim)
+        && !steps(claim, last.slope, unit, &mut value)?
+    {
+        return Ok(Finding::Differs(last.slope));
+    }
+    Ok(kink(&estimates).unwrap_or(match hidden {
+        Some(estimate) => Finding::Hidden(estimate.noise),
+        None => Finding::Rough,
+    }))
+}
+
+/// Whether the values go up in steps that only look like a slope: very narrow differences then tell the
+/// claimed slope from the one that wider ones show.
+fn steps<E>(
+    claim: &Claim,
+    slope: f64,
+    unit: f64,
+    mut value: impl FnMut(f64) -> Result<(f64, f64), E>,
+) -> Result<bool, E> {
+    let (below, above) = (value(-NARROW * unit)?, value(NARROW * unit)?);
+    let width = above.0 - below.0;
+    let (narrow, noise) = ((above.1 - below.1) / width, 8.0 * claim.rounding / width);
+    let (from_claim, from_slope) = ((narrow - claim.slope).abs(), (narrow - slope).abs());
+    Ok(from_claim <= 0.1 * from_slope && from_slope > 10.0 * noise)
+}
+
+/// Two slopes, of the left and of the right, at which narrower differences stay.
+fn kink(estimates: &[Estimate]) -> Option<Finding> {
+    estimates.windows(2).rev().find_map(|pair| {
+        let [wide, narrow] = *pair else { return None };
+        let gap = (narrow.right - narrow.left).abs();
+        let settled = |a: f64, b: f64| (a - b).abs() <= 0.05 * gap;
+        let sides = settled(wide.left, narrow.left) && settled(wide.right, narrow.right);
+        let clear = narrow.noise <= 0.05 * gap;
+        (sides && clear).then_some(Finding::Kink(narrow.left, narrow.right))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(slope: f64, at: f64, f: impl Fn(f64) -> f64) -> Finding {
+        let rounding = f64::EPSILON * f(at).abs();
+        let claim = Claim { slope, at, scale: slope.abs(), rounding };
+        let exact = |t: f64| Ok::<_, ()>((at + t - at, f(at + t)));
+        examine(&claim, exact).unwrap()
     }
 
-    /// Central differences at two widths, and the limit that they point to: Richardson's
-    /// extrapolation $(4 D_{h/2} - D_h) / 3$. And what rounding may do to it: a difference of sums of
-    /// this magnitude is off by some units in their last place, divided by the width.
-    fn extrapolated(&self, input: usize, entry: usize, magnitude: f64) -> Outcome<(f64, f64)> {
-        let Some(at) = self.inputs.get(input).and_then(|v| v.elements().get(entry)).map(real)
-        else {
-            return Err(Failure::internal("an entry that is not there"));
-        };
-        let single = self.inputs.iter().any(|value| value.ty().dtype == Dtype::F32);
-        let h = at.abs().max(1.0) * if single { 0.0625 } else { 1e-3 };
-        let (wide, narrow) =
-            (self.central(input, entry, at, h)?, self.central(input, entry, at, h / 2.0)?);
-        let last_place = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        Ok(((4.0 * narrow - wide) / 3.0, 8.0 * last_place * magnitude / h))
+    fn agrees(slope: f64, at: f64, f: impl Fn(f64) -> f64) -> bool {
+        matches!(finding(slope, at, f), Finding::Agrees(_))
     }
 
-    /// The sum of the sizes of what the weighted sum adds up.
-    fn magnitude(&self) -> Outcome<f64> {
-        let outputs = self.run(self.program, &self.inputs)?;
-        let floats = outputs.iter().filter(|value| value.ty().dtype.is_float());
-        Ok(products(floats, &self.cotangents).map(f64::abs).sum())
-    }
-
-    fn central(&self, input: usize, entry: usize, at: f64, h: f64) -> Outcome<f64> {
-        let above = self.moved(input, entry, at + h)?;
-        let below = self.moved(input, entry, at - h)?;
-        // What was really moved, after rounding.
-        Ok((above.1 - below.1) / (above.0 - below.0))
-    }
-
-    /// An entry as it can be represented near `to`, and the weighted sum of the outputs there.
-    fn moved(&self, input: usize, entry: usize, to: f64) -> Outcome<(f64, f64)> {
-        let mut inputs = self.inputs.clone();
-        let mut moved = to;
-        if let Some(value) = inputs.get_mut(input) {
-            let mut elements = value.elements().to_vec();
-            if let Some(element) = elements.get_mut(entry) {
-                *element = number(to, value.ty().dtype);
-                moved = real(element);
+    #[test]
+    fn slopes_of_smooth_functions_are_told_from_wrong_ones() {
+        type Case = (f64, f64, fn(f64) -> f64);
+        let cases: [Case; 12] = [
+            (2.0, 1.0, |x| x * x),
+            (0.7f64.cos(), 0.7, f64::sin),
+            (1e3 * 0.7e3f64.cos(), 0.7, |x| (1e3 * x).sin()),
+            (1e4, 1e-4, f64::ln),
+            (1e8, 1e-8, f64::ln),
+            (0.5e3, 1e-6, f64::sqrt),
+            ((3.0f64).exp(), 3.0, f64::exp),
+            (1e6 * 3e6, 3e3, |x| x * x * x / 9.0),
+            (-25.0, 0.2, |x| 1.0 / x),
+            (1e-9, 0.3, |x| 1e-9 * x),
+            (0.0, 0.3, |_| 7.0),
+            (0.0, 0.0, |x| x * x),
+        ];
+        for (n, (slope, at, f)) in cases.into_iter().enumerate() {
+            let slope = if n == 7 { at * at / 3.0 } else { slope };
+            assert!(agrees(slope, at, f), "{n}: {:?}", finding(slope, at, f));
+            for wrong in [1.0001, 0.99, 0.0, -1.0, 2.0] {
+                let wrong = if slope == 0.0 { wrong + 0.5 } else { slope * wrong };
+                let found = finding(wrong, at, f);
+                assert!(matches!(found, Finding::Differs(_)), "{n} as {wrong}: {found:?}");
             }
-            *value = Value::new(value.ty().clone(), elements).map_err(Failure::internal)?;
         }
-        let outputs = self.run(self.program, &inputs)?;
-        let floats = outputs.iter().filter(|value| value.ty().dtype.is_float());
-        Ok((moved, weighted(floats, &self.cotangents)))
     }
 
-    fn run(&self, program: &Program, inputs: &[Value]) -> Outcome<Vec<Value>> {
-        let run = Interp::new(program).with_options(self.options.clone()).run(inputs);
-        run.map(|run| run.outputs).map_err(|error: InterpError| {
-            Failure::limit(format!(
-                "error: {error}\n  hint: use smaller sizes, or raise the limits"
-            ))
-        })
+    #[test]
+    fn kinks_are_seen_from_both_sides_and_passed_by_at_a_distance() {
+        let relu = |x: f64| x.max(0.0);
+        for slope in [0.0, 0.5, 1.0] {
+            assert!(matches!(finding(slope, 0.0, relu), Finding::Kink(l, r)
+                if l.abs() < 1e-6 && (r - 1.0).abs() < 1e-6));
+        }
+        for distance in [1e-2, 1e-3, 5e-4, 1e-4, 1e-5, 2e-6] {
+            assert!(agrees(1.0, distance, relu) && agrees(0.0, -distance, relu), "{distance}");
+            assert!(agrees(1.0, distance, f64::abs) && agrees(-1.0, -distance, f64::abs));
+            // Wrong slopes are not confirmed by what lies beyond the kink.
+            assert!(!agrees(0.5, distance, relu) && !agrees(0.0, distance, f64::abs));
+        }
     }
-}
 
-/// The sum of products of all elements.
-fn weighted<'v>(values: impl Iterator<Item = &'v Value>, weights: &'v [Value]) -> f64 {
-    products(values, weights).sum()
-}
-
-fn products<'v>(
-    values: impl Iterator<Item = &'v Value>,
-    weights: &'v [Value],
-) -> impl Iterator<Item = f64> {
-    let pairs = values.zip(weights).flat_map(|(v, w)| v.elements().iter().zip(w.elements()));
-    pairs.map(|(x, w)| real(x) * real(w))
-}
-
-fn real(x: &Scalar) -> f64 {
-    match x {
-        Scalar::F64(x) => *x,
-        Scalar::F32(x) => f64::from(*x),
-        Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_) => f64::NAN,
-    }
-}
-
-fn number(x: f64, dtype: Dtype) -> Scalar {
-    match dtype {
-        Dtype::F32 => Scalar::F32(x as f32),
-        Dtype::F64 | Dtype::I64 | Dtype::Bool => Scalar::F64(x),
-    }
-}
-
-fn finite(x: &Scalar) -> bool {
-    match x {
-        Scalar::F64(x) => x.is_finite(),
-        Scalar::F32(x) => x.is_finite(),
-        Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_) => true,
-    }
-}
-
-/// `w[1, 2]`, from the position in row-major order.
-fn place(name: &str, ty: &Type, position: usize) -> String {
-    let mut rest = position;
-    let mut index: Vec<String> = Vec::new();
-    for &size in ty.shape.dims().iter().rev() {
-        index.push((rest % size.max(1)).to_string());
-        rest /= size.max(1);
-    }
-    index.reverse();
-    match index.is_empty() {
-        true => name.to_owned(),
-        false => format!("{name}[{}]", index.join(", ")),
+    #[test]
+    fn what_cannot_be_told_is_not_told() {
+        assert_eq!(finding(0.0, 0.3, |x| (1e6 * x).floor()), Finding::Rough);
+        assert!(matches!(finding(1.0, 0.3, |x| 1e300 + x), Finding::Hidden(_)));
+        assert_eq!(finding(0.0, 0.0, |x| if x < 0.0 { 0.0 } else { 1.0 }), Finding::Rough);
+        // No less so if it is wrong.
+        assert!(matches!(finding(2.0, 0.3, |x| 1e300 + x), Finding::Hidden(_)));
     }
 }

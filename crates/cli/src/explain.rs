@@ -4,16 +4,17 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use cotan_bot::{Firing, Options, Report};
-use cotan_exec::Executable;
+use cotan_exec::{Executable, Unsupported};
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Limits, Output, Program, SourceMap};
+use cotan_ir::{Output, Program, SourceMap};
 use cotan_pipeline::{Cost, Derivative, derive};
-use cotan_syntax::{Code, Diagnostic, format};
+use cotan_syntax::format;
 
 use crate::args::{ExplainArgs, LimitArgs, Stage};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
+use crate::limits::{not_made, out_of_time};
 use crate::progress::watched;
 use crate::run::{interpret, place};
 use crate::source::Text;
@@ -45,7 +46,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     let modules = source.load(&args.call.imports, terminal)?;
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
-    let core = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?.program;
+    let core = function.instantiate(&inputs, &args.limits, begin, terminal)?.program;
     if wants(args, Stage::Core) {
         text += &head("\n# In the core language: ", &core);
     }
@@ -64,7 +65,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             // What has no derivatives is optimised all the same.
             Err(_) if args.stage == Some(Stage::Optimised) => {
                 let bulk = bulk(&core, false, &args.limits, begin, terminal)?.0;
-                text += &optimised(&bulk, args)?;
+                text += &optimised(&bulk, args, begin, terminal)?;
             }
             Err(why) if whole => text += &format!("\n# No derivatives: {why}.\n"),
             Err(why) => {
@@ -88,9 +89,14 @@ fn plans(
     terminal: &Terminal,
 ) -> Outcome<String> {
     let shown = |program: &Program| {
-        let optimise = cotan_opt::optimise(program, &cotan_opt::Options::default());
-        let program = optimise.map_err(Failure::internal)?.0;
-        Ok::<String, Failure>(match Executable::new(&program) {
+        let deadline = args.limits.deadline(begin);
+        let options = cotan_opt::Options { deadline, ..cotan_opt::Options::default() };
+        let program = cotan_opt::optimise(program, &options)
+            .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?
+            .0;
+        let plan = cotan_ir::within(args.limits.watch(begin), || Executable::new(&program));
+        Ok::<String, Failure>(match plan {
+            Err(Unsupported::STOPPED) => return Err(out_of_time(&args.limits)),
             Err(why) => format!("It is interpreted: {}.\n", why.0),
             Ok(plan) if stage == Stage::Memory => plan.memory(&program),
             Ok(plan) => plan.kernels(&program),
@@ -99,20 +105,27 @@ fn plans(
     let value = bulk(core, false, &args.limits, begin, terminal)?.0;
     let mut text = format!("# The values:\n{}", shown(&value)?);
     if differentiable(core).is_ok() {
-        let gradient = gradient(core, terminal)?;
+        let gradient = gradient(core, &args.limits, begin, terminal)?;
         text += &format!("\n# The values and the gradient:\n{}", shown(&gradient)?);
     }
     Ok(text)
 }
 
 /// Value and gradient of a scalar, value and derivative in a direction of anything else.
-fn gradient(core: &Program, terminal: &Terminal) -> Outcome<Program> {
+fn gradient(
+    core: &Program,
+    limits: &LimitArgs,
+    begin: Instant,
+    terminal: &Terminal,
+) -> Outcome<Program> {
     // A scalar has a gradient; for anything else a cotangent has to be given.
     let scalar = core.outputs().first().is_some_and(|output| {
         core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
     });
     let kind = if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp };
-    watched(terminal, "differentiating", || derive(core, kind, None)).map_err(Failure::internal)
+    let derive = || cotan_ir::within(limits.watch(begin), || derive(core, kind, None));
+    watched(terminal, "differentiating", derive)
+        .map_err(|error| not_made(&error, core.sources(), limits, terminal))
 }
 
 /// Whether a program has derivatives, or why not.
@@ -139,7 +152,8 @@ fn derivatives(
     let whole = args.stage.is_none();
     let bulk = bulk(core, false, &args.limits, begin, terminal)?.0;
     if wants(args, Stage::Dual) || wants(args, Stage::Delta) {
-        let dual = cotan_ad::dual(&bulk, None).map_err(Failure::internal)?;
+        let dual = cotan_ad::dual(&bulk, None)
+            .map_err(|error| not_made(&error, bulk.sources(), &args.limits, terminal))?;
         if wants(args, Stage::Dual) {
             let title = if whole { "\n# As dual arrays, the primal part: " } else { "# " };
             let _ = write!(text, "{title}{}\n{}", size(&dual.primal), dual.primal);
@@ -152,9 +166,9 @@ fn derivatives(
         }
     }
     if wants(args, Stage::Gradient) || wants(args, Stage::Optimised) {
-        let gradient = gradient(core, terminal)?;
+        let gradient = gradient(core, &args.limits, begin, terminal)?;
         if args.stage == Some(Stage::Optimised) {
-            return optimised(&gradient, args);
+            return optimised(&gradient, args, begin, terminal);
         }
         let title = if whole { "\n# Value and gradient: " } else { "# " };
         let _ = write!(text, "{title}{}\n{gradient}", size(&gradient));
@@ -171,16 +185,24 @@ fn derivatives(
         }
         if whole {
             text += "\n# Optimised:\n";
-            text += &optimised(&gradient, args)?;
+            text += &optimised(&gradient, args, begin, terminal)?;
         }
     }
     Ok(text)
 }
 
 /// A program as it runs, what that saves, and which rules fired.
-fn optimised(program: &Program, args: &ExplainArgs) -> Outcome<String> {
-    let options = cotan_opt::Options { trace: args.trace, ..cotan_opt::Options::default() };
-    let (result, report) = cotan_opt::optimise(program, &options).map_err(Failure::internal)?;
+fn optimised(
+    program: &Program,
+    args: &ExplainArgs,
+    begin: Instant,
+    terminal: &Terminal,
+) -> Outcome<String> {
+    let deadline = args.limits.deadline(begin);
+    let options =
+        cotan_opt::Options { trace: args.trace, deadline, ..cotan_opt::Options::default() };
+    let (result, report) = cotan_opt::optimise(program, &options)
+        .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?;
     let mut text = format!("# {}\n{result}", size(&result));
     let (before, after) = (Cost::of(program), Cost::of(&result));
     text += "\n# Before, after, and the ratio:\n";
@@ -222,21 +244,13 @@ pub fn bulk(
     begin: Instant,
     terminal: &Terminal,
 ) -> Outcome<(Program, Report)> {
-    let deadline = limits.timeout.and_then(|time| begin.checked_add(time));
-    let within = Limits { deadline, max_bytes: limits.limit_bytes, ..Limits::default() };
-    let options = Options { trace, limits: within, ..Options::default() };
+    let options = Options { trace, limits: limits.making(begin), ..Options::default() };
     let transformed = watched(terminal, "transforming", || cotan_bot::bulk(program, &options));
-    transformed.map_err(|error| match error.kind() {
-        ErrorKind::Limit | ErrorKind::Cancelled | ErrorKind::Deadline => {
-            let diagnostic = Diagnostic::new(Code::LimitExceeded, error.span(), error.to_string())
-                .hint("raise the limits with --limit-bytes and --timeout");
-            Failure::limit(terminal.render(&diagnostic.into(), program.sources()))
-        }
-        _ => Failure::internal(error),
-    })
+    transformed.map_err(|error| not_made(&error, program.sources(), limits, terminal))
 }
 
 fn formatted(source: &Text, terminal: &Terminal) -> Outcome<String> {
+    let source = &source.as_file(terminal)?;
     let mut sources = SourceMap::new();
     let file = sources.add(&source.name, &source.text);
     format(file, &source.text)

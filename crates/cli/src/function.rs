@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cotan_array::Dtype;
+use cotan_ir::Type;
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{Limits, Type};
 use cotan_syntax::{
     ArgSpec, Code, Failure as Messages, FunctionInfo, Instance, Interface, Leaf, Modules,
     Parameter, instantiate,
@@ -12,7 +12,9 @@ use cotan_syntax::{
 
 use crate::args::{FunctionArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
-use crate::terminal::{Terminal, is_limit};
+use crate::inputs::Inputs;
+use crate::limits::out_of_time;
+use crate::terminal::Terminal;
 
 /// A function of a program, and what the command line says about it.
 pub struct Function<'m> {
@@ -75,11 +77,14 @@ impl<'m> Function<'m> {
         self.statics.iter().any(|(name, _)| *name == param)
     }
 
-    /// The program of the function, its arrays being of the types that `leaf` gives by path; where
-    /// it gives none for a parameter, the declared types.
+    /// The program of the function, its arrays being of the types of the given values; where a
+    /// parameter has none, the declared types.
+    ///
+    /// Integers and truth values that are given are known when the program is made, if it cannot be
+    /// made otherwise: `length = steps` with `--arg steps=8`. If it can be, they stay inputs.
     pub fn instantiate(
         &self,
-        leaf: impl Fn(&str) -> Option<Type>,
+        inputs: &Inputs,
         limits: &LimitArgs,
         begin: Instant,
         terminal: &Terminal,
@@ -90,35 +95,64 @@ impl<'m> Function<'m> {
                 args.push(ArgSpec::Static(*value));
                 continue;
             }
-            let types: Option<Vec<Type>> = param.leaves.iter().map(|l| leaf(&l.path)).collect();
+            let types: Option<Vec<Type>> =
+                param.leaves.iter().map(|l| inputs.ty(&l.path)).collect();
             let given = types.filter(|types| !types.is_empty());
             args.push(given.map_or(ArgSpec::Declared, ArgSpec::Leaves));
         }
-        let deadline = limits.timeout.and_then(|time| begin.checked_add(time));
-        let within = Limits { deadline, max_bytes: limits.limit_bytes, ..Limits::default() };
-        match instantiate(self.modules, self.name, &args, &self.sizes, &within) {
+        let within = limits.making(begin);
+        let make =
+            |args: &[ArgSpec]| instantiate(self.modules, self.name, args, &self.sizes, &within);
+        let mut made = make(&args);
+        if let Err(messages) = &made {
+            let mut known = args.clone();
+            for (param, arg) in self.interface.params.iter().zip(&mut known) {
+                if let Some(value) = inputs.scalar(&param.name) {
+                    *arg = ArgSpec::Static(value);
+                }
+            }
+            if known != args {
+                let wants = messages.diagnostics.iter().any(|d| wants_static(d.code));
+                let second = make(&known);
+                if wants || second.is_ok() {
+                    made = second;
+                }
+            }
+        }
+        match made {
             Ok(instance) => {
                 terminal.show(&instance.warnings, instance.program.sources());
                 Ok(instance)
             }
-            Err(messages) => Err(self.refusal(&messages, terminal)),
+            Err(_) if within.deadline.is_some_and(|end| Instant::now() >= end) => {
+                Err(out_of_time(limits))
+            }
+            Err(messages) => Err(self.refusal(&messages, inputs, terminal)),
         }
     }
 
     /// The messages of an elaboration, with what the command line can do about them.
-    fn refusal(&self, messages: &Messages, terminal: &Terminal) -> Failure {
+    fn refusal(&self, messages: &Messages, inputs: &Inputs, terminal: &Terminal) -> Failure {
         let codes = || messages.diagnostics.iter().map(|diagnostic| diagnostic.code);
         let failure = terminal.program_failure(messages);
-        if is_limit(&messages.diagnostics) {
-            return failure.hint("--limit-bytes and --timeout raise the limits");
+        let mut options: Vec<String> = Vec::new();
+        if codes().any(|code| code == Code::SizeUnknown) {
+            let sizes = self.interface.sizes.iter();
+            let missing = sizes.filter(|n| self.sizes.iter().all(|(m, _)| m != n));
+            options.extend(missing.map(|name| format!("--size {name}=...")));
         }
-        let missing =
-            || self.interface.sizes.iter().filter(|n| self.sizes.iter().all(|(m, _)| m != n));
-        if codes().any(|code| code == Code::SizeUnknown) && missing().next().is_some() {
-            let options: Vec<String> = missing().map(|name| format!("--size {name}=...")).collect();
-            return failure.hint(format_args!("on the command line: {}", options.join(" ")));
+        if codes().any(wants_static) {
+            let open = |param: &&Parameter| {
+                let name = &param.name;
+                is_integer(param) && !self.is_static(name) && inputs.ty(name).is_none()
+            };
+            let params = self.interface.params.iter().filter(open);
+            options.extend(params.map(|param| format!("--arg {}=...", param.name)));
         }
-        failure
+        match options.is_empty() {
+            true => failure,
+            false => failure.hint(format_args!("on the command line: {}", options.join(" "))),
+        }
     }
 
     /// Whether it takes nothing.
@@ -143,10 +177,19 @@ impl<'m> Function<'m> {
     }
 }
 
+/// Whether an error may be none where integers are known when the program is made.
+fn wants_static(code: Code) -> bool {
+    matches!(code, Code::NotStatic | Code::SizeUnknown | Code::RecursionTooDeep)
+}
+
+fn is_integer(param: &Parameter) -> bool {
+    matches!(param.leaves.as_slice(), [leaf] if leaf.rank == 0 && leaf.dtype == Dtype::I64)
+}
+
 fn static_value(param: &Parameter, value: i64) -> Outcome<Scalar> {
-    match param.leaves.as_slice() {
-        [leaf] if leaf.rank == 0 && leaf.dtype == Dtype::I64 => Ok(Scalar::I64(value)),
-        _ => Err(Failure::usage(format_args!(
+    match is_integer(param) {
+        true => Ok(Scalar::I64(value)),
+        false => Err(Failure::usage(format_args!(
             "`{}` is a parameter of type {}, not a size",
             param.name, param.ty
         ))

@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Program};
+use cotan_ir::Program;
 use cotan_pipeline::{Derivative, derive};
 
 use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
+use crate::limits::not_made;
 use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination};
@@ -31,24 +32,23 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
     let own = InputArgs { args: own, npz: args.call.inputs.npz.clone() };
     let mut inputs = Inputs::read(&own, &function, &within)?;
     inputs.require_all(&function)?;
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
+    let instance = function.instantiate(&inputs, &args.limits, begin, terminal)?;
     let mut program = instance.program;
     program.rename_outputs(results::names(&instance.result).iter().map(|name| value_name(name)));
 
     let wrt = chosen(&program, &args.wrt, function.name)?;
+    drop(modules);
     let derivative = match args.mode {
         Derivative::Grad => Derivative::ValueAndGrad,
         other => other,
     };
-    let derived = watched(terminal, "differentiating", || derive(&program, derivative, Some(&wrt)))
-        .map_err(|error| match error.kind() {
-            ErrorKind::Type => refusal(&error),
-            ErrorKind::Limit | ErrorKind::Cancelled | ErrorKind::Deadline => {
-                Failure::limit(format!("error: {error}"))
-            }
-            _ => Failure::internal(error),
-        })?;
-    let more = derived.inputs().get(program.inputs().len()..).unwrap_or_default();
+    let derived = watched(terminal, "differentiating", || {
+        cotan_ir::within(args.limits.watch(begin), || derive(&program, derivative, Some(&wrt)))
+    })
+    .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?;
+    let own = program.inputs().len();
+    drop(program);
+    let more = derived.inputs().get(own..).unwrap_or_default();
     inputs.read_more(&directions, more, &within)?;
     let names: Vec<String> = derived.outputs().iter().map(|output| output.name.clone()).collect();
     let destination = match &args.out {
@@ -58,7 +58,7 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
     let arrays = inputs.for_program(&derived)?;
     if !args.counts {
         let backend = Backend::chosen(args.backend.backend)?;
-        let outputs = compute(&derived, &arrays, backend, &args.limits, begin, terminal)?;
+        let outputs = compute(derived, &arrays, backend, &args.limits, begin, terminal)?;
         return results::deliver(&results::named(names, outputs), destination, terminal);
     }
     interpreter_only("--counts", &args.backend)?;
@@ -76,14 +76,6 @@ pub fn value_name(name: &str) -> String {
         "" => "value".to_owned(),
         name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("value.{name}"),
         name => name.to_owned(),
-    }
-}
-
-fn refusal(error: &cotan_ir::Error) -> Failure {
-    let failure = Failure::program(format!("error: {}", error.message()));
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }
 

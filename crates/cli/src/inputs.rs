@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use cotan_array::{Array, Dtype, npy, npz};
 use cotan_interp::Value;
-use cotan_ir::{Input, Limits, Program, Type};
-use cotan_syntax::{Leaf, instantiate, load_text};
+use cotan_ir::scalar::Scalar;
+use cotan_ir::{Input, Program, Type};
+use cotan_syntax::{Leaf, instantiate, load_expression};
 
 use crate::args::{Backend, InputArgs, LimitArgs};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
+use crate::limits::out_of_time;
 use crate::machine::compute;
 use crate::terminal::{Terminal, is_limit};
 
@@ -21,12 +23,6 @@ pub struct Within<'a> {
     pub limits: &'a LimitArgs,
     pub begin: Instant,
     pub terminal: &'a Terminal,
-}
-
-impl Within<'_> {
-    fn deadline(&self) -> Option<Instant> {
-        self.limits.timeout.and_then(|time| self.begin.checked_add(time))
-    }
 }
 
 /// The values given for parameters, by path.
@@ -47,11 +43,45 @@ impl Inputs {
             if args.args.iter().take(n).any(|(before, _)| before == path) {
                 return Err(Failure::usage(format_args!("`--arg {path}=...` is given twice")));
             }
-            let leaf = function.leaf(path).ok_or_else(|| unknown(path, function))?;
+            let Some(leaf) = function.leaf(path) else {
+                inputs.whole(path, value, function, within)?;
+                continue;
+            };
             let array = given(leaf, value, within)?;
             inputs.values.insert(path.clone(), array);
         }
         Ok(inputs)
+    }
+
+    /// Takes the value of a record or tuple, in one expression.
+    fn whole(
+        &mut self,
+        path: &str,
+        value: &str,
+        function: &Function<'_>,
+        within: &Within<'_>,
+    ) -> Outcome {
+        let leaves: Vec<&Leaf> = parts(path, function).collect();
+        if leaves.is_empty() || value.starts_with('@') {
+            return Err(unknown(path, function));
+        }
+        let mut given = evaluate_parts(path, value, within)?;
+        for leaf in leaves {
+            let Some(at) = given.iter().position(|(name, _)| *name == leaf.path) else {
+                let message = format!("the value of `{path}` has no `{}`", leaf.path);
+                return Err(Failure::usage(message)
+                    .hint(format_args!("`{}` is declared {}", leaf.path, leaf.ty)));
+            };
+            let (name, array) = given.swap_remove(at);
+            self.values.insert(name, inline(leaf, array)?);
+        }
+        match given.first() {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("the value of `{path}` has `{name}`, which is not declared");
+                Err(Failure::usage(format_args!("{message}; expected:{}", function.expected())))
+            }
+        }
     }
 
     /// Takes from an archive what parameters are called and no `--arg` gives. Its other members are
@@ -146,6 +176,16 @@ impl Inputs {
         })
     }
 
+    /// The integer or truth value at a path, if it is one.
+    pub fn scalar(&self, path: &str) -> Option<Scalar> {
+        let array = self.values.get(path).filter(|array| array.rank() == 0)?;
+        match array.dtype() {
+            Dtype::I64 => array.item().map(Scalar::I64),
+            Dtype::Bool => array.item().map(Scalar::Bool),
+            Dtype::F64 | Dtype::F32 => None,
+        }
+    }
+
     /// The type of the value at a path.
     pub fn ty(&self, path: &str) -> Option<Type> {
         self.values.get(path).map(Type::of)
@@ -165,12 +205,15 @@ fn quoted(names: &[impl AsRef<str>]) -> String {
     names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
-fn unknown(path: &str, function: &Function<'_>) -> Failure {
-    let within: Vec<&str> = function
+/// The arrays within a parameter or a part of one.
+fn parts<'f>(path: &'f str, function: &'f Function<'_>) -> impl Iterator<Item = &'f Leaf> {
+    function
         .leaves()
-        .map(|leaf| leaf.path.as_str())
-        .filter(|leaf| leaf.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
-        .collect();
+        .filter(move |leaf| leaf.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn unknown(path: &str, function: &Function<'_>) -> Failure {
+    let within: Vec<&str> = parts(path, function).map(|leaf| leaf.path.as_str()).collect();
     if within.is_empty() {
         let message = format!("`{}` has no parameter `{path}`", function.name);
         if function.takes_nothing() {
@@ -178,7 +221,7 @@ fn unknown(path: &str, function: &Function<'_>) -> Failure {
         }
         return Failure::usage(format_args!("{message}; it takes:{}", function.expected()));
     }
-    let message = format!("`{path}` has several parts, which are given one by one");
+    let message = format!("`{path}` has several parts, and an array file holds one");
     Failure::usage(message).hint(format_args!("give {}", quoted(&within)))
 }
 
@@ -211,40 +254,46 @@ fn read_npy(file: &str, within: &Within<'_>) -> Outcome<Array> {
     })
 }
 
-/// The value of an expression on the command line, within the limits of the whole command.
+/// The value of an expression on the command line, which is one array.
 fn evaluate(path: &str, text: &str, within: &Within<'_>) -> Outcome<Array> {
+    let mut arrays = evaluate_parts(path, text, within)?;
+    match (arrays.pop(), arrays.is_empty()) {
+        (Some((name, array)), true) if name == path => Ok(array),
+        _ => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
+            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
+    }
+}
+
+/// The arrays of an expression on the command line, by path, within the limits of the command.
+fn evaluate_parts(path: &str, text: &str, within: &Within<'_>) -> Outcome<Vec<(String, Array)>> {
     if text.is_empty() {
         return Err(Failure::usage(format_args!("the value of `{path}` is empty"))
             .hint(format_args!("--arg {path}='[1, 2.5]', or a file: --arg {path}=@FILE.npy")));
     }
-    // The expression has a line of its own, so that messages show nothing but it.
-    let place = format!("--arg {path}");
     let &Within { limits, begin, terminal } = within;
     let about =
         |failure: Failure| failure.note(format_args!("this is about the value of `--arg {path}`"));
-    let made =
-        Limits { deadline: within.deadline(), max_bytes: limits.limit_bytes, ..Limits::default() };
-    let program = load_text(&place, &format!("def value() =\n{text}\n"))
-        .and_then(|modules| instantiate(&modules, "value", &[], &[], &made))
+    let made = limits.making(begin);
+    let instance = load_expression(&format!("--arg {path}"), text)
+        .and_then(|modules| instantiate(&modules, "main", &[], &[], &made))
         .map_err(|messages| {
             let rendered = terminal.render(&messages.diagnostics, &messages.sources);
+            if made.deadline.is_some_and(|end| Instant::now() >= end) {
+                return about(out_of_time(limits));
+            }
             if is_limit(&messages.diagnostics) {
-                let hint = "--limit-bytes and --timeout raise the limits";
-                return about(Failure::limit(rendered).hint(hint));
+                return about(Failure::limit(rendered));
             }
             let failure = Failure::usage(format_args!("the value of `{path}` is not understood"))
                 .hint("write it as in a program, '[1, 2.5]', or name a file, @FILE.npy");
             terminal.complain(&rendered);
             failure
-        })?
-        .program;
+        })?;
     let backend = Backend::chosen(None)?;
-    let outputs = compute(&program, &[], backend, limits, begin, terminal).map_err(about)?;
-    match <[Array; 1]>::try_from(outputs) {
-        Ok([array]) => Ok(array),
-        Err(_) => Err(Failure::usage(format_args!("the value of `{path}` is not one array"))
-            .hint("give the parts of a tuple or record one by one: --arg p.0=... --arg p.w=...")),
-    }
+    let names = instance.result.leaves(path).into_iter().map(|(name, _)| name);
+    let outputs =
+        compute(instance.program, &[], backend, limits, begin, terminal).map_err(about)?;
+    Ok(names.zip(outputs).collect())
 }
 
 /// A value written for this parameter: its numbers become floats where that is what it takes.

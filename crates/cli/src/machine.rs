@@ -3,16 +3,17 @@
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_exec::{Engine, Executable, RunLimits, Stop};
+use cotan_exec::{Engine, Executable, RunLimits, Stop, Unsupported};
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Limits, Program, Span, Type};
+use cotan_ir::{ErrorKind, Node, Program, Span, within};
 use cotan_syntax::{Code, Diagnostic};
 
 use crate::args::{Backend, LimitArgs};
 use crate::failure::{Failure, Outcome};
+use crate::limits::{not_made, out_of_time, raise_to};
 use crate::progress::watched;
 use crate::results;
-use crate::run::{interpret, out_of_time};
+use crate::run::interpret;
 use crate::terminal::Terminal;
 use crate::units::show_bytes;
 
@@ -39,7 +40,7 @@ impl Backend {
 
 /// The results of a program, within limits that began to count at `begin`.
 pub fn compute(
-    program: &Program,
+    program: Program,
     inputs: &[Array],
     backend: Backend,
     limits: &LimitArgs,
@@ -51,21 +52,23 @@ pub fn compute(
         Backend::Vm => Some(Engine::Machine),
         Backend::Interp => None,
     };
-    let deadline = limits.timeout.and_then(|time| begin.checked_add(time));
+    let sources = program.sources().clone();
     let planned = match engine {
-        Some(engine) => watched(terminal, "compiling", || Planned::new(program, engine, deadline))
-            .map_err(|error| match error.kind() {
-                ErrorKind::Deadline => out_of_time(limits),
-                _ => Failure::internal(error),
-            })?,
-        None => None,
+        Some(engine) => watched(terminal, "compiling", || {
+            within(limits.watch(begin), || Planned::new(program, engine))
+        })
+        .map_err(|error| not_made(&error, &sources, limits, terminal))?,
+        None => Err(program),
     };
-    let Some(planned) = planned else {
-        let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-        return results::arrays(&interpret(program, &values, limits, begin, terminal)?);
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(program) => {
+            let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+            return results::arrays(&interpret(&program, &values, limits, begin, terminal)?);
+        }
     };
     planned.check_memory(limits, terminal)?;
-    let within = RunLimits { deadline, ..RunLimits::default() };
+    let within = RunLimits { deadline: limits.deadline(begin), ..RunLimits::default() };
     watched(terminal, "running", || planned.executable.run(inputs, &within)).map_err(|stop| {
         match stop {
             Stop::Limit => out_of_time(limits),
@@ -86,34 +89,34 @@ struct Planned {
 }
 
 impl Planned {
-    /// Optimises and plans a program; none if the machine cannot run it.
-    fn new(
-        program: &Program,
-        engine: Engine,
-        deadline: Option<Instant>,
-    ) -> cotan_ir::Result<Option<Planned>> {
-        // Most arrays in bulk operations are never made, so their sizes mean nothing yet.
-        let limits =
-            Limits { max_bytes: u64::MAX, max_elements: u64::MAX, deadline, ..Limits::default() };
-        let options = cotan_bot::Options { limits, ..cotan_bot::Options::default() };
-        let bulk = match cotan_bot::bulk(program, &options) {
-            Ok((bulk, _)) => bulk,
-            Err(error) if error.kind() == ErrorKind::Limit => return Ok(None),
-            Err(error) => return Err(error),
+    /// Optimises and plans a program. Gives one to interpret if the machine cannot run it.
+    ///
+    /// A long program takes much memory in every form, so none is kept longer than it is needed.
+    fn new(program: Program, engine: Engine) -> cotan_ir::Result<Result<Planned, Program>> {
+        let elementwise = |t| matches!(program.node(t), Node::Build1(_) | Node::Index(..));
+        let (bulk, source) = if program.terms().any(elementwise) {
+            match cotan_bot::bulk(&program, &cotan_bot::Options::default()) {
+                Ok((bulk, _)) => (bulk, Some(program)),
+                // What the transform makes too large, the interpreter may still run.
+                Err(error) if error.kind() == ErrorKind::Limit => return Ok(Err(program)),
+                Err(error) => return Err(error),
+            }
+        } else {
+            (program, None)
         };
-        let options = cotan_opt::Options { deadline, ..cotan_opt::Options::default() };
-        let program = cotan_opt::optimise(&bulk, &options)?.0;
-        let plan = Executable::planned(&program, false, engine).ok();
-        Ok(plan.map(|executable| Planned { program, executable }))
+        let program = cotan_opt::optimise_owned(bulk, &cotan_opt::Options::default())?.0;
+        match Executable::planned(&program, false, engine) {
+            Ok(executable) => Ok(Ok(Planned { program, executable })),
+            Err(Unsupported::STOPPED) => {
+                Err(cotan_ir::Error::new(ErrorKind::Deadline, "plan", "out of time"))
+            }
+            Err(_) => Ok(Err(source.unwrap_or(program))),
+        }
     }
 
     /// The bytes that inputs, results and what is in between take at once.
     fn bytes(&self) -> u64 {
-        let size = |ty: &Type| ty.shape.bytes(ty.dtype);
-        let inputs = self.program.inputs().iter().map(|input| size(&input.ty));
-        let outputs = self.program.outputs().iter().map(|o| size(self.program.ty(o.term)));
-        let kept = inputs.chain(outputs).fold(0, u64::saturating_add);
-        kept.saturating_add(self.executable.workspace_bytes() as u64)
+        self.executable.peak_bytes(&self.program)
     }
 
     /// The memory that a run takes, in words.
@@ -133,7 +136,7 @@ impl Planned {
         let limit = show_bytes(limits.limit_bytes);
         Err(self.refusal(
             format!("this run needs memory for {}; the limit is {limit}", self.needs()),
-            "raise the limit with --limit-bytes, or use smaller arrays",
+            &raise_to(self.bytes()),
             terminal,
         ))
     }

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod derivatives;
 mod differences;
 mod examples;
 mod explain;
@@ -11,6 +12,7 @@ mod function;
 mod grad;
 mod gradbench;
 mod inputs;
+mod limits;
 mod machine;
 mod progress;
 mod reference;
@@ -20,6 +22,7 @@ mod source;
 mod terminal;
 mod test;
 mod units;
+mod verdict;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -40,6 +43,7 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
     match command {
         Command::Check(args) => check::check(args, terminal),
         Command::Run(args) => run::run(args, terminal),
+        Command::Eval(args) => run::eval(args, terminal),
         Command::Grad(args) => grad::grad(args, terminal),
         Command::Test(args) => test::test(args, terminal),
         Command::Fmt(args) => fmt::fmt(args, terminal),

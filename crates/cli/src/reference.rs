@@ -24,6 +24,7 @@ pub fn error(args: &ErrorArgs, terminal: &Terminal) -> Outcome {
     let severity = match code.severity() {
         Severity::Error => "error",
         Severity::Warning => "warning",
+        Severity::Note => "note",
     };
     terminal.write(&format!("{severity} {code}: {}\n\n{}", code.title(), code.explanation()))
 }

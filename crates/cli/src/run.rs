@@ -6,11 +6,15 @@ use cotan_interp::{Counts, Failure as RunFailure, Interp, InterpError, Options, 
 use cotan_ir::{Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
-use crate::args::{Backend, BackendArgs, LimitArgs, RunArgs};
+use crate::args::{
+    Backend, BackendArgs, CallArgs, EvalArgs, FunctionArgs, ImportArgs, InputArgs, LimitArgs,
+    RunArgs, SourceArgs,
+};
 use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
+use crate::limits::out_of_time;
 use crate::machine::compute;
 use crate::progress::watched;
 use crate::results::{self, Destination, Named};
@@ -26,18 +30,19 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
     inputs.require_all(&function)?;
-    let instance = function.instantiate(|path| inputs.ty(path), &args.limits, begin, terminal)?;
+    let instance = function.instantiate(&inputs, &args.limits, begin, terminal)?;
     let names = results::names(&instance.result);
     let destination = match &args.out {
         Some(path) => Some(Destination::new(path, names.len())?),
         None => None,
     };
     let mut program = instance.program;
+    drop(modules);
     let arrays = inputs.for_program(&program)?;
     let reports = [("--poison", args.poison), ("--bulk", args.bulk), ("--counts", args.counts)];
     let Some((option, _)) = reports.into_iter().find(|(_, wanted)| *wanted) else {
         let backend = Backend::chosen(args.backend.backend)?;
-        let outputs = compute(&program, &arrays, backend, &args.limits, begin, terminal)?;
+        let outputs = compute(program, &arrays, backend, &args.limits, begin, terminal)?;
         return results::deliver(&results::named(names, outputs), destination, terminal);
     };
     interpreter_only(option, &args.backend)?;
@@ -55,6 +60,25 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
         terminal.complain(&counts(&run.counts));
     }
     Ok(())
+}
+
+/// Computes the value of an expression.
+pub fn eval(args: &EvalArgs, terminal: &Terminal) -> Outcome {
+    let EvalArgs { expr, out, backend, limits } = args;
+    let source = SourceArgs { file: None, example: None, expr: Some(expr.clone()) };
+    let imports = ImportArgs { allow_imports: Vec::new() };
+    let function = FunctionArgs { function: None, sizes: Vec::new() };
+    let inputs = InputArgs { args: Vec::new(), npz: None };
+    let run_args = RunArgs {
+        call: CallArgs { source, imports, function, inputs },
+        out: out.clone(),
+        poison: false,
+        bulk: false,
+        counts: false,
+        backend: *backend,
+        limits: *limits,
+    };
+    run(&run_args, terminal)
 }
 
 /// Refuses another backend for what only the interpreter can tell.
@@ -78,7 +102,7 @@ pub fn interpret(
 ) -> Outcome<Run> {
     let options = Options {
         max_bytes: limits.limit_bytes,
-        deadline: limits.timeout.and_then(|time| begin.checked_add(time)),
+        deadline: limits.deadline(begin),
         ..Options::default()
     };
     let interp = Interp::new(program).with_options(options);
@@ -104,7 +128,8 @@ fn explain_failure(
                 show_bytes(*needed),
                 show_bytes(*limit)
             ),
-            "raise the limit with --limit-bytes, or use smaller arrays",
+            "raise the limit with --limit-bytes; where the interpreter makes every array, --backend jit \
+             makes few",
         ),
         RunFailure::OutOfMemory { op, ty, .. } => at_place(
             format!("there is no memory for the value of type {ty} that `{op}` makes"),
@@ -115,14 +140,6 @@ fn explain_failure(
         }
         _ => Failure::internal(error),
     }
-}
-
-/// The failure of a run that took too long.
-pub fn out_of_time(limits: &LimitArgs) -> Failure {
-    let time = limits.timeout.map(|time| format!(" of {time:?}")).unwrap_or_default();
-    Failure::limit(format!(
-        "error: the run did not end within the time{time}\n  hint: raise it with --timeout"
-    ))
 }
 
 /// What a run says about indices out of range.

@@ -3,14 +3,18 @@
 use std::io;
 use std::path::Path;
 
-use cotan_syntax::{FileLoader, Loader, Modules, load, read_text};
+use cotan_syntax::{FileLoader, Loader, Modules, load, load_expression, read_text};
 
 use crate::args::{ImportArgs, SourceArgs};
 use crate::examples;
 use crate::failure::{Failure, Outcome};
 use crate::terminal::Terminal;
 
+/// What messages call an expression of the command line. No file is called so.
+const EXPRESSION: &str = "the expression";
+
 /// The text of a program, and the name that messages show.
+#[derive(Clone)]
 pub struct Text {
     pub name: String,
     pub text: String,
@@ -19,6 +23,9 @@ pub struct Text {
 impl Text {
     /// The program that the command line names.
     pub fn of(args: &SourceArgs) -> Outcome<Text> {
+        if let Some(expr) = &args.expr {
+            return Ok(Text { name: EXPRESSION.to_owned(), text: expr.clone() });
+        }
         match (&args.file, &args.example) {
             (_, Some(name)) => {
                 let example = examples::find(name)?;
@@ -57,8 +64,25 @@ impl Text {
         Ok(Text { name, text })
     }
 
+    fn load_expression(&self, terminal: &Terminal) -> Outcome<Modules> {
+        load_expression(EXPRESSION, &self.text)
+            .map_err(|messages| terminal.program_failure(&messages))
+    }
+
+    /// The text as a file: an expression is the body of `main`.
+    pub fn as_file(&self, terminal: &Terminal) -> Outcome<Text> {
+        if self.name == EXPRESSION {
+            self.load_expression(terminal)?;
+            return Ok(Text { text: format!("def main() = {}\n", self.text), ..self.clone() });
+        }
+        Ok(self.clone())
+    }
+
     /// Loads the program and what it imports.
     pub fn load(self, imports: &ImportArgs, terminal: &Terminal) -> Outcome<Modules> {
+        if self.name == EXPRESSION {
+            return self.load_expression(terminal);
+        }
         let mut files = FileLoader::new(&self.name);
         for folder in &imports.allow_imports {
             files = files.allow(folder).map_err(|e| {

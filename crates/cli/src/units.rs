@@ -43,6 +43,15 @@ pub fn show_bytes(bytes: u64) -> String {
     }
 }
 
+/// A number of bytes, or a few more, as [`bytes`] reads it.
+pub fn enough_bytes(bytes: u64) -> String {
+    let units = ["", "K", "M", "G", "T"];
+    // Three digits at least, so that it is not much more.
+    let power = (bytes.max(1).ilog10().saturating_sub(2) / 3).min(4) as usize;
+    let number = bytes.div_ceil(1 << (10 * power));
+    format!("{number}{}", units.get(power).copied().unwrap_or_default())
+}
+
 /// `NAME=VALUE`.
 pub fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -77,6 +86,16 @@ mod tests {
         assert_eq!(show_bytes(1023), "1023 bytes");
         assert_eq!(show_bytes(3 << 29), "1.5 GiB");
         assert_eq!(show_bytes(u64::MAX), "16777216.0 TiB");
+    }
+
+    #[test]
+    fn a_limit_that_is_suggested_is_enough_and_not_much_more() {
+        for power in 0..64 {
+            for needed in [0u64, 1, 2, 1 << 20].map(|more| (1u64 << power).saturating_add(more)) {
+                let read = bytes(&enough_bytes(needed)).unwrap();
+                assert!(read >= needed && read - needed <= needed / 50, "{needed}: {read}");
+            }
+        }
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn accuracy(c: Classifier<Arr<f64>>, x: Arr<f64>, labels: Arr<f64>) -> Arr<f
 pub fn data(key: Key) -> cotan::Result<(Tensor<f64>, Tensor<f64>)> {
     let [points, classes] = key.split_into();
     let noise = points.normal::<f64>([POINTS, FEATURES])?;
-    let labels = classes.integers([POINTS], 0..2)?.map(|class| class as f64)?;
+    let labels = classes.integers([POINTS], 0..2)?.cast::<f64>();
     // A column of centres, broadcast over the features.
     let shifted = |noise: Arr<f64>, labels: Arr<f64>| noise + (2.0 * labels - 1.0).expand_dims(1);
     let x = jit(shifted).call((noise, &labels))?;

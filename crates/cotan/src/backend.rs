@@ -56,6 +56,7 @@ pub(crate) struct Runner {
     /// None if the interpreter runs it.
     executable: Option<Executable>,
     backend: Backend,
+    peak_bytes: u64,
 }
 
 impl Runner {
@@ -68,7 +69,16 @@ impl Runner {
             Backend::Interpreter => None,
         };
         let backend = if executable.is_some() { chosen } else { Backend::Interpreter };
-        Ok(Runner { executable, backend })
+        let peak_bytes = match &executable {
+            Some(executable) => executable.peak_bytes(program),
+            None => cotan_pipeline::peak_bytes(program),
+        };
+        Ok(Runner { executable, backend, peak_bytes })
+    }
+
+    /// The bytes of inputs, results and what is in between that a run needs at once.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
     }
 
     pub(crate) fn executable(&self) -> Option<&Executable> {
@@ -86,6 +96,14 @@ impl Runner {
         inputs: &[Array],
         outputs: &mut Vec<Array>,
     ) -> Result<()> {
+        if let Some(limit) = options.max_bytes
+            && self.peak_bytes > limit
+        {
+            let needed = self.peak_bytes;
+            let message = format!("the call needs {needed} bytes at once; the limit is {limit}");
+            return Err(Error::new(ErrorKind::Limit, "call", message)
+                .with_hint("raise `max_bytes`, or call it with smaller arrays"));
+        }
         let Some(executable) = &self.executable else {
             *outputs = interpret(program, options, inputs)?;
             return Ok(());
@@ -119,10 +137,12 @@ pub(crate) fn run_program(
 }
 
 fn interpret(program: &Program, options: &RunOptions, inputs: &[Array]) -> Result<Vec<Array>> {
+    let defaults = cotan_interp::Options::default();
     let how = cotan_interp::Options {
+        max_bytes: options.max_bytes.unwrap_or(defaults.max_bytes),
         deadline: options.deadline,
         cancel: options.cancel.clone(),
-        ..cotan_interp::Options::default()
+        ..defaults
     };
     Ok(Interp::new(program).with_options(how).run_arrays(inputs)?)
 }

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_ir::{CancelToken, Program, Type};
-use cotan_pipeline::{Pass, Pipeline, peak_bytes};
+use cotan_ir::{CancelToken, Program};
+use cotan_pipeline::{Pass, Pipeline};
 
 use crate::backend::{Backend, Runner};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::stage;
 use crate::structure::{Arrays, Fed, Feed, Leaves, Shapes, Tree, raws};
@@ -81,15 +81,7 @@ pub struct Cost {
 impl Cost {
     pub(crate) fn of(program: &Program, runner: &Runner) -> Cost {
         let cotan_pipeline::Cost { operations, bytes, .. } = cotan_pipeline::Cost::of(program);
-        let Some(executable) = runner.executable() else {
-            return Cost { operations, bytes, peak_bytes: peak_bytes(program) };
-        };
-        let size = |ty: &Type| (ty.shape.numel() * ty.dtype.size()) as u64;
-        let inputs = program.inputs().iter().map(|input| size(&input.ty));
-        let outputs = program.outputs().iter().map(|output| size(program.ty(output.term)));
-        let kept = inputs.chain(outputs).fold(0u64, u64::saturating_add);
-        let peak_bytes = kept.saturating_add(executable.workspace_bytes() as u64);
-        Cost { operations, bytes, peak_bytes }
+        Cost { operations, bytes, peak_bytes: runner.peak_bytes() }
     }
 }
 
@@ -176,13 +168,14 @@ impl CompileOptions {
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// When to give up. A call that is running then comes back within 50 milliseconds on a machine
-    /// that has time for it, with an error of the kind [`ErrorKind::Stopped`]; the function can be
+    /// that has time for it, with an error of the kind [`ErrorKind::Stopped`](crate::ErrorKind::Stopped); the function can be
     /// called again.
     pub deadline: Option<Instant>,
     /// Asks for an end from another thread: as soon as at a deadline.
     pub cancel: CancelToken,
     /// The most bytes that arrays may take at once. A function whose [`Compiled::cost`] predicts
-    /// more is refused before it runs.
+    /// more is refused before it runs; the interpreter, which takes more for an element, also looks
+    /// whenever it makes an array.
     pub max_bytes: Option<u64>,
     /// How many threads may work on the call; by default as many as the environment variable
     /// `COTAN_THREADS` says, or as the machine has. The results do not depend on it.
@@ -286,14 +279,6 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
 
     fn run_fed(&self, options: &RunOptions, fed: Fed, arrays: &mut Vec<Array>) -> Result<()> {
         self.check("call", &fed.tree)?;
-        if let Some(limit) = options.max_bytes
-            && self.cost.peak_bytes > limit
-        {
-            let needed = self.cost.peak_bytes;
-            let message = format!("the call needs {needed} bytes at once; the limit is {limit}");
-            return Err(Error::new(ErrorKind::Limit, "call", message)
-                .with_hint("raise `max_bytes`, or call it with smaller arrays"));
-        }
         let done = self.runner.run(&self.optimised, options, &fed.arrays, arrays);
         if done.is_err() {
             leave(fed.arrays);

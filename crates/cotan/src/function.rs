@@ -1,7 +1,5 @@
 //! Functions of arrays: what can be compiled and differentiated.
 
-use std::marker::PhantomData;
-
 use crate::error::Result;
 use crate::structure::{Arrays, Tree};
 
@@ -11,10 +9,11 @@ use crate::structure::{Arrays, Tree};
 /// `M` tells the ways of being a function apart and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of arrays",
-    label = "not a function of structures of arrays to one",
+    label = "an argument or the result is not made of arrays; is a struct without \
+             `#[derive(Arrays)]` among them?",
     note = "functions take one to eight arguments and give a result, each of which is an `Arr`, or \
-            a tuple, a `Vec`, an array or a struct (with `#[derive(Arrays)]`) of such; the result \
-            may also be a `Result` of one"
+            a tuple, a `Vec`, an `Option`, an array or a struct (with `#[derive(Arrays)]`) of such; \
+            the result may also be a `Result` of one"
 )]
 pub trait Function<M> {
     /// The arguments: the argument of a function of one, a tuple of several.
@@ -29,17 +28,48 @@ pub trait Function<M> {
 }
 
 /// Says the type of argument `N` of the functions that a marker stands for.
+#[diagnostic::on_unimplemented(
+    message = "the function has no argument {N}",
+    label = "there is no argument {N}",
+    note = "arguments count from 0: the first is `Arg::<0>`"
+)]
 pub trait HasArg<const N: usize> {
     /// The argument.
     type Arg: Arrays;
 }
 
-/// Marks functions that give a `Result`.
-#[derive(Clone, Copy, Debug)]
-pub struct Fallible<M>(PhantomData<M>);
+/// What functions give: a structure, or a `Result` of one.
+///
+/// One trait for both, so that there is one way for a closure to be a function: the compiler then asks
+/// for the types of its arguments where they are missing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the result of a function of arrays",
+    label = "neither made of arrays nor a `Result` of such",
+    note = "functions give an `Arr`, or a tuple, a `Vec`, an `Option`, an array or a struct (with \
+            `#[derive(Arrays)]`) of such, or a `cotan::Result` of one"
+)]
+pub trait Outcome {
+    /// The structure.
+    type Structure: Arrays;
 
-impl<M: HasArg<N>, const N: usize> HasArg<N> for Fallible<M> {
-    type Arg = M::Arg;
+    /// The structure, or why there is none.
+    fn outcome(self) -> Result<Self::Structure>;
+}
+
+impl<A: Arrays> Outcome for A {
+    type Structure = A;
+
+    fn outcome(self) -> Result<A> {
+        Ok(self)
+    }
+}
+
+impl<A: Arrays> Outcome for Result<A> {
+    type Structure = A;
+
+    fn outcome(self) -> Result<A> {
+        self
+    }
 }
 
 macro_rules! functions {
@@ -50,33 +80,16 @@ macro_rules! functions {
         where
             Func: Fn($($a),+) -> R,
             $($a: Arrays,)+
-            R: Arrays,
+            R: Outcome,
         {
             type Args = $args;
-            type Out = R;
+            type Out = R::Structure;
             const SEVERAL: bool = $several;
 
             #[allow(non_snake_case, reason = "arguments are named as their types")]
-            fn apply(&self, args: $args) -> Result<R> {
+            fn apply(&self, args: $args) -> Result<R::Structure> {
                 functions!(@unpack $several args, $($a)+);
-                Ok(self($($a),+))
-            }
-        }
-
-        impl<Func, $($a,)+ R> Function<Fallible<fn($($a),+) -> R>> for Func
-        where
-            Func: Fn($($a),+) -> Result<R>,
-            $($a: Arrays,)+
-            R: Arrays,
-        {
-            type Args = $args;
-            type Out = R;
-            const SEVERAL: bool = $several;
-
-            #[allow(non_snake_case, reason = "arguments are named as their types")]
-            fn apply(&self, args: $args) -> Result<R> {
-                functions!(@unpack $several args, $($a)+);
-                self($($a),+)
+                self($($a),+).outcome()
             }
         }
     )* };
@@ -95,6 +108,7 @@ functions! {
 
 macro_rules! arguments {
     ($($n:literal $arg:ident: ($($a:ident),+);)*) => { $(
+        #[diagnostic::do_not_recommend]
         impl<$($a: Arrays,)+ R> HasArg<$n> for fn($($a),+) -> R {
             type Arg = $arg;
         }
@@ -127,6 +141,12 @@ pub struct Arg<const N: usize>;
 pub struct AllArgs;
 
 /// The arguments by which a derivative is taken: [`Arg`], [`AllArgs`], or a tuple of `Arg`s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name arguments of the function",
+    label = "write `Arg::<0>`, a tuple such as `(Arg::<0>, Arg::<2>)`, or `AllArgs`",
+    note = "the argument by which a derivative is taken decides its type, so it is chosen by a type: \
+            `grad(f).wrt(Arg::<1>)`"
+)]
 pub trait Choice<F: Function<M>, M> {
     /// What they are: an argument, or a tuple of several.
     type Point: Arrays;
@@ -159,6 +179,7 @@ impl<F: Function<M>, M: HasArg<N>, const N: usize> Choice<F, M> for Arg<N> {
 
 macro_rules! choices {
     ($(($($c:ident),+))*) => { $(
+        #[diagnostic::do_not_recommend]
         impl<F: Function<M>, M, $($c: Choice<F, M>),+> Choice<F, M> for ($($c,)+) {
             type Point = ($($c::Point,)+);
 

@@ -189,10 +189,12 @@ impl<F: Function<M>, M> fmt::Debug for Jit<F, M> {
 #[derive(Clone, Copy, Debug)]
 pub struct Via<M>(PhantomData<M>);
 
+#[diagnostic::do_not_recommend]
 impl<M: HasArg<N>, const N: usize> HasArg<N> for Via<M> {
     type Arg = M::Arg;
 }
 
+#[diagnostic::do_not_recommend]
 impl<F: Function<M>, M> Function<Via<M>> for Jit<F, M> {
     type Args = F::Args;
     type Out = F::Out;

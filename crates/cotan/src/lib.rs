@@ -41,7 +41,7 @@
 //! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
 //! | [`cond`], [`fold`], [`scan`], [`while_loop`], [`vmap`] | control flow inside programs, and functions of functions |
 //! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
-//! | [`save_npz`], [`load_npz`] | structures in files |
+//! | [`save_npz`], [`load_npz`] | structures in files, states of optimisers among them |
 //!
 //! # Features
 //!
@@ -84,6 +84,7 @@ mod ops;
 pub mod optim;
 mod prepared;
 pub mod random;
+mod refused;
 mod sizes;
 mod stage;
 pub mod structure;
@@ -95,9 +96,9 @@ pub use build::{Extent, build};
 pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
-pub use data::{load_npz, save_npz};
+pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
-pub use data::{load_safetensors, save_safetensors};
+pub use data::{load_safetensors, load_safetensors_like, save_safetensors};
 pub use derive::{
     Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
     value_and_grad, value_and_grad_aux, vjp,
@@ -122,7 +123,7 @@ pub use ops::{Truth, select};
 pub use prepared::Prepared;
 pub use sizes::{Axes, Sizes};
 pub use structure::{Arrays, Feed, Shapes};
-pub use tensor::Tensor;
+pub use tensor::{Beside, Positions, Tensor};
 
 /// The README, whose example is tested as those of the documentation are.
 #[cfg(doctest)]
@@ -135,7 +136,8 @@ pub mod prelude {
     pub use crate::{
         AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
-        jit, jvp, load_npz, ones, save_npz, select, value_and_grad, value_and_grad_aux, vjp, zeros,
+        jit, jvp, load_npz, load_npz_like, ones, save_npz, select, value_and_grad,
+        value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{

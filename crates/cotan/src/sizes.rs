@@ -87,6 +87,12 @@ impl Axes for &[usize] {
     }
 }
 
+impl Axes for &[i64] {
+    fn axes(self) -> Vec<i64> {
+        self.to_vec()
+    }
+}
+
 impl Axes for Vec<i32> {
     fn axes(self) -> Vec<i64> {
         self.into_iter().map(i64::from).collect()

@@ -268,12 +268,12 @@ fn data() {
     std::fs::write(folder.join("text.npy"), "not an array").unwrap();
     let like = |sizes: &[usize]| model(sizes, 1.0.into(), 4);
     let shown = [
-        text(failed(load_npz(&missing, &like(&[2])))),
-        text(failed(load_npz(folder.join("text.npz"), &like(&[2])))),
-        text(failed(load_npz(&file, &like(&[2, 4, 5])))),
-        text(failed(load_npz(&file, &like(&[2])))),
-        text(failed(load_npz(&file, &Tensor::from(1.0f32)))),
-        text(failed(load_npz(&file, &like(&[1; 7])))),
+        text(failed(load_npz_like(&missing, &like(&[2])))),
+        text(failed(load_npz_like(folder.join("text.npz"), &like(&[2])))),
+        text(failed(load_npz_like(&file, &like(&[2, 4, 5])))),
+        text(failed(load_npz_like(&file, &like(&[2])))),
+        text(failed(load_npz_like(&file, &Tensor::from(1.0f32)))),
+        text(failed(load_npz_like(&file, &like(&[1; 7])))),
         text(failed(save_npz(folder.join("no/such.npz"), &like(&[1])))),
         text(failed(Tensor::<f64>::read_npy(folder.join("text.npy")))),
         text(failed(Tensor::<f64>::read_npy(folder.join("none.npy")))),

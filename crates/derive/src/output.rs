@@ -110,6 +110,14 @@ fn methods(structure: &Structure, module: &Path) -> TokenStream {
             <#ty as #module::Arrays>::nothing()
         },
     });
+    let found = fields.iter().map(|Part { name: field, ty, kind, .. }| match kind {
+        PartKind::Skipped => {
+            quote_spanned!(ty.span()=> (#field, &|#tree| #module::Entries::skipped(#tree, #name)))
+        }
+        PartKind::Arrays | PartKind::WithoutArrays => quote_spanned! { ty.span() =>
+            (#field, &<#ty as #module::Arrays>::tree_in)
+        },
+    });
     quote! {
         fn tree(&self) -> #module::Tree {
             #module::Tree::named([#((#names, #trees)),*])
@@ -131,6 +139,12 @@ fn methods(structure: &Structure, module: &Path) -> TokenStream {
 
         fn nothing() -> Self {
             Self { #(#members: #nothings),* }
+        }
+
+        fn tree_in(
+            #tree: &#module::Entries<'_>,
+        ) -> ::core::result::Result<#module::Tree, #library::Error> {
+            #module::Entries::named(#tree, [#(#found),*])
         }
     }
 }

@@ -29,7 +29,8 @@ impl Body {
         self.dtypes[v.index()]
     }
 
-    fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
+    /// An instruction, unless there is an equal one.
+    pub(crate) fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
         let key = (instr, dtype);
         if let Some(&v) = self.table.get(&key) {
             return v;
@@ -128,6 +129,12 @@ impl Body {
                     (_, Some(x)) => Some(if x == neutral { a } else { b }),
                     _ => None,
                 }
+            }
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, &[a, b])
+                if a == b && self.dtype(a) == Dtype::I64 =>
+            {
+                let holds = matches!(op, Op::Le | Op::Ge | Op::Eq);
+                Some(self.constant(Scalar::Bool(holds)))
             }
             (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, &[a, b]) => {
                 // Affine forms that may wrap are left alone.

@@ -326,6 +326,7 @@ impl Text<'_> {
                 format!("{target}[{}] += {value}{}", affine(at), conditions(checks))
             }
             Write::AddAt(index) => format!("{target}[{}] += {value}", components(nest, index)),
+            Write::StoreAt(index) => format!("{target}[{}] = {value}", components(nest, index)),
         };
         self.line(format_args!("{text}"));
         self.depth -= 1;

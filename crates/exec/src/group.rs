@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::contract::Contraction;
-use crate::lower::{R, row_major};
+use crate::lower::{R, Unsupported, look, row_major};
 use crate::nest::{BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Branches, Buffer, Compute, Loop, Step, WhileStep};
 use crate::vm::Kernel;
@@ -203,7 +203,16 @@ impl Scheduler<'_> {
     fn list(&mut self, steps: Vec<Step<Nest>>) -> R<Vec<Step<Group>>> {
         let mut slots = Slots::default();
         for step in steps {
+            look()?;
             let other = match step {
+                // What stores several things keeps its place.
+                Step::Compute(nest) if !nest.also.is_empty() => {
+                    let mut touched = Vec::new();
+                    nest.for_each_buffer(&mut |b| touched.push(b));
+                    touched.sort_unstable();
+                    touched.dedup();
+                    Step::Compute(Box::new(self.alone(*nest, touched, &|_| false)))
+                }
                 Step::Compute(nest) => {
                     self.item(Item::Nest(*nest), &mut slots)?;
                     continue;
@@ -246,6 +255,7 @@ impl Scheduler<'_> {
         let Slots { slots, mut before, written, .. } = slots;
         let mut done = Vec::with_capacity(slots.len());
         for (n, slot) in slots.into_iter().enumerate() {
+            look()?;
             done.append(&mut before.remove(&n).unwrap_or_default());
             done.push(match slot {
                 Slot::Other(step) => step,
@@ -280,6 +290,10 @@ impl Scheduler<'_> {
 
     /// Puts an item to its place.
     fn item(&mut self, item: Item, slots: &mut Slots) -> R<()> {
+        // Every array is countable, but a sum inside a sum may go through more than one array has.
+        if i64::try_from(item.positions()).is_err() {
+            return Err(Unsupported("a loop nest of more positions than can be counted"));
+        }
         let mut buffers: SmallVec<[BufferId; 8]> = SmallVec::new();
         item.for_each_buffer(&mut |b| buffers.push(b));
         let (target, earliest) = (item.target(), slots.earliest(&item));
@@ -333,7 +347,7 @@ impl Scheduler<'_> {
     /// Puts an item to a place from `earliest` on, and says which.
     fn place(&mut self, item: Item, earliest: usize, slots: &mut Slots) -> R<usize> {
         let large = item.positions() >= self.tuning.small;
-        let adds = matches!(item.main().write, Write::Add { .. } | Write::AddAt(_));
+        let adds = item.main().write.scatters();
         if large
             && !adds
             && let Some(group) = self.group_for(&item, earliest, slots)
@@ -354,5 +368,40 @@ impl Scheduler<'_> {
         }
         slots.slots.push(Slot::Open(Box::new(open)));
         Ok(2 * slots.slots.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cotan_array::{Dtype, Shape};
+
+    use super::*;
+    use crate::nest::Affine;
+    use crate::plan::Role;
+
+    /// The sum of ones over a space, as a plan.
+    fn planned(extents: &[usize]) -> R<usize> {
+        let shape = Shape::scalar();
+        let mut buffers = vec![Buffer { dtype: Dtype::F64, shape, role: Role::Output }];
+        let nest = Nest {
+            extents: extents.to_vec(),
+            reduced: extents.len(),
+            instrs: vec![Instr::Const(1.0f64.to_bits())],
+            dtypes: vec![Dtype::F64],
+            value: Val(0),
+            target: BufferId(0),
+            write: Write::Sum(Affine::constant(0, extents.len())),
+            also: Vec::new(),
+            source: None,
+        };
+        let steps = vec![Step::Compute(Box::new(nest))];
+        schedule(steps, &mut buffers, false, Tuning::default()).map(|(steps, _)| steps.len())
+    }
+
+    #[test]
+    fn a_space_that_cannot_be_counted_has_no_plan() {
+        assert_eq!(planned(&[1 << 31, 1 << 31]), Ok(1));
+        assert_eq!(planned(&[1 << 40, 1 << 40, 0]), Ok(1));
+        assert!(planned(&[1 << 40, 1 << 40]).is_err());
     }
 }

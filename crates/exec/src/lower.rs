@@ -30,6 +30,7 @@ mod part;
 mod places;
 mod product;
 mod repeat;
+mod scalars;
 mod split;
 mod sums;
 mod twice;
@@ -44,6 +45,19 @@ pub(crate) const SMALL_STACK: usize = 8;
 /// Why a program has no plan: something in it is for the interpreter only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub &'static str);
+
+impl Unsupported {
+    /// The work of [`cotan_ir::within`] had to end before there was a plan.
+    pub const STOPPED: Unsupported = Unsupported("planning was stopped");
+}
+
+/// Stops planning where the work of [`cotan_ir::within`] has to end.
+pub(crate) fn look() -> R<()> {
+    cotan_ir::look("plan").map_err(|_| Unsupported::STOPPED)
+}
+
+/// How many nodes are lowered between two looks.
+const NODES_PER_LOOK: usize = 64;
 
 pub(crate) type R<T> = Result<T, Unsupported>;
 
@@ -116,6 +130,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     }
     let mut buffers = lowering.buffers;
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
+    scalars::fuse(&mut steps, &buffers, tuning.scalars);
     if !in_order {
         arrange::copy_columns(&mut steps, &mut buffers);
     }
@@ -172,7 +187,10 @@ impl Lowering<'_> {
     /// The steps of a scope. Its `results` and what its loops need end up in memory.
     fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
         let decisions = self.decide(scope, results)?;
-        for &t in scope.order() {
+        for (n, &t) in scope.order().iter().enumerate() {
+            if n.is_multiple_of(NODES_PER_LOOK) {
+                look()?;
+            }
             if decisions.sides.of(t) == Side::ALWAYS {
                 let place = self.node(t, &decisions, steps)?;
                 self.places.insert(t, place);
@@ -340,7 +358,8 @@ impl Lowering<'_> {
                     outputs.push((self.buffer_of(y)?, collected));
                     several.push(collected);
                 }
-                let states = self.next_states(&states, rest, &mut inner)?;
+                let mut states = self.next_states(&states, rest, &mut inner)?;
+                self.update_in_place(&mut states, &w.init, &mut outputs, &mut inner);
                 self.forget(w.step);
                 steps.push(Step::While(Box::new(WhileStep {
                     bound: w.bound,
@@ -418,7 +437,8 @@ impl Lowering<'_> {
     }
 
     /// Adds a nest to the steps, after what it needs.
-    fn push(&mut self, nest: Nest, steps: &mut Vec<Step<Nest>>) {
+    fn push(&mut self, mut nest: Nest, steps: &mut Vec<Step<Nest>>) {
+        nest.instrs.shrink_to_fit();
         steps.append(&mut self.pending);
         steps.push(Step::Compute(Box::new(nest)));
     }
@@ -581,6 +601,8 @@ pub(crate) fn op_cost(op: Op) -> u32 {
         Rule::Numeric2(..) if matches!(op, Op::FloorDiv | Op::Rem) => 8,
         Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
         Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
+        Rule::Int2(_) if op == Op::IntPow => 16,
+        Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => 2,
     }
 }
 

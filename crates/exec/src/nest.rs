@@ -139,6 +139,9 @@ pub(crate) enum Write {
     Add { at: Affine, checks: Vec<(Affine, i64)> },
     /// Adds it to the element at a computed place, if that is in range.
     AddAt(Vec<Component>),
+    /// Stores it at a computed place, if that is in range. Of several for one place the last
+    /// counts.
+    StoreAt(Vec<Component>),
 }
 
 /// How values over reduced dimensions become one, and what is made of parts.
@@ -161,7 +164,33 @@ impl Write {
         match self {
             Write::Sum(_) => Some(Reduction::Sum),
             Write::Best { largest, .. } => Some(Reduction::best(*largest)),
-            Write::Store(_) | Write::Extreme { .. } | Write::Add { .. } | Write::AddAt(_) => None,
+            Write::Store(_) | Write::Extreme { .. } => None,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => None,
+        }
+    }
+
+    /// Whether it changes some elements of an array, in the order of the indices.
+    pub(crate) fn scatters(&self) -> bool {
+        match self {
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => true,
+            Write::Store(_) | Write::Sum(_) | Write::Best { .. } | Write::Extreme { .. } => false,
+        }
+    }
+
+    /// The index of a computed place.
+    pub(crate) fn index(&self) -> &[Component] {
+        match self {
+            Write::AddAt(index) | Write::StoreAt(index) => index,
+            Write::Store(_) | Write::Sum(_) | Write::Best { .. } | Write::Extreme { .. } => &[],
+            Write::Add { .. } => &[],
+        }
+    }
+
+    fn index_mut(&mut self) -> &mut [Component] {
+        match self {
+            Write::AddAt(index) | Write::StoreAt(index) => index,
+            Write::Store(_) | Write::Sum(_) | Write::Best { .. } | Write::Extreme { .. } => &mut [],
+            Write::Add { .. } => &mut [],
         }
     }
 
@@ -170,7 +199,7 @@ impl Write {
         match self {
             Write::Store(at) | Write::Sum(at) => Some(at),
             Write::Best { at, .. } | Write::Extreme { at, .. } => Some(at),
-            Write::Add { .. } | Write::AddAt(_) => None,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => None,
         }
     }
 
@@ -178,7 +207,7 @@ impl Write {
         match self {
             Write::Store(at) | Write::Sum(at) => Some(at),
             Write::Best { at, .. } | Write::Extreme { at, .. } => Some(at),
-            Write::Add { .. } | Write::AddAt(_) => None,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => None,
         }
     }
 }
@@ -235,9 +264,7 @@ impl Nest {
     pub(crate) fn for_each_written(&self, mut f: impl FnMut(Val)) {
         f(self.value);
         self.also.iter().for_each(|also| f(also.value));
-        if let Write::AddAt(index) = &self.write {
-            index.iter().for_each(|c| f(c.value));
-        }
+        self.write.index().iter().for_each(|c| f(c.value));
     }
 
     /// The nest without instructions that nothing needs.
@@ -264,9 +291,7 @@ impl Nest {
         self.dtypes.truncate(kept);
         self.value = moved[self.value.index()];
         self.also.iter_mut().for_each(|also| also.value = moved[also.value.index()]);
-        if let Write::AddAt(index) = &mut self.write {
-            index.iter_mut().for_each(|c| c.value = moved[c.value.index()]);
-        }
+        self.write.index_mut().iter_mut().for_each(|c| c.value = moved[c.value.index()]);
         self
     }
 
@@ -280,7 +305,7 @@ impl Nest {
                 write.push(at);
                 write.extend(checks.iter_mut().map(|(affine, _)| affine));
             }
-            Write::AddAt(_) => {}
+            Write::AddAt(_) | Write::StoreAt(_) => {}
         }
         write.extend(self.also.iter_mut().map(|also| &mut also.at));
         let inside = self.instrs.iter_mut().flat_map(|instr| {

@@ -111,8 +111,7 @@ pub(crate) enum Step<C: Compute> {
     Zero(BufferId),
     /// A copy of a whole buffer.
     Copy { from: BufferId, to: BufferId },
-    /// The permutation that sorts along the outermost axis. There is room for one column of it, and
-    /// for another if it has more than one.
+    /// The permutation that sorts along the outermost axis. There is room for a few columns.
     ArgSort { from: BufferId, to: BufferId, room: BufferId },
     /// A loop with states.
     Loop(Box<Loop<C>>),

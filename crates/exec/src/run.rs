@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::contract::Contraction;
 use crate::group::{Group, Member, Partial, Relaxed, Tuning};
-use crate::lower::{Unsupported, lower};
+use crate::lower::{R, Unsupported, look, lower};
 use crate::nest::BufferId;
 use crate::plan::{Plan, Role, Step};
 use crate::search::arg_sort;
@@ -138,7 +138,7 @@ impl Executable {
         in_order: bool,
         engine: Engine,
     ) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::default())?, engine))
+        Executable::of(lower(program, in_order, Tuning::default())?, engine)
     }
 
     /// Plans a program such that sums are taken from the first element to the last: the results are
@@ -155,7 +155,7 @@ impl Executable {
         in_order: bool,
         engine: Engine,
     ) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::tiny())?, engine))
+        Executable::of(lower(program, in_order, Tuning::tiny())?, engine)
     }
 
     /// Lets every run begin with memory, results included, of which every byte is the given one: for
@@ -175,14 +175,14 @@ impl Executable {
         engine: Engine,
         seed: u64,
     ) -> Result<Executable, Unsupported> {
-        Ok(Executable::of(lower(program, in_order, Tuning::drawn(seed))?, engine))
+        Executable::of(lower(program, in_order, Tuning::drawn(seed))?, engine)
     }
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    fn of(plan: Plan, engine: Engine) -> Executable {
+    fn of(plan: Plan, engine: Engine) -> R<Executable> {
         #[cfg(target_arch = "x86_64")]
         let plan = match engine {
             Engine::Machine => plan,
@@ -194,12 +194,22 @@ impl Executable {
         };
         #[cfg(not(target_arch = "x86_64"))]
         let _ = engine;
-        Executable { plan: Arc::new(plan), pool: Arc::default(), stale: None }
+        look()?;
+        Ok(Executable { plan: Arc::new(plan), pool: Arc::default(), stale: None })
     }
 
     /// The bytes of memory that a run by one thread needs besides inputs and results.
     pub fn workspace_bytes(&self) -> usize {
         self.plan.arena.saturating_add(self.plan.local)
+    }
+
+    /// The bytes of memory that a run by one thread needs, with inputs and results. `program` is the
+    /// one that this is the plan of.
+    pub fn peak_bytes(&self, program: &Program) -> u64 {
+        let inputs = program.inputs().iter().map(|input| &input.ty);
+        let outputs = program.outputs().iter().map(|output| program.ty(output.term));
+        let bytes = inputs.chain(outputs).map(|ty| ty.shape.bytes(ty.dtype));
+        bytes.fold(self.workspace_bytes() as u64, u64::saturating_add)
     }
 
     /// Runs the program on arrays of the types of its inputs.

@@ -12,14 +12,12 @@ use cotan_exec::{Executable, RunLimits, Stop};
 use cotan_interp::{Interp, Options};
 use cotan_ir::scalar::Op;
 use cotan_ir::{
-    Builder, CancelToken, Extreme, Limits, MapAccum, Output, Program, RegionId, Result, TermId,
-    Type,
+    Builder, CancelToken, Extreme, MapAccum, Output, Program, RegionId, Result, TermId, Type,
 };
 
 /// A program of one result, of arrays of any size.
 fn program(body: impl FnOnce(&mut Builder) -> Result<TermId>) -> Program {
-    let limits = Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
-    let mut b = Builder::with_limits(limits, CancelToken::new());
+    let mut b = Builder::new();
     let term = body(&mut b).unwrap();
     b.finish(vec![Output { name: String::new(), term }]).unwrap()
 }
@@ -162,9 +160,7 @@ fn long_with_inputs() -> Vec<(&'static str, Program, Vec<Array>)> {
         wanted(name).then(|| {
             let shape = Shape::new("test", dims).unwrap();
             let x = view(&Array::full(shape, 1.5).unwrap());
-            let limits =
-                Limits { max_elements: u64::MAX, max_bytes: u64::MAX, ..Limits::default() };
-            let mut b = Builder::with_limits(limits, CancelToken::new());
+            let mut b = Builder::new();
             let input = b.input("x", Type::of(&x)).unwrap();
             let term = body(&mut b, input).unwrap();
             let program = b.finish(vec![Output { name: String::new(), term }]).unwrap();

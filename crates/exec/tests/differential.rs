@@ -113,6 +113,22 @@ fn programs_of_phrases() {
     check("exec.phrases.blocks", 500, 90, (&config, blocks_in_order as Plan, &ALL[..]), bulk);
 }
 
+/// Loops that change parts of their states, and their derivatives.
+#[test]
+fn updates() {
+    let config = Config { updates: 50, max_nodes: 24, ..Config::default() };
+    let how = (&config, Executable::in_order as Plan, &ALL[..]);
+    check("exec.updates", 600, 90, how, bulk);
+    check("exec.updates.vjp", 400, 90, how, |p| derive(p, Derivative::Vjp, None).ok());
+    check("exec.updates.jvp", 200, 90, how, |p| derive(p, Derivative::Jvp, None).ok());
+    // In place also where zeros are added elsewhere.
+    let config = Config { data: Data::SmallIntegers, ..config };
+    let how = (&config, Executable::new as Plan, &[InputKind::SmallIntegers][..]);
+    check("exec.updates.sums", 400, 10, how, |p| bulk(p).filter(exact::never_rounds));
+    let gradient = |p: &Program| derive(p, Derivative::Vjp, None).ok();
+    check("exec.updates.sums.vjp", 400, 10, how, |p| gradient(p).filter(exact::never_rounds));
+}
+
 #[test]
 fn programs_as_written() {
     // Reductions inside a build are for the transform.

@@ -67,12 +67,12 @@ fn on_derivatives() {
 #[test]
 fn on_groups_that_look_at_their_arrays() {
     let once = "def main(x: f32, y: [2]f32) =
-        let b = y * replicate(2, x)
-        in b - scale(scale(b, replicate(2, x)), replicate(2, x))";
+        let b = y * replicate(x, 2)
+        in b - scale(scale(b, replicate(x, 2)), replicate(x, 2))";
     let in_a_loop = "def main(x: f32, y: [2]f32) =
         let m = map_accum((y,), (), ((s,), ()) =>
-          let b = s * replicate(2, x)
-          in ((b - scale(scale(b, replicate(2, x)), replicate(2, x)),), ()), length = 2)
+          let b = s * replicate(x, 2)
+          in ((b - scale(scale(b, replicate(x, 2)), replicate(x, 2)),), ()), length = 2)
         in m.0.0";
     for text in [once, in_a_loop] {
         let program = cotan_syntax::parse_program(text).unwrap();

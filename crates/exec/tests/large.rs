@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use cotan_array::{Array, Dtype, Shape};
-use cotan_exec::{Executable, RunLimits, Stop};
+use cotan_exec::{Engine, Executable, RunLimits, Stop};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, CancelToken, Output, Param, Program, Result, TermId, Type, While};
 
@@ -271,4 +271,26 @@ fn deeply_nested_branches() {
     for p in [true, false] {
         assert_eq!(run(&program, &[ones(3), Array::scalar(p)]), [1.0]);
     }
+}
+
+/// Positions and sizes are counted in 64 bits by everything that runs a nest.
+#[test]
+fn spaces_may_have_more_than_two_to_the_32_positions() {
+    let (n, last) = ((1usize << 32) + 100, (1i64 << 32) + 7);
+    let mut b = Builder::new();
+    let x = b.input("x", Type::scalar(Dtype::F64)).unwrap();
+    let xs = b
+        .build(n, |b, i| {
+            let (last, small) = (b.scalar(last)?, b.scalar(0.0)?);
+            let found = b.op(Op::Eq, &[i, last])?;
+            b.op(Op::Select, &[found, x, small])
+        })
+        .unwrap();
+    let sum = b.sum_outer(xs).unwrap();
+    let program = finish(b, vec![sum]);
+    // The tile machine takes minutes without optimisation.
+    let executable = Executable::planned(&program, false, Engine::Native).unwrap();
+    assert!(executable.workspace_bytes() < 1 << 20);
+    let found = executable.run(&[Array::scalar(2.5)], &RunLimits::default()).unwrap();
+    assert_eq!(found, [Array::scalar(2.5)]);
 }

@@ -158,10 +158,10 @@ fn products_of_matrices() {
 fn scatters() {
     let n = size(70_000, 30);
     for parts in [
-        "concat(scatter([13], a, i => [ids[i]]), x)",
-        "transpose(stack(x, scatter([13], a, i => [ids[i]])))",
-        "concat(x, scatter([13], abs(a), i => [i % 13]))",
-        "scatter([40], concat(x, [sum(abs(a))]), i => [2 * i + 1])",
+        "concat(scatter(a, [13], i => [ids[i]]), x)",
+        "transpose(stack(x, scatter(a, [13], i => [ids[i]])))",
+        "concat(x, scatter(abs(a), [13], i => [i % 13]))",
+        "scatter(concat(x, [sum(abs(a))]), [40], i => [2 * i + 1])",
     ] {
         check_with_gradient(&format!(
             "def main(a: [{n}]f64, z: [13]f64, ids: [{n}]i64) =
@@ -178,7 +178,7 @@ fn products_that_are_scattered() {
     check_with_gradient(&format!(
         "def main(a: [{n}, {m}]f64, b: [{n}, {k}]f64) =
            let p = build ({n}, {m}, {k}) ((r, i, j) => a[r, i] * b[r, j])
-           in scatter([{}, {k}], p, (r, i, j) => [2 * i + 1, j])",
+           in scatter(p, [{}, {k}], (r, i, j) => [2 * i + 1, j])",
         2 * m + 3
     ));
 }

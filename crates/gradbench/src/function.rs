@@ -26,8 +26,8 @@ const KEPT_BYTES: u64 = 64 << 20;
 /// A function of so many operations does not take long.
 const SHORT: u64 = 1 << 16;
 
-/// The most bytes of one array.
-const MAX_BYTES: u64 = 16 << 30;
+/// A function of more operations is refused: it would take days.
+const MAX_OPERATIONS: u64 = 1 << 46;
 
 /// A function at sizes: its name, the types of its arrays, the sizes that these do not tell.
 type Key = (String, Vec<Type>, Vec<(String, usize)>);
@@ -146,10 +146,14 @@ impl Program {
             return Err(Failure::Internal(message));
         }
         let sizes: Vec<(&str, usize)> = sizes.iter().map(|(name, n)| (name.as_str(), *n)).collect();
-        let limits = Limits { max_bytes: MAX_BYTES, ..Limits::default() };
-        let instance = instantiate(&self.modules, function, &args, &sizes, &limits)?;
+        let instance = instantiate(&self.modules, function, &args, &sizes, &Limits::default())?;
         let prepared = Prepared::new(&instance.program)?;
-        let short = prepared.cost().operations <= SHORT;
+        let operations = prepared.cost().operations;
+        if operations > MAX_OPERATIONS {
+            let message = format!("needs {operations} operations; the limit is {MAX_OPERATIONS}");
+            return Err(Failure::Program(format!("`{function}` {message}")));
+        }
+        let short = operations <= SHORT;
         Ok(Compiled { prepared, result: instance.result, short })
     }
 }

@@ -13,6 +13,9 @@ use crate::library::LibraryModule;
 use crate::message::{Message, Runs};
 use crate::serve::Options;
 
+/// The most memory that a call may take.
+const MAX_BYTES: u64 = 16 << 30;
+
 /// Answers messages, and remembers what it has compiled.
 pub(crate) struct Tool {
     options: Options,
@@ -77,7 +80,11 @@ impl Tool {
     /// Compiles the function for the sizes of the input, runs it as often as the input says, and
     /// gives what the last run gave.
     fn evaluate(&mut self, message: &Message) -> Outcome<Map<String, Value>> {
-        let options = RunOptions { threads: Some(self.options.threads), ..RunOptions::default() };
+        let options = RunOptions {
+            threads: Some(self.options.threads),
+            max_bytes: Some(MAX_BYTES),
+            ..RunOptions::default()
+        };
         let (module, program) = self.program(message.name("module")?)?;
         let function = module.function(message.name("function")?)?;
         let input = message.input()?;

@@ -177,12 +177,7 @@ impl Program {
     /// with variables named by actual nesting. Programs equal up to renaming become identical.
     pub fn normalised(&self) -> Result<Program> {
         let scopes = Scopes::new(self);
-        let unlimited = Limits {
-            max_nodes: usize::MAX,
-            max_elements: u64::MAX,
-            max_bytes: u64::MAX,
-            deadline: None,
-        };
+        let unlimited = Limits { max_nodes: usize::MAX, deadline: None };
         let mut b = Builder::with_limits(unlimited, CancelToken::new());
         b.reserve(self.len());
         let mut copier = Copier::new(self, &scopes);

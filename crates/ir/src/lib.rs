@@ -40,6 +40,7 @@ mod term;
 mod term_map;
 mod walk;
 mod while_loop;
+mod widen;
 
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;
@@ -48,7 +49,7 @@ pub use check::{CheckError, Place};
 pub use copy::Copier;
 pub use error::{Error, ErrorKind, Result};
 pub use extract::Extracted;
-pub use limits::{CancelToken, Limits};
+pub use limits::{CancelToken, Limits, Watch, look, within};
 pub use literal::Literal;
 pub use out_of_range::OutOfRange;
 pub use show::Show;

@@ -152,7 +152,7 @@ impl<'a> Printer<'a> {
                 } else {
                     base
                 };
-                call(format!("{base}[{}]", self.list(ix, indent)))
+                call(format!("{base}[{}]", self.positions(ix, indent)))
             }
             Node::SumOuter(u) | Node::ArgExtreme(_, u) | Node::ArgSort(u) => {
                 let name = self.program.node(t).name();
@@ -214,6 +214,18 @@ impl<'a> Printer<'a> {
                 call(format!("{}.{path}", self.operand(*u, ATOM, indent)))
             }
         }
+    }
+
+    /// The components of an index. A negative literal would count from the end, unless it has a
+    /// suffix.
+    fn positions(&mut self, ix: &[TermId], indent: usize) -> String {
+        let mut shown = self.arguments(ix, indent);
+        for (text, &i) in shown.iter_mut().zip(ix) {
+            if self.constant_atom(i) && text.starts_with('-') {
+                text.push_str("i64");
+            }
+        }
+        shown.join(", ")
     }
 
     /// Whether a term is written as a scalar literal.
@@ -449,9 +461,9 @@ fn zero_of(ty: &Type) -> String {
 
 /// A name, in backticks unless it is a plain identifier.
 fn quote(name: &str) -> String {
-    const KEYWORDS: [&str; 21] = [
+    const KEYWORDS: [&str; 22] = [
         "def", "type", "import", "as", "let", "in", "if", "then", "else", "build", "and", "or",
-        "xor", "not", "true", "false", "inf", "nan", "inff32", "nanf32", "_",
+        "xor", "not", "true", "false", "inf", "nan", "NaN", "inff32", "nanf32", "_",
     ];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'')

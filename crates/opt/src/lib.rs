@@ -54,5 +54,5 @@ mod view;
 
 pub use cotan_ir::rewrite::{Firing, Report};
 pub use options::{Fault, Options};
-pub use pass::optimise;
+pub use pass::{optimise, optimise_owned};
 pub use rules::{Exactness, Group, RULES, Rule};

@@ -4,6 +4,8 @@
 //! better one. Operands are simplified already, so one walk reaches most of the fixed point; what it
 //! misses, as it depends on how often something is used, later rounds find.
 
+use std::borrow::Cow;
+
 use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
@@ -32,26 +34,35 @@ const MAX_DEPTH: usize = 48;
 /// The only change of values is that of rounding, where the table of rules says so; programs that
 /// compute without rounding give the same results.
 pub fn optimise(program: &Program, options: &Options) -> Result<(Program, Report)> {
-    let mut report = Report::new(RULES.iter().map(|rule| rule.name), options.trace);
-    let mut current = round(program, options, &mut report)?;
-    for _ in 1..MAX_ROUNDS {
-        let before = report.total();
-        let next = round(&current, options, &mut report)?;
-        if report.total() == before {
-            break;
-        }
-        current = next;
-    }
-    Ok((current, report))
+    rounds(Cow::Borrowed(program), options)
 }
 
+/// As [`optimise`], for a program that nobody needs any more: its memory is free as soon as it was
+/// walked through.
+pub fn optimise_owned(program: Program, options: &Options) -> Result<(Program, Report)> {
+    rounds(Cow::Owned(program), options)
+}
+
+fn rounds(program: Cow<'_, Program>, options: &Options) -> Result<(Program, Report)> {
+    let mut report = Report::new(RULES.iter().map(|rule| rule.name), options.trace);
+    let mut current = program;
+    for n in 0..MAX_ROUNDS {
+        let before = report.total();
+        let next = round(&current, options, &mut report)?;
+        if n > 0 && report.total() == before {
+            break;
+        }
+        drop(current);
+        current = Cow::Owned(next.normalised()?);
+    }
+    Ok((current.into_owned(), report))
+}
+
+/// The program after one walk, with what nothing uses any more.
 fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Program> {
     let scopes = Scopes::new(program);
     let merged = merged(program, &scopes, options);
-    // What is made is never larger than what was there, up to a constant; limits were checked there.
-    let deadline = options.deadline;
-    let limits =
-        Limits { max_elements: u64::MAX, max_bytes: u64::MAX, deadline, ..Limits::default() };
+    let limits = Limits { deadline: options.deadline, ..Limits::default() };
     let mut opt = Opt {
         b: Builder::with_limits(limits, options.cancel.clone()),
         source: program,
@@ -83,7 +94,7 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
     for output in program.outputs() {
         outputs.push(Output { name: output.name.clone(), term: opt.image(output.term)? });
     }
-    opt.b.finish_with_sources(outputs, program.sources().clone())?.normalised()
+    opt.b.finish_with_sources(outputs, program.sources().clone())
 }
 
 /// Gathers from an array.

@@ -251,5 +251,7 @@ fn operations(op: Op) -> u64 {
         },
         Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
         Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
+        Rule::Int2(_) if op == Op::IntPow => 16,
+        Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => 2,
     }
 }

@@ -97,7 +97,7 @@ fn special_values_are_kept_by_all_rules_that_do_not_reassociate() {
     let oracle = Oracle::new(&[trial(InputKind::Special), trial(InputKind::Generic)]);
     let options = Options { sums: false, factors: false, scatters: false, ..Options::default() };
     let mut config = Config::default();
-    let signed = [Op::Div, Op::Recip, Op::Atan2, Op::Pow, Op::Powi, Op::Log];
+    let signed = [Op::Div, Op::Recip, Op::Atan2, Op::Pow, Op::Powi, Op::Log, Op::ToBits];
     config.ops.retain(|row| !signed.contains(&row.op));
     check_transform("optimise, special", &config, 2000, &oracle, |p| {
         optimised(&bulk(p)?, &options)

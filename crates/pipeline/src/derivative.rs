@@ -55,7 +55,9 @@ impl Derivative {
 /// program of bulk operations. Inputs and outputs are named as the functions of `cotan_ad` say.
 pub fn derive(program: &Program, derivative: Derivative, wrt: Option<&[usize]>) -> Result<Program> {
     let prepared = bulk(program)?;
-    bulk(&derivative.transform(&prepared, wrt)?)
+    let derived = derivative.transform(&prepared, wrt)?;
+    drop(prepared);
+    bulk(&derived)
 }
 
 /// The program without `build`.

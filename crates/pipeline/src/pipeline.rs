@@ -1,5 +1,7 @@
 //! Passes and their composition: a pipeline is a list.
 
+use std::borrow::Cow;
+
 use cotan_bot::Options;
 use cotan_ir::{Error, Program, Result};
 
@@ -73,11 +75,12 @@ impl Pipeline {
 
     /// The program after all passes.
     pub fn run(&self, program: &Program) -> Result<Program> {
-        let mut current = program.clone();
+        // Of the programs on the way at most two are in memory.
+        let mut current = Cow::Borrowed(program);
         for pass in &self.passes {
-            current = self.step(pass, &current)?;
+            current = Cow::Owned(self.step(pass, &current)?);
         }
-        Ok(current)
+        Ok(current.into_owned())
     }
 
     /// The program after each pass.

@@ -1,8 +1,11 @@
 //! Is every definition of a program all right, whoever may call it?
 //!
-//! A definition with size parameters is tried at a few samples of sizes, and is at fault only if it
-//! fails at all of them. One that needs static arguments is tried at static samples. One that takes
-//! functions is checked where it is called. Recursion that no argument ends is found in all of them.
+//! A definition is looked at for all sizes at once (see [`crate::sizes`]): what is wrong for all of
+//! them is an error, what is wrong for some is a note with the condition. An integer that must be
+//! static counts as a size. Where that leads nowhere, because conditions are not linear or recursion
+//! depends on sizes, a definition is tried at a few samples, and is at fault only if it fails at all
+//! of them. One that takes functions is checked where it is called. Recursion that no argument ends
+//! is found in all of them.
 
 use cotan_array::Dtype;
 use cotan_ir::Limits;
@@ -15,6 +18,7 @@ use crate::elab::types::{Signature, Spec};
 use crate::endless::endless;
 use crate::instantiate::{ArgSpec, Instance, Request, instantiate};
 use crate::load::{DefId, Modules};
+use crate::sizes::{Condition, Explored, Poly, Scale, Space, System, explore};
 
 /// How sizes are chosen for a trial: the size of the parameter at each place.
 const SAMPLES: [fn(usize) -> usize; 5] = [
@@ -28,8 +32,21 @@ const SAMPLES: [fn(usize) -> usize; 5] = [
 /// The values tried for a parameter that must be static.
 const STATIC: [i64; 3] = [2, 1, 0];
 
-/// Checks every definition of every file, and returns what is wrong or looks wrong.
+/// Where nothing else helps, all combinations of sizes below this are tried, unless they are too many.
+const SMALL: usize = 7;
+const MAX_TRIALS: usize = 400;
+
+/// How many steps an elaboration at sizes in general position may take.
+const MAX_STEPS: usize = 1 << 17;
+
+/// Checks every definition of every file, and returns what is wrong or looks wrong, and what sizes
+/// have to satisfy.
 pub fn check(modules: &Modules, limits: &Limits) -> Diagnostics {
+    check_at(modules, &[], limits)
+}
+
+/// Checks every definition as [`check`] does, some of its sizes or static integers being fixed.
+pub fn check_at(modules: &Modules, sizes: &[(&str, usize)], limits: &Limits) -> Diagnostics {
     let mut all = Diagnostics::new();
     for (file, content) in modules.files.iter().enumerate() {
         let endless = endless(&content.module);
@@ -37,7 +54,9 @@ pub fn check(modules: &Modules, limits: &Limits) -> Diagnostics {
             let id = DefId { file, item };
             match declaration {
                 Item::Def(_) => {
-                    all.append(check_def(modules, id, endless.contains(&item), limits));
+                    let endless = endless.contains(&item);
+                    let checked = Definition { modules, id, sizes, limits };
+                    all.append(checked.check(endless));
                 }
                 Item::Type(def) if def.sizes.is_empty() => {
                     let mut elab = Elab::new(modules, *limits);
@@ -53,49 +72,199 @@ pub fn check(modules: &Modules, limits: &Limits) -> Diagnostics {
     all
 }
 
-fn check_def(modules: &Modules, id: DefId, endless: bool, limits: &Limits) -> Diagnostics {
-    let mut elab = Elab::new(modules, *limits);
-    let Ok(signature) = elab.signature(id) else { return elab.finish().1 };
-    if signature.params.iter().any(|(_, spec)| spec.has_function()) {
-        let mut found = Diagnostics::new();
-        if let (true, Some(def)) = (endless, modules.def(id)) {
-            let message = format!("the calls of `{}` never end", def.name.name);
-            let hint = "recursion must end by an `if` on a static value";
-            found.push(Diagnostic::new(Code::RecursionTooDeep, def.name.span, message).hint(hint));
-        }
-        return found;
-    }
-    let mut first: Option<Diagnostics> = None;
-    for trial in trials(&signature) {
-        let found = trial.run(modules, id, limits);
-        if !found.has_errors() {
-            return found;
-        }
-        first.get_or_insert(found);
-    }
-    let first = first.unwrap_or_default();
-    if endless || !signature.params.iter().any(|(_, spec)| static_type(spec).is_some()) {
-        return first;
-    }
-    // Which static values it is meant for is not ours to guess: then it is checked where it is called.
-    let needs_static = first
-        .iter()
-        .any(|d| matches!(d.code, Code::NotStatic | Code::SizeUnknown | Code::RecursionTooDeep));
-    if needs_static { Diagnostics::new() } else { first }
-}
-
 /// A function of the entry file at the first sample of sizes, and of static values if need be, at
-/// which it is without errors: that of [`check`]. `None` if there is none, or if it takes functions.
+/// which it is without errors: one of those that [`check`] tries, or one that satisfies the
+/// conditions that it finds. `None` if there is none, or if it takes functions.
 pub fn sample(modules: &Modules, function: &str, limits: &Limits) -> Option<Instance> {
     let id = *modules.files.first()?.defs.get(function)?;
+    let definition = Definition { modules, id, sizes: &[], limits };
     let signature = Elab::new(modules, *limits).signature(id).ok()?;
     if signature.params.iter().any(|(_, spec)| spec.has_function()) {
         return None;
     }
-    trials(&signature).find_map(|trial| {
+    let make = |trial: Trial| {
         let sizes: Vec<(&str, usize)> = trial.sizes.iter().map(|(name, k)| (&**name, *k)).collect();
         instantiate(modules, function, &trial.args, &sizes, limits).ok()
+    };
+    let tried = trials(&signature).find_map(make);
+    tried.or_else(|| {
+        let statics = Statics::all(&signature);
+        statics.into_iter().find_map(|statics| {
+            let explored = definition.explore(&signature, statics);
+            let (system, _) = explored.tree.good()?;
+            let values = system.sample(&explored.space, 1, Scale::Small)?;
+            let value = |name: &str| {
+                let (atom, _) = explored.space.params().find(|(_, known)| &***known == name)?;
+                values.get(&atom).and_then(|v| i64::try_from(*v).ok())
+            };
+            make(Trial::at(&signature, statics, &value))
+        })
     })
+}
+
+/// For which sizes a function of the entry file is all right, without static values.
+#[cfg(test)]
+pub(crate) fn explored(modules: &Modules, function: &str) -> Option<Explored> {
+    let id = *modules.files.first()?.defs.get(function)?;
+    let limits = Limits::default();
+    let signature = Elab::new(modules, limits).signature(id).ok()?;
+    let definition = Definition { modules, id, sizes: &[], limits: &limits };
+    Some(definition.explore(&signature, Statics::None))
+}
+
+/// Which parameters are static: none, or all that can be, truth values being this one.
+#[derive(Clone, Copy)]
+enum Statics {
+    None,
+    All(bool),
+}
+
+impl Statics {
+    /// Those to try, in order.
+    fn all(signature: &Signature) -> Vec<Statics> {
+        let has = |wanted: Dtype| {
+            signature.params.iter().any(|(_, spec)| static_type(spec) == Some(wanted))
+        };
+        let mut all = vec![Statics::None];
+        if has(Dtype::I64) || has(Dtype::Bool) {
+            all.push(Statics::All(true));
+        }
+        if has(Dtype::Bool) {
+            all.push(Statics::All(false));
+        }
+        all
+    }
+}
+
+/// A definition to check.
+struct Definition<'a> {
+    modules: &'a Modules,
+    id: DefId,
+    sizes: &'a [(&'a str, usize)],
+    limits: &'a Limits,
+}
+
+impl Definition<'_> {
+    fn name(&self) -> &str {
+        self.modules.def(self.id).map_or("", |def| &def.name.name)
+    }
+
+    fn check(&self, endless: bool) -> Diagnostics {
+        let mut elab = Elab::new(self.modules, *self.limits);
+        let Ok(signature) = elab.signature(self.id) else { return elab.finish().1 };
+        if signature.params.iter().any(|(_, spec)| spec.has_function()) {
+            let mut found = Diagnostics::new();
+            if let (true, Some(def)) = (endless, self.modules.def(self.id)) {
+                let message = format!("the calls of `{}` never end", def.name.name);
+                let hint = "recursion must end by an `if` on a static value";
+                let diagnostic = Diagnostic::new(Code::RecursionTooDeep, def.name.span, message);
+                found.push(diagnostic.hint(hint));
+            }
+            return found;
+        }
+        let mut wrong = None;
+        for statics in Statics::all(&signature) {
+            let explored = self.explore(&signature, statics);
+            if let Some((_, warnings)) = explored.tree.good() {
+                let mut found = Diagnostics::new();
+                let notes = explored.notes(self.name());
+                warnings.iter().cloned().chain(notes).for_each(|message| found.push(message));
+                return found;
+            }
+            if explored.tree.is_bad() {
+                let errors = explored.tree.errors();
+                let needs_static = errors.iter().any(|error| needs_static(error.code));
+                if !needs_static {
+                    wrong = Some(errors.to_vec());
+                    break;
+                }
+            }
+        }
+        let mut first: Option<Diagnostics> = None;
+        let mut steps = 0;
+        // Few are enough to confirm what is wrong for all sizes.
+        let more = small_sizes(&signature).take_while(|_| wrong.is_none());
+        for trial in trials(&signature).chain(more).filter(|trial| trial.has(self.sizes)) {
+            let (found, took) = trial.run(self.modules, self.id, self.limits);
+            if !found.has_errors() {
+                return found;
+            }
+            steps += took;
+            first.get_or_insert(found);
+            if steps > MAX_STEPS {
+                break;
+            }
+        }
+        if let Some(errors) = wrong.filter(|errors| !errors.is_empty()) {
+            let mut found = Diagnostics::new();
+            errors.into_iter().for_each(|error| found.push(error));
+            return found;
+        }
+        let first = first.unwrap_or_default();
+        if endless || !signature.params.iter().any(|(_, spec)| static_type(spec).is_some()) {
+            return first;
+        }
+        // Which static values it is meant for is not ours to guess: then it is checked where it is
+        // called.
+        match first.iter().any(|diagnostic| needs_static(diagnostic.code)) {
+            true => Diagnostics::new(),
+            false => first,
+        }
+    }
+
+    /// For which sizes it is all right.
+    fn explore(&self, signature: &Signature, statics: Statics) -> Explored {
+        let (mut space, mut system) = (Space::default(), System::default());
+        let params = signature.params.iter().filter_map(|(name, spec)| match statics {
+            Statics::All(_) if static_type(spec) == Some(Dtype::I64) => Some(&name.name),
+            _ => None,
+        });
+        for name in signature.sizes.iter().map(|size| &size.name).chain(params) {
+            let atom = Poly::atom(space.param(name));
+            let fixed = self.sizes.iter().find(|(given, _)| *given == &**name);
+            if let Some(equal) =
+                fixed.and_then(|(_, k)| Condition::equal(&atom, &Poly::constant(*k as i128)))
+            {
+                system.assume(&equal, &mut space);
+            }
+            system.assume(&Condition::NotNegative(atom), &mut space);
+        }
+        // There are arguments, so their sizes are not negative.
+        for (_, spec) in &signature.params {
+            let mut sizes = Vec::new();
+            spec.for_each_size(&mut |size| sizes.push(size.clone()));
+            for size in sizes {
+                let atoms: Vec<(Name, Poly)> =
+                    space.params().map(|(atom, name)| (name.clone(), Poly::atom(atom))).collect();
+                let find = |name: &str| {
+                    atoms.iter().find(|(known, _)| &**known == name).map(|(_, p)| p.clone())
+                };
+                if let Some(p) = size.poly(find, &mut space) {
+                    system.assume(&Condition::NotNegative(p), &mut space);
+                }
+            }
+        }
+        // Recursion on a size in general position may take long.
+        let limits = match space.is_empty() {
+            true => *self.limits,
+            false => Limits { max_nodes: self.limits.max_nodes.min(MAX_STEPS), ..*self.limits },
+        };
+        explore(space, system, &mut |trace| {
+            let value = |name: &str| {
+                let (atom, _) = trace.space.params().find(|(_, known)| &***known == name)?;
+                trace.value(atom)
+            };
+            let trial = Trial::at(signature, statics, &value);
+            let mut elab = Elab::traced(self.modules, limits, trace);
+            let _reported = trial.make(&mut elab, self.id);
+            elab.into_trace()
+        })
+    }
+}
+
+/// Whether an error says that a value should have been static.
+fn needs_static(code: Code) -> bool {
+    matches!(code, Code::NotStatic | Code::SizeUnknown | Code::RecursionTooDeep)
 }
 
 /// Arguments and sizes to try a definition at.
@@ -127,6 +296,19 @@ fn trials(signature: &Signature) -> impl Iterator<Item = Trial> {
     })
 }
 
+/// All combinations of small sizes, as long as they are not too many.
+fn small_sizes(signature: &Signature) -> impl Iterator<Item = Trial> {
+    let count = signature.sizes.len();
+    let all = u32::try_from(count).ok().and_then(|count| SMALL.checked_pow(count));
+    let all = all.filter(|all| count > 0 && *all <= MAX_TRIALS).unwrap_or(0);
+    (0..all).map(move |at| {
+        let digit = |k: usize| at / SMALL.pow(k as u32) % SMALL;
+        let sizes = signature.sizes.iter().enumerate();
+        let sizes = sizes.map(|(k, size)| (size.name.clone(), digit(k))).collect();
+        Trial { args: Vec::new(), sizes }
+    })
+}
+
 /// The element type of a parameter that may have to be static.
 fn static_type(spec: &Spec) -> Option<Dtype> {
     match spec {
@@ -140,23 +322,57 @@ fn static_type(spec: &Spec) -> Option<Dtype> {
 }
 
 impl Trial {
-    /// What is found when a definition is made; errors say at which sizes.
-    fn run(&self, modules: &Modules, id: DefId, limits: &Limits) -> Diagnostics {
+    /// A trial at these values of sizes and static integers.
+    fn at(signature: &Signature, statics: Statics, value: &dyn Fn(&str) -> Option<i64>) -> Trial {
+        let size = |name: &Name| {
+            let value = value(name).and_then(|v| usize::try_from(v).ok());
+            (name.clone(), value.unwrap_or(0))
+        };
+        let arg = |name: &Name, spec: &Spec, flag: bool| match static_type(spec) {
+            Some(Dtype::Bool) => ArgSpec::Static(Scalar::Bool(flag)),
+            Some(_) => ArgSpec::Static(Scalar::I64(value(name).unwrap_or(0))),
+            None => ArgSpec::Declared,
+        };
+        let args = match statics {
+            Statics::None => Vec::new(),
+            Statics::All(flag) => {
+                signature.params.iter().map(|(name, spec)| arg(&name.name, spec, flag)).collect()
+            }
+        };
+        Trial { args, sizes: signature.sizes.iter().map(|id| size(&id.name)).collect() }
+    }
+
+    /// Whether its sizes are those that are given.
+    fn has(&self, sizes: &[(&str, usize)]) -> bool {
+        let fits = |(name, k): &(&str, usize)| {
+            self.sizes.iter().all(|(known, own)| &**known != *name || own == k)
+        };
+        sizes.iter().all(fits)
+    }
+
+    fn make(&self, elab: &mut Elab<'_>, id: DefId) -> crate::elab::R<()> {
         let sizes: Vec<(&str, usize)> = self.sizes.iter().map(|(name, k)| (&**name, *k)).collect();
-        let name = modules.def(id).map_or("", |def| &def.name.name);
+        let name = elab.modules.def(id).map_or("", |def| &def.name.name);
+        Request { function: name, args: &self.args, sizes: &sizes }.make(elab, id).map(drop)
+    }
+
+    /// What is found when a definition is made, and the steps it took; errors say at which sizes.
+    fn run(&self, modules: &Modules, id: DefId, limits: &Limits) -> (Diagnostics, usize) {
         let mut elab = Elab::new(modules, *limits);
-        let request = Request { function: name, args: &self.args, sizes: &sizes };
-        let _reported = request.make(&mut elab, id);
+        let _reported = self.make(&mut elab, id);
+        let steps = elab.steps();
         let found = elab.finish().1;
-        if sizes.is_empty() {
-            return found;
+        if self.sizes.is_empty() {
+            return (found, steps);
         }
-        let shown: Vec<String> = sizes.iter().map(|(name, k)| format!("{name} = {k}")).collect();
+        let name = modules.def(id).map_or("", |def| &def.name.name);
+        let shown: Vec<String> =
+            self.sizes.iter().map(|(name, k)| format!("{name} = {k}")).collect();
         let note = format!("`{name}` was checked with {}", shown.join(", "));
         let mut noted = Diagnostics::new();
         for diagnostic in &found {
             noted.push(diagnostic.clone().note(note.clone()));
         }
-        noted
+        (noted, steps)
     }
 }

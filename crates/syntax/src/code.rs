@@ -9,11 +9,13 @@ pub enum Severity {
     Error,
     /// The program has a meaning, but perhaps not the one intended.
     Warning,
+    /// The program is all right under a condition.
+    Note,
 }
 
 macro_rules! codes {
     ($($code:ident = $severity:ident $number:literal, $title:literal, $explanation:literal;)*) => {
-        /// What a message is about. Shown as `E0007` (errors) or `W0301` (warnings).
+        /// What a message is about. Shown as `E0007` (errors), `W0301` (warnings) or `N0401` (notes).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code {
@@ -31,7 +33,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Error or warning.
+            /// Error, warning or note.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Code::$code => Severity::$severity,)*
@@ -175,15 +177,25 @@ missing. So `[3]` fits `[2, 3]` and `[2, 1]` fits `[1, 3]`, but `[2]` does not f
 ";
     SizeConflict = Error 204, "A size with two different values.",
 "A size name stands for one number in a call. In `def dot(a: [n]f64, b: [n]f64)` both arguments must
-have the same length; the message shows which argument gave which value.
+have the same length; the message shows which argument gave which value. Sizes inside expressions
+are solved for: `x: [2 * h]f64` takes no array of length 5, because no whole `h` makes `2 * h = 5`.
 ";
     SizeUnknown = Error 205, "A size whose value does not follow from anything.",
-"Size parameters are found from the shapes of the arguments. One that occurs only in the result or in
-an expression like `[2 * n]f64` must be given: `f[3](x)`.
+"Size parameters are found from the shapes of the arguments, also inside expressions: `[2 * n]f64` of
+size 6 makes `n` 3, and `[n + m]f64` with `[n - m]f64` gives both. One that occurs only in the
+result, or does not follow from the shapes, as in `[n + m]f64` alone, is declared in brackets and
+given in the call:
+
+    def split[n](x: [n + m]f64) = x[:n]
+    def first_two(x: [5]f64) = split[2](x)
+
+On the command line it is given with `--size n=2`.
 ";
     NotStatic = Error 206, "A number that must be known when the program is made.",
 "Sizes, axes, shapes and bounds of slices are fixed before a program runs: literals, size names,
 `len(a)`, `shape(a, k)`, and arithmetic on these. Data can be used as an index, but not as a size.
+An integer parameter of the function that is run may be used as a size: its value is given with
+`--arg k=2`, or with `--size k=2` where the others are not given.
 ";
     WrongArguments = Error 207, "Arguments that do not match the parameters.",
 "There are too many, too few, or one whose name is not that of a parameter. The message shows the
@@ -225,12 +237,14 @@ is static.
 
     def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
 
-works for `power(y, 3)`. Use `fold` for loops that depend on data.
+works for `power(y, 3)`, and on the command line with `--arg n=3`. At most 1000 calls nest: use
+`fold` for longer loops, and for those that depend on data.
 ";
     LimitExceeded = Error 217, "A program that is too large.",
-"There are limits on the number of nodes of a program, on the elements and bytes of an array, on the
-nesting of loops and of structures, and on time. The exit code of every command is 4 when nothing
-else is wrong.
+"There are limits on the number of nodes of a program, on the nesting of loops and of structures, on
+time, and on the memory of a run. Arrays have fewer than 2^60 elements. What a program computes on
+the way may be of any such size, since most arrays are never in memory. The exit code of every
+command is 4 when nothing else is wrong.
 ";
     CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
 "The function does not exist, takes a function as an argument, or gives one. Define another function
@@ -249,6 +263,18 @@ gives a pair `(loss, rest)` and is differentiated with `aux = true`.
     IndexOutOfRange = Warning 301, "A constant index outside its axis.",
 "A read outside an array gives 0 (`false`). That is well defined, but a constant index that always
 does so is hardly what was meant. Indices count from 0 and do not count from the end.
+";
+    SizeCondition = Note 401, "A definition that is right for some sizes only.",
+"`cotan check` looks at each definition for all sizes at once. What is wrong for all of them is an
+error; what is wrong for some is a note with the condition that the sizes have to satisfy:
+
+    def head(x: [n]f64) = x[:10]                         # needs n >= 10
+    def heads(x: [d]f64) = reshape(x, [8, d // 8])       # needs d divisible by 8
+    def same(x: [n]f64, y: [m]f64) = x + y               # needs n = m, or one of them 1
+
+Nothing has to be done: calls with sizes that do not satisfy the condition are errors. If all sizes
+are meant, the definition has a fault; if one condition is always meant, say it in the types: both
+parameters `[n]f64`, or `x: [8 * k]f64`.
 ";
 }
 
@@ -269,6 +295,7 @@ impl fmt::Display for Code {
         let letter = match self.severity() {
             Severity::Error => 'E',
             Severity::Warning => 'W',
+            Severity::Note => 'N',
         };
         write!(f, "{letter}{:04}", self.number())
     }

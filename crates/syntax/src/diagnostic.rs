@@ -111,7 +111,16 @@ impl Diagnostic {
         self
     }
 
-    /// Error or warning.
+    /// Replaces every text of the message.
+    pub(crate) fn map_texts(&mut self, f: &mut dyn FnMut(&str) -> String) {
+        let labels = self.secondary.iter_mut().chain([&mut self.primary]).map(|l| &mut l.text);
+        let texts = labels.chain(&mut self.notes).chain(&mut self.hints);
+        for text in texts.chain([&mut self.message]) {
+            *text = f(text);
+        }
+    }
+
+    /// Error, warning or note.
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
@@ -123,6 +132,7 @@ impl fmt::Display for Diagnostic {
         let severity = match self.severity() {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         write!(f, "{severity}[{}]: {}", self.code, self.message)
     }

@@ -142,7 +142,11 @@ impl Request<'_> {
         for (k, (name, spec)) in signature.params.iter().enumerate() {
             let arg = self.args.get(k).unwrap_or(&ArgSpec::Declared);
             if let ArgSpec::Static(value) = arg {
-                values.push((Value::Known(Known { value: *value, adapts: false }), name.span));
+                let known = match (value, elab.size_known(value.as_i64().unwrap_or(0))) {
+                    (Scalar::I64(_), Value::Known(known)) => Known { adapts: false, ..known },
+                    _ => Known::new(*value, false),
+                };
+                values.push((Value::Known(known), name.span));
                 continue;
             }
             let tree = match arg {

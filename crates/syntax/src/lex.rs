@@ -87,8 +87,9 @@ pub enum TokenKind {
     /// `inf`
     #[token("inf")]
     Inf,
-    /// `nan`
+    /// `nan`, also as `NaN`
     #[token("nan")]
+    #[token("NaN")]
     Nan,
     /// `inff32`
     #[token("inff32")]
@@ -282,6 +283,9 @@ fn bad(span: Span, text: &str) -> Diagnostic {
         '&' | '|' | '!' => "logical operators are the words `and`, `or`, `not`",
         '\\' => "a function is written `x => …`",
         '^' => "powers are written `**`, exclusive or is written `xor`",
+        '?' => "a choice is written `if c then a else b`",
+        '~' => "negation is written `not x`, an approximate comparison `abs(a - b) < 1e-9`",
+        '$' => "a function is called with parentheses: `f(x)`",
         '@' => "matrix products are written `matmul(a, b)`",
         '\'' => "text stands only after `import`, in double quotes",
         _ => "remove it",
@@ -292,8 +296,11 @@ fn bad(span: Span, text: &str) -> Diagnostic {
 
 fn foreign_name(span: Span, name: &str) -> Diagnostic {
     let message = "names consist of ASCII letters, digits, `_` and `'`";
-    Diagnostic::new(Code::UnexpectedCharacter, span, message)
-        .hint(format!("write it between backquotes: `` `{name}` ``"))
+    let diagnostic = Diagnostic::new(Code::UnexpectedCharacter, span, message);
+    match name {
+        "π" => diagnostic.hint("write `pi`"),
+        _ => diagnostic.hint(format!("write it between backquotes: `` `{name}` ``")),
+    }
 }
 
 fn bad_quote(span: Span, found: &str) -> Diagnostic {

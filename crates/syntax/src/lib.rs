@@ -44,8 +44,9 @@ mod loader;
 pub mod parse;
 mod precedence;
 pub mod render;
+mod sizes;
 
-pub use check::{check, sample};
+pub use check::{check, check_at, sample};
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, abbreviated};
 pub use elab::library::{Builtin, Group, builtins};
@@ -53,6 +54,6 @@ pub use elab::tree::TypeTree;
 pub use fmt::format;
 pub use instantiate::{ArgSpec, Instance, instantiate, parse_program};
 pub use interface::{Interface, Leaf, Parameter};
-pub use load::{Failure, FunctionInfo, Modules, load, load_text};
+pub use load::{Failure, FunctionInfo, Modules, load, load_expression, load_text};
 pub use loader::{FileLoader, Loader, MAX_TEXT, MemoryLoader, read_text};
 pub use parse::{Parsed, parse};

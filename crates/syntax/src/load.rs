@@ -160,6 +160,24 @@ pub fn load_text(name: &str, text: &str) -> Result<Modules, Failure> {
     loading.finish()
 }
 
+/// Loads a text that is one expression, as the body of a function `main` without parameters.
+///
+/// ```
+/// use cotan_syntax::{instantiate, load_expression};
+///
+/// let modules = load_expression("example", "sum([1.0, 2.0])")?;
+/// let main = instantiate(&modules, "main", &[], &[], &Default::default())?;
+/// assert_eq!(main.program.to_string(), "def main() = sum_outer([1.0, 2.0])\n");
+/// # Ok::<(), cotan_syntax::Failure>(())
+/// ```
+pub fn load_expression(name: &str, text: &str) -> Result<Modules, Failure> {
+    let loader = MemoryLoader::new();
+    let mut loading = Loading::new(&loader);
+    loading.parse_by(name.to_owned(), text.to_owned(), crate::parse::parse_expression);
+    loading.imports.push(Vec::new());
+    loading.finish()
+}
+
 struct Loading<'l> {
     loader: &'l dyn Loader,
     sources: SourceMap,
@@ -207,8 +225,17 @@ impl<'l> Loading<'l> {
     }
 
     fn parse(&mut self, name: String, text: String) -> usize {
+        self.parse_by(name, text, crate::parse)
+    }
+
+    fn parse_by(
+        &mut self,
+        name: String,
+        text: String,
+        parse: fn(cotan_ir::FileId, &str) -> crate::Parsed,
+    ) -> usize {
         let file = self.sources.add(name.clone(), text);
-        let parsed = crate::parse(file, self.sources.text(file));
+        let parsed = parse(file, self.sources.text(file));
         self.diagnostics.append(parsed.diagnostics);
         let at = self.files.len();
         self.by_name.insert(name, at);

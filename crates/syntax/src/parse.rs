@@ -18,7 +18,7 @@ use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
 use rustc_hash::FxHashMap;
 
-use crate::ast::{Ast, Comment, Expr, ExprId, ExprKind, Ident, MAX_NESTING, Module, Name};
+use crate::ast::{Ast, Comment, Expr, ExprId, ExprKind, Ident, Item, MAX_NESTING, Module, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::lex::{self, Token, TokenKind};
 
@@ -34,6 +34,19 @@ pub struct Parsed {
 
 /// Parses the text of a file.
 pub fn parse(file: FileId, text: &str) -> Parsed {
+    parse_by(file, text, Parser::items)
+}
+
+/// Parses a text that is one expression: the body of the only definition, `main`.
+pub fn parse_expression(file: FileId, text: &str) -> Parsed {
+    parse_by(file, text, |parser| vec![parser.only_expression()])
+}
+
+fn parse_by<'t>(
+    file: FileId,
+    text: &'t str,
+    items: impl FnOnce(&mut Parser<'t>) -> Vec<Item>,
+) -> Parsed {
     let mut diagnostics = Diagnostics::new();
     let lex::Lexed { tokens, comments } = lex::lex(file, text, &mut diagnostics);
     let closing = match_brackets(&tokens);
@@ -52,7 +65,7 @@ pub fn parse(file: FileId, text: &str) -> Parsed {
         names: FxHashMap::default(),
         diagnostics,
     };
-    let items = parser.items();
+    let items = items(&mut parser);
     let Parser { ast, comments, mut diagnostics, .. } = parser;
     diagnostics.sort();
     Parsed { module: Module { file, ast, items, comments }, diagnostics }
@@ -304,8 +317,25 @@ impl<'t> Parser<'t> {
     fn expected_with(&mut self, what: &str, hint: Option<String>) {
         let message = format!("expected {what}, found {}", self.describe_next());
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.here(), message);
-        let hint = hint.or_else(|| self.usual_hint());
+        let hint = self.comment_hint().or(hint).or_else(|| self.usual_hint());
         self.fail(hint.into_iter().fold(diagnostic, Diagnostic::hint));
+    }
+
+    /// What is wrong if the text from a `//` or `/*` on, in the line of the next token, is meant as
+    /// a comment.
+    fn comment_hint(&self) -> Option<String> {
+        let line_start = self.text.get(..self.token().start as usize)?.rfind('\n');
+        let line_start = line_start.map_or(0, |at| at + 1);
+        let tokens = self.tokens.get(..=self.at)?.iter().rev();
+        let mut line = tokens.take(200).take_while(|token| token.start as usize >= line_start);
+        let marked = line.any(|token| match token.kind {
+            TokenKind::SlashSlash => true,
+            TokenKind::Slash => {
+                self.text.get(token.end as usize..).is_some_and(|rest| rest.starts_with('*'))
+            }
+            _ => false,
+        });
+        marked.then(|| "comments begin with `#`; `//` divides".to_owned())
     }
 
     /// What people who know other languages are likely to have meant by the next token.

@@ -26,6 +26,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let code = diagnostic.code.to_string();
     let mut group = Group::with_title(level.primary_title(&diagnostic.message).id(&code));

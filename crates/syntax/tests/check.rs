@@ -16,9 +16,7 @@ fn correct_definitions_pass() {
         def net(p: Layer[i, h], q: Layer[h, o], x: [i]f64) = layer(q, layer(p, x))
         def interleave(a: [n]f64, b: [n]f64): [2 * n]f64 = flatten(transpose(stack(a, b)))
         def halves(a: [2 * n]f64) = a[:n] + a[n:]
-        def square_only(a: [n, m]f64) = a + transpose(a)
         def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
-        def window(k: i64, a: [n]f64) = build (n - k + 1) (i => a[i])
         def apply(f: f64 -> f64, x: f64) = f(x)
         def first(a: [n]f64) = a[0]";
     assert_eq!(codes(text), [] as [String; 0]);
@@ -54,7 +52,13 @@ fn endless_recursion_is_found_without_a_caller() {
 }
 
 #[test]
-fn the_sizes_used_are_told() {
+fn conditions_are_notes() {
+    assert_eq!(codes("def square_only(a: [n, m]f64) = a + transpose(a)"), ["N0401"]);
+    assert_eq!(codes("def window(k: i64, a: [n]f64) = build (n - k + 1) (i => a[i])"), ["N0401"]);
+}
+
+#[test]
+fn conditions_are_said_in_sizes() {
     let modules =
         load_text("test.ct", "def f(a: [n]f64, b: [m]f64): [n * m + 1]f64 = a").expect("it loads");
     let found = check(&modules, &Default::default());

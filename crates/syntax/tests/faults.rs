@@ -62,11 +62,11 @@ fn types() {
             ("[1.0, true]", "E0201"),
             ("[[1, 2], [3]]", "E0201"),
             ("stack([1], [1.0])", "E0201"),
-            ("fold(0, [1.0], (s, x) => x)", "E0201"),
+            ("fold(0i64, [1.0], (s, x) => x)", "E0201"),
             ("map_accum(0, [1], (s, x) => s)", "E0201"),
             ("while_loop(s => s, s => s, 0)", "E0201"),
             ("while_loop(s => [true], s => s, 0)", "E0201"),
-            ("while_loop(s => true, s => 1.0 * f64(s), 0)", "E0201"),
+            ("while_loop(s => true, s => 1.0 * f64(s), 0i64)", "E0201"),
             ("while_loop(s => true, s => s, ())", "E0201"),
             ("while_accum(0, s => (true, s))", "E0201"),
             ("take([1], [1.0])", "E0201"),
@@ -78,7 +78,9 @@ fn types() {
             ("[true] and 1", "E0202"),
             ("where(true, 1i64, 2.5)", "E0202"),
             ("iota(3) / 2", "E0212"),
-            ("iota(3) ** 2", "E0212"),
+            ("true ** 2", "E0212"),
+            ("shift_left(1.5, 2)", "E0212"),
+            ("to_bits(1)", "E0212"),
             ("[1.0] and [2.0]", "E0212"),
             ("not 1.5", "E0212"),
             ("sin(true)", "E0212"),
@@ -88,7 +90,10 @@ fn types() {
             ("1.0(2)", "E0208"),
             ("map([1], [2])", "E0208"),
             ("f + 1", "E0209"),
-            ("(1, 2) + 1", "E0209"),
+            ("(1, 2) + (1, 2, 3)", "E0201"),
+            ("{a = 1} * {b = 1}", "E0201"),
+            ("{a = 1} < (1,)", "E0201"),
+            ("tree_map(x => y, (1, 2))", "E0101"),
             ("let (a, b) = [1, 2] in a", "E0213"),
             ("let (a, b) = (1, 2, 3) in a", "E0213"),
             ("[]", "E0215"),
@@ -179,7 +184,7 @@ fn both_places_are_shown() {
         shown("", "let a = [1.0, 2.0] let b = [1.0, 2.0, 3.0] in a * 2 + b")
     );
     insta::assert_snapshot!("argument", shown("def f(x: f64): f64 = x", "f([1.0, 2.0])"));
-    insta::assert_snapshot!("state", shown("", "fold(0, [1.0, 2.0], (s, x) => x)"));
+    insta::assert_snapshot!("state", shown("", "fold(0i64, [1.0, 2.0], (s, x) => x)"));
     insta::assert_snapshot!(
         "while_state",
         shown("", "while_loop((i, x) => i < 3, (i, x) => (i + 1, [x]), (0, 1.0))")
@@ -231,11 +236,12 @@ fn independent_errors_are_all_found_and_no_others() {
 
 #[test]
 fn a_constant_index_out_of_range_is_a_warning() {
-    let modules = load_text("test.ct", "def f(a: [3]f64) = a[3] + a[-1] + a[2]").expect("it loads");
+    let modules = load_text("test.ct", "def f(a: [3]f64) = a[3] + a[-1i64] + a[-4] + a[-1] + a[2]")
+        .expect("it loads");
     let instance = cotan_syntax::instantiate(&modules, "f", &[], &[], &Default::default())
         .expect("it is made");
     let codes: Vec<String> = instance.warnings.iter().map(|d| d.code.to_string()).collect();
-    assert_eq!(codes, ["W0301", "W0301"]);
+    assert_eq!(codes, ["W0301", "W0301", "W0301"]);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! * A ```` ```ct ```` block is a file. It must pass the checker, and every `#> expression` in it must
 //!   have the value on the `#=` line below.
 //! * ```` ```ct file=name ```` can be imported by the blocks after it.
+//! * ```` ```ct check ```` passes, but not for all sizes; the ```` ```text ```` block after it is what
+//!   is said.
 //! * ```` ```ct error ```` must not pass; the ```` ```text ```` block after it is what is said.
 //! * Between `<!-- builtins -->` and `<!-- /builtins -->` stands what the table of builtins gives.
 //!
@@ -13,7 +15,7 @@
 mod common;
 
 use common::evaluate::{value, value_with};
-use cotan_syntax::{Failure, Group, MemoryLoader, builtins, check, load};
+use cotan_syntax::{Failure, Group, MemoryLoader, Severity, builtins, check, load};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/language.md");
 
@@ -48,9 +50,10 @@ fn rewritten(text: &str) -> String {
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
         match info {
             "ct" => out.extend(example(&block, &files)),
-            "ct error" => {
-                let failure =
-                    passes(&block.join("\n"), &files).expect_err("a block that must not pass");
+            "ct error" | "ct check" => {
+                let failure = checked(&block.join("\n"), &files);
+                let (errors, wanted) = (failure.diagnostics.has_errors(), info == "ct error");
+                assert!(errors == wanted, "{}\n{failure}", block.join("\n"));
                 message = Some(failure.to_string());
                 out.extend(block.iter().map(|line| (*line).to_owned()));
             }
@@ -68,21 +71,23 @@ fn rewritten(text: &str) -> String {
     out.join("\n") + "\n"
 }
 
-fn passes(text: &str, files: &MemoryLoader) -> Result<(), Failure> {
-    let modules = load("example.ct", &files.clone().with("example.ct", text))?;
-    let diagnostics = check(&modules, &Default::default());
-    if diagnostics.is_empty() {
-        return Ok(());
+/// What is said about a text.
+fn checked(text: &str, files: &MemoryLoader) -> Failure {
+    match load("example.ct", &files.clone().with("example.ct", text)) {
+        Ok(modules) => {
+            let diagnostics = check(&modules, &Default::default());
+            Failure { diagnostics, sources: modules.sources().clone() }
+        }
+        Err(failure) => failure,
     }
-    Err(Failure { diagnostics, sources: modules.sources().clone() })
 }
 
 /// A block with the values of its expressions.
 fn example(block: &[&str], files: &MemoryLoader) -> Vec<String> {
     let text = block.join("\n");
-    if let Err(failure) = passes(&text, files) {
-        panic!("{text}\n{failure}");
-    }
+    let said = checked(&text, files);
+    let passes = said.diagnostics.iter().all(|d| d.severity() == Severity::Note);
+    assert!(passes, "{text}\n{said}");
     let mut out = Vec::new();
     for line in block.iter().filter(|line| !line.starts_with("#=")) {
         out.push((*line).to_owned());

@@ -55,7 +55,7 @@ fn damaged_programs_never_panic() {
         let all: Vec<&str> =
             seeds.iter().flat_map(|seed| pieces(seed)).filter(|p| !p.trim().is_empty()).collect();
         let names: Vec<&str> = all.iter().copied().filter(|piece| is_word(piece)).collect();
-        let limits = Limits { max_nodes: 3000, max_elements: 100_000, ..Limits::default() };
+        let limits = Limits { max_nodes: 3000, ..Limits::default() };
         let (mut loaded, mut passed) = (0, 0);
         for round in 0..6000 {
             let mut rng = Rng::new(round);

@@ -7,17 +7,20 @@ use super::datum::{Call, Datum};
 pub(super) enum Directive {
     /// `# run: f(1.0, [2, 3])`: what follows is expected of this call.
     Run(Call),
+    /// `# check:` or `# check: d = 64`: what follows is what checking the file says, some sizes being
+    /// fixed.
+    Check(Vec<(String, usize)>),
     /// `# expect: 5.0`, or `# near 1e-12: 5.0` with a relative tolerance.
     Expect { value: Datum, tolerance: f64 },
     /// `# prints: def main(a: f64) = a + a`: the program, on one line or several.
     Prints(String),
-    /// `# error: E0203 4:7 words of the message` or `# warning: ..`; the place may be a line only.
+    /// `# error: E0203 4:7 words of the message`, `# warning: ..` or `# note: ..`; the place may be a line only.
     Message(Message),
     /// `# skip: reason`
     Skip(String),
 }
 
-/// An expected error or warning.
+/// An expected error, warning or note.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Message {
     pub code: String,
@@ -60,7 +63,16 @@ fn directive(comment: &str) -> Result<Option<Directive>, String> {
         ["prints"] => {
             Ok(Some(Directive::Prints(rest.strip_prefix(' ').unwrap_or(rest).to_owned())))
         }
-        ["error" | "warning"] => Ok(Some(Directive::Message(message(rest)?))),
+        ["check"] => {
+            let sizes = rest.split(',').map(str::trim).filter(|size| !size.is_empty());
+            let size = |text: &str| {
+                let (name, value) = text.split_once('=')?;
+                Some((name.trim().to_owned(), value.trim().parse().ok()?))
+            };
+            let sizes: Option<Vec<(String, usize)>> = sizes.map(size).collect();
+            Ok(Some(Directive::Check(sizes.ok_or_else(|| format!("`{rest}` are no sizes"))?)))
+        }
+        ["error" | "warning" | "note"] => Ok(Some(Directive::Message(message(rest)?))),
         ["skip"] if rest.trim().is_empty() => Err("a skipped file needs a reason".into()),
         ["skip"] => Ok(Some(Directive::Skip(rest.trim().to_owned()))),
         // A comment that happens to hold a colon.
@@ -106,7 +118,8 @@ mod tests {
 
     #[test]
     fn wrong_directives_are_refused() {
-        for text in ["# skip:", "# expect: [", "# near x: 1", "# error:", "# run: f("] {
+        for text in ["# check: n", "# skip:", "# expect: [", "# near x: 1", "# error:", "# run: f("]
+        {
             assert!(directives(text).is_err(), "{text}");
         }
     }

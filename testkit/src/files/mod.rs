@@ -16,6 +16,8 @@
 //! * `prints: text` is the printed program, over several such lines if need be;
 //! * `error: code line:column words` and `warning: ..` are messages of the last run, or of loading
 //!   the file when they stand before all runs: all of them, in order;
+//! * `check:` checks the whole file, and is followed by all that this says, also as `note: ..`;
+//!   `check: d = 64` fixes sizes;
 //! * `skip: reason` leaves a file out.
 //!
 //! Every program made on the way is also checked, and printed and parsed again.
@@ -28,7 +30,7 @@ use std::path::{Path, PathBuf};
 use cotan_interp::{Mode, Value};
 use cotan_ir::{Limits, SourceMap};
 use cotan_syntax::{
-    ArgSpec, Diagnostics, Failure, FileLoader, Instance, Modules, instantiate, load,
+    ArgSpec, Diagnostics, Failure, FileLoader, Instance, Modules, check_at, instantiate, load,
 };
 
 pub use datum::{Call, Datum};
@@ -82,8 +84,7 @@ fn run_text(path: &Path, text: &str) -> Result<Verdict, String> {
     if all.is_empty() {
         return Err("nothing is expected of this file".into());
     }
-    let first_run =
-        all.iter().position(|(_, d)| matches!(d, Directive::Run(_))).unwrap_or(all.len());
+    let first_run = all.iter().position(|(_, d)| is_run(d)).unwrap_or(all.len());
     let (before, runs) = all.split_at(first_run);
     let modules = match load(&path.to_string_lossy(), &FileLoader::new(path)) {
         Ok(modules) => {
@@ -98,15 +99,24 @@ fn run_text(path: &Path, text: &str) -> Result<Verdict, String> {
     if runs.is_empty() {
         return Err("nothing is run".into());
     }
-    for group in runs.chunk_by(|_, (_, next)| !matches!(next, Directive::Run(_))) {
-        let Some(((line, Directive::Run(call)), expected)) = group.split_first() else { continue };
-        run_call(&modules, call, expected).map_err(|e| format!("run in line {line}: {e}"))?;
+    for group in runs.chunk_by(|_, (_, next)| !is_run(next)) {
+        let Some(((line, asked), expected)) = group.split_first() else { continue };
+        let outcome = match asked {
+            Directive::Check(sizes) => {
+                let sizes: Vec<(&str, usize)> = sizes.iter().map(|(n, k)| (&**n, *k)).collect();
+                let found = check_at(&modules, &sizes, &Limits::default());
+                expect_messages(&messages(expected), &found, modules.sources())
+            }
+            Directive::Run(call) => run_call(&modules, call, expected),
+            _ => Ok(()),
+        };
+        outcome.map_err(|e| format!("asked in line {line}: {e}"))?;
     }
     Ok(Verdict::Passed(all.len() - runs.iter().filter(|(_, d)| is_run(d)).count()))
 }
 
 fn is_run(directive: &Directive) -> bool {
-    matches!(directive, Directive::Run(_))
+    matches!(directive, Directive::Run(_) | Directive::Check(_))
 }
 
 /// The messages among some expectations.
@@ -150,7 +160,10 @@ fn run_call(modules: &Modules, call: &Call, expected: &[(usize, Directive)]) -> 
                     return Err(format!("prints\n{printed}instead of line {line}"));
                 }
             }
-            Directive::Run(_) | Directive::Message(_) | Directive::Skip(_) => {}
+            Directive::Run(_)
+            | Directive::Check(_)
+            | Directive::Message(_)
+            | Directive::Skip(_) => {}
         }
     }
     Ok(())

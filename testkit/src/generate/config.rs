@@ -40,8 +40,9 @@ impl TypedOp {
         let derivable = |(n, dtype): (usize, &Dtype)| {
             !dtype.is_float() || row.partials.get(n).is_some_and(|&partial| partial != "0")
         };
-        let derivable = self.args.iter().enumerate().all(derivable);
-        !self.takes_floats() || self.result.is_float() && derivable && !kinked && !steps
+        let derivable = self.args.iter().enumerate().all(derivable) && self.op != Op::FromBits;
+        let discrete = !self.takes_floats() && self.op != Op::FromBits;
+        discrete || self.result.is_float() && derivable && !kinked && !steps
     }
 
     /// Whether the operation has a meaning in the field of the tests: an exact one, no stand-in.
@@ -49,15 +50,20 @@ impl TypedOp {
         let opaque = match self.op.row().rule {
             Rule::Numeric1(_, _, f) | Rule::Real1(_, f) => matches!(f, Field1::Opaque),
             Rule::Numeric2(_, _, f) | Rule::Real2(_, f) => matches!(f, Field2::Opaque),
-            Rule::IntReal(_) => true,
+            Rule::IntReal(_) | Rule::ToBits => true,
             Rule::RealInt(..) | Rule::Compare(_) | Rule::Select | Rule::Cast(_) => false,
-            Rule::Logic1(..) | Rule::Logic2(..) => false,
+            Rule::Logic1(..) | Rule::Logic2(..) | Rule::Int1(_) | Rule::Int2(_) => false,
+            // The bits of an element of the field are made up, and so is what they stand for.
+            Rule::FromBits => return false,
         };
         !(opaque && self.takes_floats())
     }
 
     /// Whether integers kept in floats go to integers kept in floats.
     pub fn keeps_integers(&self) -> bool {
+        if self.op == Op::FromBits {
+            return false;
+        }
         if !self.takes_floats() || !self.result.is_float() {
             return true;
         }
@@ -110,6 +116,8 @@ pub struct Config {
     /// In how many of a hundred places a phrase is tried: several formers together, as people write
     /// them and rules wait for them.
     pub phrases: usize,
+    /// In how many of a hundred places a loop is tried that changes parts of its state.
+    pub updates: usize,
     /// Which constants to write.
     pub data: Data,
     /// Whether the results must depend smoothly on all float inputs. Partial operations get
@@ -136,6 +144,7 @@ impl Default for Config {
             reuse: 50,
             guarded_reads: 10,
             phrases: 0,
+            updates: 0,
             data: Data::Special,
             smooth: false,
         }

@@ -20,6 +20,7 @@ mod phrases;
 mod pool;
 mod shapes;
 mod term;
+mod updates;
 
 use cotan_array::{Dtype, Shape};
 use cotan_ir::{Builder, Output, Param, Program, Result, TermId, Type};
@@ -136,6 +137,15 @@ impl<'a> Generator<'a> {
     /// A new term of a type, of about `size` nodes.
     fn fresh(&mut self, ty: &Type, size: usize) -> Result<TermId> {
         let exhausted = self.b.len() >= self.max_nodes * 2;
+        if size > 3
+            && !exhausted
+            && self.config.updates > 0
+            && self.rng.chance(self.config.updates)
+            && let Some(t) = self.updated(ty, size - 3)?
+        {
+            self.pool.add(&self.b, t);
+            return Ok(t);
+        }
         if size > 3
             && !exhausted
             && self.config.phrases > 0

@@ -22,7 +22,7 @@ const FEW: usize = 12;
 impl<'a> Generator<'a> {
     /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
-        let phrases: [Phrase<'a>; 33] = [
+        let phrases: [Phrase<'a>; 35] = [
             Self::neutral,
             Self::divided_twice,
             Self::multiples,
@@ -56,6 +56,8 @@ impl<'a> Generator<'a> {
             Self::put_parts,
             Self::best,
             Self::best_of_rows,
+            Self::updated,
+            Self::updated,
         ];
         for _ in 0..TRIES {
             let phrase = *self.rng.pick(&phrases);
@@ -67,7 +69,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Whether an operation may be used on arguments of one type.
-    fn may(&self, op: Op, dtype: Dtype) -> bool {
+    pub(super) fn may(&self, op: Op, dtype: Dtype) -> bool {
         let count = op.arity();
         self.config.allows(op, &vec![dtype; count])
     }

@@ -226,7 +226,7 @@ const CORNERS: &[&str] = &[
     "def f(x: [4]f64) = scatter(x * x, [3], i => [i - 1])",
     "def f(x: [4]f64) = scatter(x, [2], i => [0]) * 3.0",
     "def f(x: [3]f64, y: f64) = one_hot(y, [3], [5]) * x + one_hot(y * y, [3], [1])",
-    "def f(x: [3]f64) = x[-1] + x[1] * x[1] + x[3]",
+    "def f(x: [3]f64) = x[-1i64] + x[1] * x[1] + x[3]",
     // Many reads of one array, of elements and of rows.
     "def f(x: [3, 2]f64) = x[0, 0] * x[1, 1] + x[2, 0] * x[0, 0] * x[5, 0] + sum(x[1] * x[2] * x[0] * x[1])",
     "def f(x: [4]f64, i: i64) = x[i] * x[i + 1] * x[i + 2] * x[i] + x[0] * x[0]",

@@ -67,6 +67,13 @@ fn all_ways_agree_on_small_programs() {
     for_each_case("all ways agree, small", 1200, |rng| on_random_program(&config, rng, check));
 }
 
+/// Loops that change parts of their states, which they do not save.
+#[test]
+fn all_ways_agree_on_updates() {
+    let config = Config { updates: 50, ..everything().nodes(24) };
+    for_each_case("all ways agree, updates", 400, |rng| on_random_program(&config, rng, check));
+}
+
 /// Jacobians by reverse mode, by forward mode, by the cheaper one, before and after they are made
 /// bulk operations, against one-hot seeds of the scalar algorithm.
 fn jacobians(source: &Program, rng: &mut Rng) -> Checked {

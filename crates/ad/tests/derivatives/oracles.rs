@@ -297,7 +297,7 @@ fn concatenations() {
         (rows(&at("1 // (100 * max(0, i - j))"), &at("1 // (4 - i)")), 154.0),
         (rows(&at("-1"), &at("10000")), 91.0),
         (format!("sum({})", at("-1")), 0.0),
-        ("replicate(r, 1)[-1]".into(), 0.0),
+        ("replicate(r, 1)[-1i64]".into(), 0.0),
     ] {
         let found = gradient(&format!("def f(r: f64): f64 = {body}"), &scalars([3.4]));
         assert_eq!(found, [expected], "{body}");

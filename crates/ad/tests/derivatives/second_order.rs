@@ -136,6 +136,8 @@ fn small() -> Config {
 #[test]
 fn hessians_agree_on_random_programs() {
     for_each_case("hessians", 150, |rng| on_random_program(&small(), rng, hessians));
+    let updates = Config { updates: 50, ..small() };
+    for_each_case("hessians of updates", 60, |rng| on_random_program(&updates, rng, hessians));
 }
 
 /// Derivative programs are programs: they print and parse back, go through the bulk-operation

@@ -32,17 +32,31 @@ fn structures_are_given_by_their_parts() {
     let session = Session::new().with("a.ct", RECORD);
     let ran = run(&session, &["p.w=[1, 2]", "p.b.0=0.5", "p.b.1=7", "x=[10, 20]"]);
     ran.gives("y: f64 = 50.5\nk: i64 = 9\n");
-    run(&session, &["p=1"]).fails(2, &["`p` has several parts", "`p.w`, `p.b.0`, `p.b.1`"]);
+    run(&session, &["p=@p.npy"]).fails(2, &["`p` has several parts", "`p.w`, `p.b.0`, `p.b.1`"]);
     let missing =
         "no value for `p.b.1`, `x` of `main`, which takes:\n    p.w: [n]f64\n    p.b.0: f64\n";
     run(&session, &["p.w=[1, 2]", "p.b.0=0.5"]).fails(2, &[missing, "--arg p.b.1='...'"]);
 }
 
 #[test]
+fn structures_are_given_whole() {
+    let session = Session::new().with("a.ct", RECORD);
+    let ran = run(&session, &["p={b = (1, 7), w = [1, 2]}", "x=[10, 20]"]);
+    ran.gives("y: f64 = 51.0\nk: i64 = 9\n");
+    run(&session, &["p.w=[1, 2]", "p.b=(0.5, 7)", "x=[10, 20]"])
+        .gives("y: f64 = 50.5\nk: i64 = 9\n");
+    run(&session, &["p=1"]).fails(2, &["the value of `p` has no `p.w`", "declared [n]f64"]);
+    run(&session, &["p={w = [1], b = (1, 2), c = 3}"])
+        .fails(2, &["the value of `p` has `p.c`, which is not declared"]);
+    run(&session, &["p={w = [1], b = (1, 2.5)}"]).fails(2, &["`p.b.1` is declared i64"]);
+}
+
+#[test]
 fn expressions_that_are_wrong() {
     let session = Session::new().with("a.ct", DOT);
     run(&session, &["a=[1, 2", "b=1"]).fails(2, &["E0006", "--> --arg a:", "value of `a`"]);
-    run(&session, &["a=[1, x]", "b=1"]).fails(2, &["unknown name `x`", "value of `a`"]);
+    run(&session, &["a=[1, x]", "b=1"])
+        .fails(2, &["unknown name `x`", "--> --arg a:1:5", "1 | [1, x]", "value of `a`"]);
     run(&session, &["a=(1, 2)", "b=1"]).fails(2, &["`a` is not one array", "--arg p.0=..."]);
     run(&session, &["a=", "b=1"]).fails(2, &["the value of `a` is empty"]);
     run(&session, &["a"]).fails(2, &["write NAME=VALUE"]);

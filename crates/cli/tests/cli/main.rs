@@ -9,11 +9,13 @@ mod files;
 mod fmt;
 mod grad;
 mod inputs;
+mod limits;
 mod mistakes;
 #[path = "../common/promised.rs"]
 mod promised;
 mod readme;
 mod reference;
+mod right_and_wrong;
 mod run;
 mod session;
 mod test;

@@ -18,8 +18,29 @@ fn main_or_the_only_function() {
     session.cotan("run two.ct").fails(2, &both);
     session.cotan("run two.ct --fn h").fails(2, &["no function `h`", "def f(x: f64)"]);
     session.cotan("run none.ct").fails(2, &["defines no function", "def main() = "]);
-    session.cotan("run").fails(2, &["<FILE|--example <NAME>>"]);
+    session.cotan("run").fails(2, &["<FILE|--example <NAME>|--expr <EXPR>>"]);
     session.cotan_with(&["run", "-"], "def main() = 3", &[]).gives("3\n");
+}
+
+#[test]
+fn expressions_are_programs() {
+    let session = Session::new();
+    let eval = |expr: &str| session.cotan_with(&["eval", expr], "", &[]);
+    eval("6 * 7").gives("42\n");
+    eval("-1.5").gives("-1.5\n");
+    eval("grad(x => sum(x ** 3))([1.0, 2.0])").gives("[ 3.0, 12.0]\n");
+    eval("(nan, {a = [1.0, nan]})").gives("0: f64 = nan\n1.a: [2]f64 = [1.0, nan]\n");
+    eval("sum(xs)").fails(1, &["unknown name `xs`", "--> the expression:1:5", "1 | sum(xs)"]);
+    eval("1 2").fails(1, &["expected an operator or the end, found `2`"]);
+    eval("x => x").fails(1, &["gives a function"]);
+    eval("").fails(1, &["expected an expression"]);
+    session.cotan_with(&["run", "-e", "iota(3)"], "", &[]).gives("[0, 1, 2]\n");
+    session.cotan_with(&["run", "-e", "1", "a.ct"], "", &[]).fails(2, &["cannot be used with"]);
+    session.cotan_with(&["eval", "iota(3)", "--out", "a.npy"], "", &[]).gives("");
+    assert_eq!(session.files(), ["a.npy"]);
+    session
+        .cotan_with(&["explain", "--stage", "core", "-e", "1.0 + 2.0"], "", &[])
+        .gives("# 1 node\ndef main() = 3.0\n");
 }
 
 #[test]
@@ -78,14 +99,12 @@ fn memory_is_limited() {
         "def main[n]() = sum(build (n, n) ((i, j) => sin(f64(i + j))))\ndef f[n]() = zeros([n])";
     let session = Session::new().with("a.ct", text);
     session.cotan("run a.ct --size n=100").succeeds();
-    let parts = ["error[E0217]", "a.ct:1:", "--limit-bytes"];
-    session.cotan("run a.ct --size n=1000 --limit-bytes 1M").fails(4, &parts);
-    session
-        .cotan("run a.ct --size n=300 --limit-bytes 1M --backend interp")
-        .fails(4, &["memory in use", "1.0 MiB"]);
+    let parts = ["error[E0217]", "a.ct:1:", "memory in use", "1.0 MiB", "--limit-bytes"];
+    session.cotan("run a.ct --size n=300 --limit-bytes 1M --backend interp").fails(4, &parts);
     // The machine adds up elements that it does not keep.
-    session.cotan("run a.ct --size n=300 --limit-bytes 1M --backend jit").succeeds();
-    session.cotan("run a.ct --fn f --size n=99999999999999").fails(4, &parts[..1]);
+    session.cotan("run a.ct --size n=1000 --limit-bytes 1M --backend jit").succeeds();
+    let parts = ["error[E0217]", "a.ct:2:", "[99999999999999]f64", "the limit is 4.0 GiB"];
+    session.cotan("run a.ct --fn f --size n=99999999999999").fails(4, &parts);
     session.cotan("run a.ct --limit-bytes many").fails(2, &["--limit-bytes"]);
 }
 
@@ -158,6 +177,46 @@ fn time_is_limited() {
 fn a_recursion_without_end_is_an_error_of_the_program() {
     let session = Session::new().with("a.ct", "def f(x: f64): f64 = f(x) def main() = f(1.0)");
     session.cotan("run a.ct").fails(1, &["E0216", "static"]);
+}
+
+#[test]
+fn integers_may_be_sizes() {
+    let text = "def first(x: [n]f64, k: i64) = build k (i => x[i])
+                def halve(x: f64, steps: i64) = fold(x, (), (s, _) => s / 2.0, length = steps)
+                def fact(n: i64): i64 = if n == 0 then 1 else n * fact(n - 1)
+                def part(x: [n]f64, all: bool) = if all then x else x[:1]
+                def scaled(x: [k]f64, k: i64, c: i64) = x * f64(c)
+                def main(x: [n]f64, i: i64) = x[i]";
+    let session = Session::new().with("a.ct", text);
+    let run = |args: &str| session.cotan(&format!("run a.ct --fn {args}"));
+    run("first --arg x=[1,2,3] --arg k=2").gives("[1.0, 2.0]\n");
+    run("first --arg x=[1,2,3] --size k=2").gives("[1.0, 2.0]\n");
+    run("halve --arg x=8 --arg steps=3").gives("1.0\n");
+    run("fact --arg n=5").gives("120\n");
+    run("part --arg x=[1,2,3] --arg all=false").gives("[1.0]\n");
+    run("scaled --arg x=[1,2] --arg k=2 --arg c=3").gives("[3.0, 6.0]\n");
+    run("scaled --arg x=[1,2] --arg k=3 --arg c=3").fails(1, &["E0204", "axis 0 has size 2"]);
+    run("first --arg x=[1,2,3] --arg k=-1")
+        .fails(1, &["a size cannot be negative: this one is -1"]);
+    run("fact --arg n=100000").fails(1, &["E0216", "that is the limit"]);
+    // What need not be known stays an input.
+    let core = session.cotan("explain a.ct --stage core --arg x=[1,2,3] --arg i=1").succeeds();
+    assert!(core.out.contains("i: i64"), "{}", core.out);
+    let grad = session.cotan("grad a.ct --fn halve --arg x=8 --arg steps=3").succeeds();
+    assert!(grad.out.contains("0.125"), "{}", grad.out);
+    let wanted = ["E0206", "on the command line: --arg k=..."];
+    session.cotan("explain a.ct --fn first --size n=3").fails(1, &wanted);
+}
+
+#[test]
+fn sizes_inside_expressions_follow_from_the_arguments() {
+    let text = "def main(x: [2 * h]f64): [h]f64 = x[:h]  def split(x: [n + m]f64) = x[:n]";
+    let session = Session::new().with("a.ct", text);
+    session.cotan("run a.ct --arg x=[1,2,3,4]").gives("[1.0, 2.0]\n");
+    session.cotan("run a.ct --arg x=[1,2,3]").fails(1, &["`x` is [3]f64, so `2 * h = 3`"]);
+    let split = session.cotan("run a.ct --fn split --arg x=[1,2,3]");
+    split.fails(1, &["does not follow from `n + m = 3`", "--size n=..."]);
+    session.cotan("run a.ct --fn split --arg x=[1,2,3] --size n=2").gives("[1.0, 2.0]\n");
 }
 
 #[test]

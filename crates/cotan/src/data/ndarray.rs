@@ -59,6 +59,15 @@ impl<T: Element, D: Dimension> TryFrom<Array<T, D>> for Tensor<T> {
 }
 
 /// As [`Tensor::to_ndarray`].
+impl<T: Element, D: Dimension> TryFrom<Tensor<T>> for Array<T, D> {
+    type Error = Error;
+
+    fn try_from(tensor: Tensor<T>) -> Result<Array<T, D>> {
+        tensor.to_ndarray()
+    }
+}
+
+/// As [`Tensor::to_ndarray`].
 impl<T: Element, D: Dimension> TryFrom<&Tensor<T>> for Array<T, D> {
     type Error = Error;
 

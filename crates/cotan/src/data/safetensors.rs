@@ -8,7 +8,7 @@ use cotan_array::{Array, Dtype, Element, Shape, open_file, replace_file};
 use cotan_ir::Type;
 use safetensors::tensor::{Dtype as Kind, SafeTensors, TensorView, View, serialize};
 
-use super::{filled, named_leaves};
+use super::{Source, filled, named_leaves};
 use crate::error::{Error, Result};
 use crate::structure::{Arrays, concrete_leaves};
 use crate::tensor::file_error;
@@ -25,8 +25,8 @@ use crate::tensor::file_error;
 /// let path = std::env::temp_dir().join("cotan-example.safetensors");
 /// let pair = (Tensor::from([1.0f32, 2.0]), Tensor::from(7i64));
 /// cotan::save_safetensors(&path, &pair)?;
-/// let like = (Tensor::<f32>::zeros(2)?, Tensor::<i64>::zeros(())?);
-/// assert_eq!(cotan::load_safetensors(&path, &like)?, pair);
+/// let read: (Tensor<f32>, Tensor<i64>) = cotan::load_safetensors(&path)?;
+/// assert_eq!(read, pair);
 /// # Ok::<(), cotan::Error>(())
 /// ```
 pub fn save_safetensors<A: Arrays<Concrete = A>>(
@@ -42,24 +42,56 @@ pub fn save_safetensors<A: Arrays<Concrete = A>>(
 
 /// Reads the arrays of a structure from a safetensors file.
 ///
-/// The result has the structure, the shapes, the element types and the skipped fields of `like`.
-/// If the file differs (an array is missing, has another shape or type, or is left over), the error
-/// says in what. Element types that cotan does not have become those of the leaves, where these
-/// hold all their values: `F16` and `BF16` become f32 or f64, integers of up to 32 bits i64.
-pub fn load_safetensors<A: Arrays<Concrete = A>>(path: impl AsRef<Path>, like: &A) -> Result<A> {
+/// The type of the result says which arrays there are and of which element types, the file says their
+/// shapes, how long vectors are and which options hold something: see [`load_npz`](crate::load_npz).
+/// If the file differs (an array is missing, has another element type, or is left over), the error
+/// says in what. Element types that cotan does not have become those of the leaves, where these hold
+/// all their values: `F16` and `BF16` become f32 or f64, integers of up to 32 bits i64.
+pub fn load_safetensors<A: Arrays<Concrete = A>>(path: impl AsRef<Path>) -> Result<A> {
     let (op, path) = ("load_safetensors", path.as_ref());
+    let bytes = contents(op, path)?;
+    let source = opened(op, path, &bytes)?;
+    let tree = source.tree::<A>(|view| Ok(Shape::new(op, view.shape())?))?;
+    filled(source, &tree, fitted)
+}
+
+/// Reads the arrays of a structure from a safetensors file into one like another.
+///
+/// The result has the structure, the shapes, the element types and the skipped fields of `like`;
+/// what [`load_safetensors`] converts is converted. If the file differs (an array is missing, has
+/// another shape or type, or is left over), the error says in what.
+pub fn load_safetensors_like<A: Arrays<Concrete = A>>(
+    path: impl AsRef<Path>,
+    like: &A,
+) -> Result<A> {
+    let (op, path) = ("load_safetensors_like", path.as_ref());
+    let bytes = contents(op, path)?;
+    filled(opened(op, path, &bytes)?, &like.tree(), fitted)
+}
+
+fn contents(op: &'static str, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_file(path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
         .map_err(|error| refused(op, path, error))?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|error| {
+    Ok(bytes)
+}
+
+fn opened<'a>(
+    op: &'static str,
+    path: &'a Path,
+    bytes: &'a [u8],
+) -> Result<Source<'a, TensorView<'a>>> {
+    let file = SafeTensors::deserialize(bytes).map_err(|error| {
         refused(op, path, format!("not a safetensors file, or damaged: {error}"))
     })?;
-    filled(op, path, like, file.tensors(), |view, wanted| {
-        converted(&view, wanted).ok_or_else(|| {
-            let sizes = if view.shape().is_empty() { "" } else { &format!("{:?}", view.shape()) };
-            format!("{sizes}{}", format!("{:?}", view.dtype()).to_lowercase())
-        })
+    Ok(Source { op, path, entries: file.tensors().into_iter().collect() })
+}
+
+fn fitted(_: &str, view: TensorView<'_>, wanted: &Type) -> std::result::Result<Array, String> {
+    converted(&view, wanted).ok_or_else(|| {
+        let sizes = if view.shape().is_empty() { "" } else { &format!("{:?}", view.shape()) };
+        format!("{sizes}{}", format!("{:?}", view.dtype()).to_lowercase())
     })
 }
 

@@ -15,6 +15,7 @@ pub use arrange::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
     tri,
 };
+pub(crate) use arrange::{Part, Plan, steps};
 pub use contract::{einsum, tensordot};
 pub use control::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,

@@ -1,8 +1,10 @@
 //! Adam, and its form with decoupled weight decay.
 
-use super::{Optimizer, Schedule, expect_fit, zeros_like};
+use super::{Optimizer, Schedule, expect_fit, steps, zeros_like};
 use crate::error::Result;
 use crate::structure::{Arrays, zip_tensors};
+use crate::tensor::Tensor;
+use cotan_derive::Arrays;
 
 /// Adam (Kingma and Ba, 2015): steps of about the learning rate in every coordinate.
 ///
@@ -50,19 +52,20 @@ impl Adam {
         let mean = zip_tensors(&state.mean, gradient, |m, g| beta1 * m + (1.0 - beta1) * g)?;
         let square =
             zip_tensors(&state.square, gradient, |v, g| beta2 * v + (1.0 - beta2) * g * g)?;
-        let t = (state.step + 1) as f64;
+        let t = (steps(&state.step)? + 1) as f64;
         let (low, low_square) = (1.0 - libm::pow(beta1, t), 1.0 - libm::pow(beta2, t));
         let direction =
             zip_tensors(&mean, &square, |m, v| m / low / (libm::sqrt(v / low_square) + epsilon))?;
-        Ok((direction, AdamState { step: state.step + 1, mean, square }))
+        Ok((direction, AdamState { step: &state.step + 1, mean, square }))
     }
 }
 
 /// What [`Adam`] and [`AdamW`] remember.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AdamState<P> {
+#[derive(Arrays, Clone, Debug, PartialEq)]
+#[arrays(crate = crate)]
+pub struct AdamState<P, N = Tensor<i64>> {
     /// How many steps were taken.
-    pub step: u64,
+    pub step: N,
     /// The mean of gradients, $m$.
     pub mean: P,
     /// The mean of their squares, $v$.
@@ -73,12 +76,12 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for Adam {
     type State = AdamState<P>;
 
     fn init(&self, params: &P) -> Result<AdamState<P>> {
-        Ok(AdamState { step: 0, mean: zeros_like(params)?, square: zeros_like(params)? })
+        Ok(AdamState { step: 0.into(), mean: zeros_like(params)?, square: zeros_like(params)? })
     }
 
     fn step(&self, state: &mut AdamState<P>, params: &P, gradient: &P) -> Result<P> {
         expect_fit(params, gradient, &state.mean)?;
-        let rate = self.rate.at(state.step);
+        let rate = self.rate.at(steps(&state.step)?);
         let (direction, next) = self.direction(state, gradient)?;
         let stepped = zip_tensors(params, &direction, |p, d| p - rate * d)?;
         *state = next;
@@ -124,7 +127,7 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for AdamW {
 
     fn step(&self, state: &mut AdamState<P>, params: &P, gradient: &P) -> Result<P> {
         expect_fit(params, gradient, &state.mean)?;
-        let (rate, decay) = (self.adam.rate.at(state.step), self.weight_decay);
+        let (rate, decay) = (self.adam.rate.at(steps(&state.step)?), self.weight_decay);
         let (direction, next) = self.adam.direction(state, gradient)?;
         let stepped = zip_tensors(params, &direction, |p, d| p - rate * (d + decay * p))?;
         *state = next;

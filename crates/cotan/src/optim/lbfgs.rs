@@ -133,7 +133,7 @@ impl Lbfgs {
     /// use cotan::Tensor;
     /// use cotan::optim::{Lbfgs, Stop};
     ///
-    /// let f = |x: &Tensor<f64>| Ok((x.iter().map(f64::cosh).sum::<f64>(), x.map(f64::sinh)?));
+    /// let f = |x: &Tensor<f64>| Ok((x.iter().map(f64::cosh).sum::<f64>(), x.map(f64::sinh)));
     /// let found = Lbfgs::new().minimize_with(f, Tensor::from([1.0, 2.0]), |progress| {
     ///     if progress.value < 2.1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     /// })?;

@@ -25,8 +25,8 @@
 //! # Ok::<(), cotan::Error>(())
 //! ```
 //!
-//! States have public fields, of which the arrays are structures like the parameters: they are saved
-//! and loaded as the parameters are. A gradient that is not finite makes parameters that are not
+//! States are structures as the parameters are, and are saved and loaded in the same way: see
+//! [`load_npz`](crate::load_npz). A gradient that is not finite makes parameters that are not
 //! finite: ask [`all_finite`](crate::structure::all_finite) where that may happen.
 
 mod adam;
@@ -44,8 +44,9 @@ pub use rmsprop::{RmsProp, RmsPropState};
 pub use schedule::Schedule;
 pub use sgd::{Sgd, SgdState};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::structure::{Arrays, expect_same, map_tensors};
+use crate::tensor::Tensor;
 
 /// A method that takes a step for each gradient.
 ///
@@ -58,7 +59,7 @@ use crate::structure::{Arrays, expect_same, map_tensors};
 ///     let mut x = Tensor::from(1.0);
 ///     let mut state = method.init(&x)?;
 ///     for _ in 0..3 {
-///         let dx = x.map(|x| 2.0 * x)?;
+///         let dx = 2.0 * &x;
 ///         x = method.step(&mut state, &x, &dx)?;
 ///     }
 ///     Ok(x)
@@ -67,8 +68,8 @@ use crate::structure::{Arrays, expect_same, map_tensors};
 /// # Ok::<(), cotan::Error>(())
 /// ```
 pub trait Optimizer<P> {
-    /// What it remembers from step to step.
-    type State;
+    /// What it remembers from step to step: a structure, which can be saved and loaded.
+    type State: Arrays<Concrete = Self::State>;
 
     /// The state before the first step.
     fn init(&self, params: &P) -> Result<Self::State>;
@@ -82,6 +83,15 @@ pub trait Optimizer<P> {
 fn expect_fit<P: Arrays>(params: &P, gradient: &P, state: &P) -> Result<()> {
     expect_same("step", params, gradient)?;
     expect_same("step", params, state)
+}
+
+/// How many steps a state has taken; one that was loaded may say anything.
+fn steps(step: &Tensor<i64>) -> Result<u64> {
+    let count = step.item().filter(|_| step.rank() == 0);
+    count.and_then(|step| u64::try_from(step).ok()).ok_or_else(|| {
+        let message = format!("a state whose number of steps is {step:?}");
+        Error::new(ErrorKind::Data, "step", message).with_hint("`init` makes a state")
+    })
 }
 
 /// Zeros in the shapes of parameters.

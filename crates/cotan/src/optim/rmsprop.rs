@@ -1,8 +1,10 @@
 //! Gradients over the root of the mean of their squares.
 
-use super::{Optimizer, Schedule, expect_fit, zeros_like};
+use super::{Optimizer, Schedule, expect_fit, steps, zeros_like};
 use crate::error::Result;
 use crate::structure::{Arrays, zip_tensors};
+use crate::tensor::Tensor;
+use cotan_derive::Arrays;
 
 /// RMSProp (Hinton, 2012): $s \leftarrow \rho s + (1 - \rho) g^2$,
 /// $v \leftarrow \mu v + g / (\sqrt s + \epsilon)$, $p \leftarrow p - \eta v$.
@@ -37,10 +39,11 @@ impl RmsProp {
 }
 
 /// What [`RmsProp`] remembers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RmsPropState<P> {
+#[derive(Arrays, Clone, Debug, PartialEq)]
+#[arrays(crate = crate)]
+pub struct RmsPropState<P, N = Tensor<i64>> {
     /// How many steps were taken.
-    pub step: u64,
+    pub step: N,
     /// The mean of the squares of gradients, $s$.
     pub square: P,
     /// The velocity $v$.
@@ -51,19 +54,23 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for RmsProp {
     type State = RmsPropState<P>;
 
     fn init(&self, params: &P) -> Result<RmsPropState<P>> {
-        Ok(RmsPropState { step: 0, square: zeros_like(params)?, velocity: zeros_like(params)? })
+        Ok(RmsPropState {
+            step: 0.into(),
+            square: zeros_like(params)?,
+            velocity: zeros_like(params)?,
+        })
     }
 
     fn step(&self, state: &mut RmsPropState<P>, params: &P, gradient: &P) -> Result<P> {
         expect_fit(params, gradient, &state.velocity)?;
         let &RmsProp { decay, momentum, epsilon, .. } = self;
-        let rate = self.rate.at(state.step);
+        let rate = self.rate.at(steps(&state.step)?);
         let square =
             zip_tensors(&state.square, gradient, |s, g| decay * s + (1.0 - decay) * g * g)?;
         let direction = zip_tensors(gradient, &square, |g, s| g / (libm::sqrt(s) + epsilon))?;
         let velocity = zip_tensors(&state.velocity, &direction, |v, d| momentum * v + d)?;
         let stepped = zip_tensors(params, &velocity, |p, v| p - rate * v)?;
-        *state = RmsPropState { step: state.step + 1, square, velocity };
+        *state = RmsPropState { step: &state.step + 1, square, velocity };
         Ok(stepped)
     }
 }

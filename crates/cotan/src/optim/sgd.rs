@@ -1,8 +1,10 @@
 //! Gradient descent.
 
-use super::{Optimizer, Schedule, expect_fit, zeros_like};
+use super::{Optimizer, Schedule, expect_fit, steps, zeros_like};
 use crate::error::Result;
 use crate::structure::{Arrays, zip_tensors};
+use crate::tensor::Tensor;
+use cotan_derive::Arrays;
 
 /// Gradient descent, with momentum, Nesterov's step and weight decay if asked for.
 ///
@@ -43,10 +45,11 @@ impl Sgd {
 }
 
 /// What [`Sgd`] remembers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SgdState<P> {
+#[derive(Arrays, Clone, Debug, PartialEq)]
+#[arrays(crate = crate)]
+pub struct SgdState<P, N = Tensor<i64>> {
     /// How many steps were taken.
-    pub step: u64,
+    pub step: N,
     /// The velocity $v$.
     pub velocity: P,
 }
@@ -55,12 +58,12 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for Sgd {
     type State = SgdState<P>;
 
     fn init(&self, params: &P) -> Result<SgdState<P>> {
-        Ok(SgdState { step: 0, velocity: zeros_like(params)? })
+        Ok(SgdState { step: 0.into(), velocity: zeros_like(params)? })
     }
 
     fn step(&self, state: &mut SgdState<P>, params: &P, gradient: &P) -> Result<P> {
         expect_fit(params, gradient, &state.velocity)?;
-        let (rate, momentum) = (self.rate.at(state.step), self.momentum);
+        let (rate, momentum) = (self.rate.at(steps(&state.step)?), self.momentum);
         let g = zip_tensors(gradient, params, |g, p| g + self.weight_decay * p)?;
         let velocity = zip_tensors(&state.velocity, &g, |v, g| momentum * v + g)?;
         let stepped = match self.nesterov {
@@ -70,7 +73,7 @@ impl<P: Arrays<Concrete = P>> Optimizer<P> for Sgd {
                 zip_tensors(params, &ahead, |p, d| p - rate * d)?
             }
         };
-        *state = SgdState { step: state.step + 1, velocity };
+        *state = SgdState { step: &state.step + 1, velocity };
         Ok(stepped)
     }
 }

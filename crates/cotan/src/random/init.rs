@@ -118,8 +118,9 @@ impl Init {
             let bound = libm::sqrt(3.0 * variance);
             key.uniform_in(sizes, -bound, bound)
         };
-        let normal =
-            |sizes, variance: f64| scaled(&key.normal::<f64>(sizes)?, 0.0, libm::sqrt(variance));
+        let normal = |sizes, variance: f64| {
+            Ok(scaled(&key.normal::<f64>(sizes)?, 0.0, libm::sqrt(variance)))
+        };
         let sizes = sizes.sizes();
         match self {
             Init::Zeros => Tensor::zeros(sizes),
@@ -127,11 +128,11 @@ impl Init {
             Init::Constant(x) => Tensor::full(sizes, T::of(x)),
             Init::Uniform(low, high) => key.uniform_in(sizes, low, high),
             Init::Normal(mean, deviation) => {
-                scaled(&key.normal::<f64>(sizes)?, mean, expect_deviation(deviation)?)
+                Ok(scaled(&key.normal::<f64>(sizes)?, mean, expect_deviation(deviation)?))
             }
             Init::TruncatedNormal(mean, deviation) => {
                 let draws = key.truncated_normal::<f64>(sizes, 2.0)?;
-                scaled(&draws, mean, expect_deviation(deviation)?)
+                Ok(scaled(&draws, mean, expect_deviation(deviation)?))
             }
             Init::GlorotUniform => uniform(sizes, 2.0 / (n + m)),
             Init::GlorotNormal => normal(sizes, 2.0 / (n + m)),
@@ -158,6 +159,6 @@ fn expect_deviation(deviation: f64) -> Result<f64> {
 }
 
 /// `mean + deviation * x`.
-fn scaled<T: Float>(x: &Tensor<f64>, mean: f64, deviation: f64) -> Result<Tensor<T>> {
+fn scaled<T: Float>(x: &Tensor<f64>, mean: f64, deviation: f64) -> Tensor<T> {
     x.map(|x| T::of(mean + deviation * x))
 }

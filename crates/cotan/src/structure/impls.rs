@@ -3,7 +3,7 @@
 use cotan_array::Shape;
 use cotan_ir::Type;
 
-use super::{Arrays, Leaf, LeafKind, Leaves, Tree};
+use super::{Arrays, Entries, Leaf, LeafKind, Leaves, Tree};
 use crate::arr::Arr;
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -36,6 +36,10 @@ impl<T: Element> Arrays for Arr<T> {
     fn nothing() -> Self {
         Arr::from_raw(stage::Raw::default())
     }
+
+    fn tree_in(entries: &Entries<'_>) -> Result<Tree> {
+        Ok(entries.leaf(T::DTYPE))
+    }
 }
 
 impl<T: Element> Arrays for Tensor<T> {
@@ -61,6 +65,10 @@ impl<T: Element> Arrays for Tensor<T> {
 
     fn nothing() -> Self {
         T::default().into()
+    }
+
+    fn tree_in(entries: &Entries<'_>) -> Result<Tree> {
+        Ok(entries.leaf(T::DTYPE))
     }
 }
 
@@ -96,6 +104,10 @@ impl<A: Arrays> Arrays for Vec<A> {
     fn nothing() -> Self {
         Vec::new()
     }
+
+    fn tree_in(entries: &Entries<'_>) -> Result<Tree> {
+        entries.numbered((0..entries.count()).map(|_| A::tree_in as _))
+    }
 }
 
 impl<A: Arrays, const N: usize> Arrays for [A; N] {
@@ -121,6 +133,10 @@ impl<A: Arrays, const N: usize> Arrays for [A; N] {
 
     fn nothing() -> Self {
         std::array::from_fn(|_| A::nothing())
+    }
+
+    fn tree_in(entries: &Entries<'_>) -> Result<Tree> {
+        entries.numbered((0..N).map(|_| A::tree_in as _))
     }
 }
 
@@ -154,6 +170,10 @@ macro_rules! tuples {
             #[allow(clippy::unused_unit, reason = "the tuple of none is one of them")]
             fn nothing() -> Self {
                 ($($t::nothing(),)*)
+            }
+
+            fn tree_in(entries: &Entries<'_>) -> Result<Tree> {
+                entries.numbered([$($t::tree_in as fn(&Entries<'_>) -> Result<Tree>),*])
             }
         }
     )* };

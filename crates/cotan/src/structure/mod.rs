@@ -22,12 +22,15 @@ macro_rules! for_each_tuple {
     };
 }
 
+mod entries;
 mod feed;
 mod impls;
 mod ops;
+mod option;
 mod shapes;
 mod tree;
 
+pub use entries::Entries;
 pub use feed::{Fed, Feed};
 pub(crate) use ops::expect_same;
 pub use ops::{
@@ -44,9 +47,12 @@ use crate::stage::{self, Raw};
 #[cfg(doc)]
 use crate::{Arr, Tensor};
 
+/// How files name a structure that is a single array: as numpy does.
+pub(crate) const SINGLE: &str = "arr_0";
+
 /// A structure with arrays at its leaves.
 ///
-/// Implemented by arrays, tuples of up to eight, `Vec`, `[_; N]`, `()`, and by structs with
+/// Implemented by arrays, tuples of up to eight, `Vec`, `Option`, `[_; N]`, `()`, and by structs with
 /// `#[derive(Arrays)]`.
 ///
 /// # Structs
@@ -79,8 +85,32 @@ use crate::{Arr, Tensor};
 /// # Ok::<(), cotan::Error>(())
 /// ```
 ///
-/// Structs may have named fields, numbered ones or none, and contain one another, vectors, tuples
-/// and arrays. Details:
+/// Structs may have named fields, numbered ones or none, and contain one another, vectors, tuples,
+/// arrays and options. Details:
+///
+/// - An `Option` has arrays or none, and a function is compiled for what it has:
+///
+///   ```
+///   use cotan::prelude::*;
+///
+///   #[derive(Arrays, Clone, Debug, PartialEq)]
+///   struct Layer<A> {
+///       weights: A,
+///       bias: Option<A>,
+///   }
+///
+///   fn apply(layer: Layer<Arr<f64>>, x: Arr<f64>) -> Arr<f64> {
+///       let y = layer.weights.matmul(x);
+///       layer.bias.map_or(y, |bias| y + bias)
+///   }
+///
+///   let gradient = grad(|layer: Layer<Arr<f64>>, x: Arr<f64>| apply(layer, x).sum());
+///   let plain = Layer { weights: Tensor::from([[1.0, 2.0]]), bias: None };
+///   assert_eq!(gradient.call((&plain, [3.0, 4.0]))?.bias, None);
+///   let biased = Layer { bias: Some(Tensor::from([0.5])), ..plain };
+///   assert_eq!(gradient.call((&biased, [3.0, 4.0]))?.bias, Some(Tensor::from([1.0])));
+///   # Ok::<(), cotan::Error>(())
+///   ```
 ///
 /// - A type parameter that occurs in a field stands for arrays, and has no bounds on the struct
 ///   other than `Arrays`. There may be several, for arrays of different element types:
@@ -104,9 +134,9 @@ use crate::{Arr, Tensor};
 /// the struct of tensors and references to it: what `call` takes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a structure of arrays",
-    label = "not made of `Arr` or `Tensor`",
-    note = "structures of arrays are `Arr`, tuples of up to eight, `Vec`, `[_; N]`, and structs \
-            with `#[derive(Arrays)]`",
+    label = "not made of `Arr` or `Tensor`; a struct needs `#[derive(Arrays)]`",
+    note = "structures of arrays are `Arr`, tuples of up to eight, `Vec`, `Option`, `[_; N]`, and \
+            structs with `#[derive(Arrays)]`",
     note = "a field of a struct that is not made of arrays is marked with `#[arrays(skip)]`"
 )]
 pub trait Arrays: Sized {
@@ -125,6 +155,8 @@ pub trait Arrays: Sized {
     fn unflatten(tree: &Tree, leaves: &mut Leaves) -> Result<Self>;
     /// Something of this type, when an error was found and nothing counts any more.
     fn nothing() -> Self;
+    /// What it consists of in a file that holds these arrays.
+    fn tree_in(entries: &Entries<'_>) -> Result<Tree>;
 }
 
 /// A leaf of a structure.

@@ -52,3 +52,16 @@ fn derivatives_nest_in_any_order() {
     let confused = grad(|x: Arr<f64>| x * grad(move |y: Arr<f64>| x + y).at(1.0f64 * x));
     assert_eq!(confused.call(3.0).unwrap(), 1.0);
 }
+
+/// The types of a closure's arguments may come from the call, and errors have the library's type.
+#[test]
+fn closures_need_no_types_that_a_call_says() {
+    assert_eq!(jit(|x, y| x + y).call((1.0, 2.0)).unwrap(), 3.0);
+    let asked = |x: Arr<f64>| {
+        if x.item()? > 0.0 {
+            return Ok(x);
+        }
+        Ok(-x)
+    };
+    assert_eq!(cotan::eager::run(asked, -2.0).unwrap(), 2.0);
+}

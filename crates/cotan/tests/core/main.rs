@@ -11,4 +11,5 @@ mod options;
 mod structs;
 #[path = "../support/mod.rs"]
 mod support;
+mod tensors;
 mod while_loops;

@@ -1,6 +1,6 @@
 //! What the rules of `CompileOptions` change: time and memory, but no result.
 
-use cotan::{CompileOptions, Compiled, Tensor, prelude::*};
+use cotan::{CompileOptions, Compiled, RunOptions, Tensor, prelude::*};
 
 /// The size of a state.
 const N: usize = 64;
@@ -51,4 +51,36 @@ fn what_loops_store_costs_memory_and_spares_operations() {
     let states = (STEPS * N * size_of::<f64>()) as u64;
     let more = cost.peak_bytes.saturating_sub(without.peak_bytes);
     assert!((states / 2..=2 * states).contains(&more), "{cost}; {without}");
+}
+
+/// Whether a machine with a plan of its memory runs functions here.
+fn is_planned() -> bool {
+    !std::env::var("COTAN_BACKEND").is_ok_and(|backend| backend == "interp")
+}
+
+#[test]
+fn products_of_large_matrices_take_the_memory_of_matrices() {
+    for n in [2100, 3000, 100_000] {
+        let product =
+            compile(|a: Arr<f64>, b: Arr<f64>| a.matmul(b), ([n, n], [n, n])).unwrap().cost();
+        let gradient = grad(|a: Arr<f64>, b: Arr<f64>| a.matmul(b).sum());
+        let gradient = gradient.compile(([n, n], [n, n])).unwrap().cost();
+        let matrix = (n * n * size_of::<f64>()) as u64;
+        if is_planned() {
+            assert!(product.peak_bytes < 4 * matrix, "{n}: {product}");
+            assert!(gradient.peak_bytes < 6 * matrix, "{n}: {gradient}");
+        }
+    }
+}
+
+#[test]
+fn memory_is_limited_before_anything_is_made() {
+    let rows = 1 << 36;
+    let rows_of = compile(|x: Arr<f64>| x.broadcast_to([rows]), ()).unwrap();
+    let limit = RunOptions { max_bytes: Some(1 << 30), ..RunOptions::default() };
+    let error = rows_of.call_with(&limit, 1.0).unwrap_err();
+    let needed =
+        format!("needs {} bytes at once; the limit is 1073741824", rows_of.cost().peak_bytes);
+    assert!(error.message().contains(&needed), "{error}");
+    assert_eq!(error.hint(), Some("raise `max_bytes`, or call it with smaller arrays"));
 }

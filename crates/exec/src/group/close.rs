@@ -11,7 +11,7 @@ use super::wedge::{Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Scheduler, size};
 use crate::contract::{Cut, Draft};
 use crate::lower::{R, Unsupported};
-use crate::nest::{BufferId, Nest, Write};
+use crate::nest::{BufferId, Nest};
 use crate::plan::{Buffer, Role, Step};
 use crate::vm::{Kernel, least_cost};
 
@@ -249,12 +249,15 @@ impl Scheduler<'_> {
         let (nest, _) = nest.collapse(None);
         let parallel = nest.extents.len() - nest.reduced;
         let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
-        let serial = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
+        let serial = nest.write.scatters();
         // Of equals the outermost: its rows lie one after the other.
         let longest =
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
         let sums = nest.write.reduction().is_some();
         let summed = sums && !self.in_order && positions >= self.tuning.long_sum;
+        let item = Item::Nest(nest.clone());
+        let in_parts = positions / item.results().max(1) >= self.tuning.long_sum
+            && self.joining().parts_fit(&item);
         let block = match longest(0..parallel) {
             _ if serial => None,
             // Enough positions to share, and none of them longer than threads and users wait.
@@ -264,9 +267,7 @@ impl Scheduler<'_> {
             {
                 Some(dim)
             }
-            _ if summed && positions / parallel_size(&nest).max(1) >= self.tuning.long_sum => {
-                longest(parallel..nest.extents.len())
-            }
+            _ if summed && in_parts => longest(parallel..nest.extents.len()),
             other => other,
         };
         let extent = match block {
@@ -274,7 +275,7 @@ impl Scheduler<'_> {
             None => nest.extents.first().copied().unwrap_or(1),
         };
         let mut group = Group { buffers, extent, serial, ..Group::default() };
-        let mut items = [Item::Nest(nest)];
+        let mut items = [item];
         if let Some(dim) = block {
             let dims = SmallVec::from_slice(&[dim]);
             let way = Way { extent, dims, rows: FxHashMap::default() };
@@ -365,8 +366,4 @@ fn forget_untouched(group: &mut Group, items: &[Shared]) {
         });
     }
     group.locals.retain(|local| local.row == 0 || touched.contains(&local.buffer));
-}
-
-fn parallel_size(nest: &Nest) -> usize {
-    nest.extents[..nest.extents.len() - nest.reduced].iter().product()
 }

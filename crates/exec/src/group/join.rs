@@ -66,6 +66,12 @@ impl Item {
         nest.extents.len() - nest.reduced
     }
 
+    /// How many elements it gives.
+    pub(super) fn results(&self) -> usize {
+        let all = self.main().extents[..self.parallel()].iter();
+        all.fold(1, |n, &k| n.saturating_mul(k))
+    }
+
     pub(super) fn positions(&self) -> usize {
         self.main().extents.iter().fold(1, |n, &k| n.saturating_mul(k))
     }
@@ -190,11 +196,25 @@ impl Joining<'_> {
         ways
     }
 
-    /// Whether an item sums so much that there may be a sum for each block of a group.
+    /// Whether an item sums so much that there may be a sum for each chunk of a group: adding the
+    /// parts up is then little work beside the sums, and their memory is bounded.
     fn sums_to_few(&self, item: &Item) -> bool {
-        let results = item.main().extents[..item.parallel()].iter().product::<usize>();
-        let few = results.saturating_mul(4 * self.tuning.parts) < item.positions();
-        item.main().write.reduction().is_some() && !self.in_order && few
+        let few = item.results().saturating_mul(4 * self.tuning.parts) < item.positions();
+        item.main().write.reduction().is_some() && !self.in_order && few && self.parts_fit(item)
+    }
+
+    /// Whether the parts of a sum take no more memory than the arrays that the item goes through, or
+    /// one of them stays in the cache beside a block. What a plan needs then at most doubles.
+    pub(super) fn parts_fit(&self, item: &Item) -> bool {
+        let bytes = |b: BufferId| self.buffers[b.index()].bytes();
+        let size = self.buffers[item.target().index()].dtype.size();
+        let part = item.results().saturating_mul(size);
+        let mut touched: FxHashSet<BufferId> = FxHashSet::default();
+        item.for_each_buffer(&mut |b| {
+            touched.insert(b);
+        });
+        let touched = touched.into_iter().map(bytes).fold(0, usize::saturating_add);
+        part <= self.tuning.bytes || part.saturating_mul(self.tuning.parts) <= touched
     }
 
     /// Whether an item may be run for blocks of a dimension without much to read again.

@@ -36,7 +36,7 @@ pub(crate) struct Tuning {
     /// Nests of so many positions have a look at arrays if that spares something.
     pub relax: usize,
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
-    bytes: usize,
+    pub bytes: usize,
     /// The bytes that a loop touches for a block of rows that goes through all steps: they should
     /// stay in the first cache.
     pub stream: usize,
@@ -50,6 +50,8 @@ pub(crate) struct Tuning {
     pub shared: usize,
     /// Branches of fewer element operations are computed whether they are taken or not.
     pub branch: u64,
+    /// Shorter runs of nests of one position each stay as they are.
+    pub scalars: usize,
 }
 
 impl Default for Tuning {
@@ -74,6 +76,7 @@ impl Default for Tuning {
             lanes: TILE,
             shared: 1 << 16,
             branch: 1 << 16,
+            scalars: 32,
         }
     }
 }
@@ -101,6 +104,7 @@ impl Tuning {
             lanes: 1,
             shared: 0,
             branch: 0,
+            scalars: 2,
         }
     }
 
@@ -148,6 +152,7 @@ impl Tuning {
             lanes: between(least.lanes, most.lanes),
             shared: between(least.shared, most.shared),
             branch: between(least.branch as usize, most.branch as usize) as u64,
+            scalars: between(least.scalars, most.scalars),
         }
     }
 }

@@ -170,7 +170,8 @@ impl Lowering<'_> {
         }
         let reduces = match self.order.nest.write {
             Write::Sum(_) | Write::Best { .. } | Write::Extreme { .. } => true,
-            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => false,
+            Write::Store(_) => false,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => false,
         };
         let begins = reduces && depth == self.order.first_reduced;
         if begins {

@@ -28,6 +28,7 @@ mod write;
 use std::sync::Arc;
 
 use crate::group::{Group, Member};
+use crate::lower::look;
 use crate::plan::{Loop, Plan, Step};
 use crate::vm::{ACCUMULATOR_BYTES, Code, Frame, Kernel, LONGEST, run_code};
 use isa::Isa;
@@ -275,7 +276,11 @@ pub(crate) fn attach(plan: &mut Plan) {
 
 fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut count = 0;
-    for_each_kernel(&mut plan.steps, &mut |_, _, _| count += 1);
+    for_each_kernel(&mut plan.steps, &mut |kernel, _, _| {
+        // Fused scalar operations are as many as they were before.
+        let fused = if kernel.nest.extents.is_empty() { kernel.nest.instrs.len() / 4 } else { 0 };
+        count += fused.max(1);
+    });
     let pays = |kernel: &Kernel, block: usize| {
         let positions = kernel.nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let much = count <= MANY || positions.saturating_mul(kernel.nest.instrs.len()) >= MUCH;
@@ -289,7 +294,9 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut before = None;
     for_each_kernel(&mut plan.steps, &mut |kernel, block, again| {
         let like = before.filter(|_| again);
-        let encoded = if pays(kernel, block) { encode(kernel.order(), isa, like) } else { None };
+        // What is left when the work has to end needs no code: there will be no plan.
+        let worth_it = look().is_ok() && pays(kernel, block);
+        let encoded = if worth_it { encode(kernel.order(), isa, like) } else { None };
         before = encoded.as_ref().map(|encoded| encoded.arrangement);
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);
@@ -302,7 +309,8 @@ fn attach_for(plan: &mut Plan, isa: Isa) {
     let mut loops: Vec<Option<usize>> = Vec::new();
     let buffers = &plan.buffers;
     for_each_loop(&mut plan.steps, &mut |l| {
-        let encoded = scalar::lower(l, buffers, isa).and_then(|(lir, codes)| {
+        let lowered = if look().is_ok() { scalar::lower(l, buffers, isa) } else { None };
+        let encoded = lowered.and_then(|(lir, codes)| {
             let homes = alloc::allocate(&lir);
             assemble(&lir, codes, &homes)
         });

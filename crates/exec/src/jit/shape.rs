@@ -214,9 +214,7 @@ pub(super) fn used(order: &Order) -> Vec<bool> {
     let mut used = vec![false; nest.instrs.len()];
     order.written().iter().for_each(|v| used[v.index()] = true);
     nest.also.iter().for_each(|also| used[also.value.index()] = true);
-    if let Write::AddAt(index) = &nest.write {
-        index.iter().for_each(|c| used[c.value.index()] = true);
-    }
+    nest.write.index().iter().for_each(|c| used[c.value.index()] = true);
     for n in (0..nest.instrs.len()).rev() {
         if !used[n] {
             continue;

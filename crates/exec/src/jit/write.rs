@@ -46,7 +46,8 @@ impl Lowering<'_> {
         let at = match &nest.write {
             Write::Sum(at) | Write::Best { at, .. } => at,
             Write::Extreme { at, largest } => return self.end_search(strip, at, *largest),
-            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return None,
+            Write::Store(_) => return None,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => return None,
         };
         let dtype = nest.dtypes[nest.value.index()];
         let sums = std::mem::take(&mut self.sums);
@@ -200,6 +201,15 @@ impl Lowering<'_> {
                 let address = self.address(nest.target, &zero, dtype.size(), Copy::FIRST)?;
                 let places = Places::At(place);
                 self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
+            }
+            Write::StoreAt(index) => {
+                let (place, within) = self.place(index, copy)?;
+                let mask = self.existing(Some(within), mask);
+                let zero = Affine::constant(0, nest.extents.len());
+                let size = dtype.size();
+                let address = self.address(nest.target, &zero, size, Copy::FIRST)?;
+                let places = Places::At(place);
+                self.lir.code.push(Ins::StoreLanes(v, size as u8, address, places, mask));
             }
         }
         Some(())

@@ -68,14 +68,6 @@ impl Part {
         Some(values.iter().map(|v| moved[v.index()]).collect())
     }
 
-    /// Whether it reads one of some buffers.
-    pub(super) fn reads(&self, buffers: &[BufferId]) -> bool {
-        self.instrs.iter().any(|instr| match instr {
-            Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => buffers.contains(buffer),
-            Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => false,
-        })
-    }
-
     pub(super) fn finish(
         self,
         extents: Vec<usize>,

@@ -7,9 +7,9 @@ use cotan_array::Dtype;
 use smallvec::SmallVec;
 
 use super::tile::{self, Code};
-use super::{Action, Kernel, Planned, TILE};
+use super::{Kernel, Planned, TILE};
 use super::{extremes, sums};
-use crate::nest::{Affine, BufferId, Component, Reduction, Val, Write};
+use crate::nest::{Affine, BufferId, Component, Instr, Reduction, Val, Write};
 use crate::run::RunLimits;
 use crate::workspace::Memory;
 
@@ -253,23 +253,31 @@ impl Kernel {
     }
 
     fn instruction(&self, planned: &Planned, count: usize, frame: &mut Frame) {
-        let register = Self::register(frame, planned.register);
+        let register = Self::register(frame, planned.register as usize);
         let n = if planned.uniform { 1 } else { count };
         let mut value: *const u8 = register;
-        match &planned.action {
-            Action::Const(bits) => {
+        let operate = |args: &[Val], frame: &Frame| {
+            let operand =
+                |k: usize| args.get(k).map_or(std::ptr::null(), |v| frame.values[v.index()]);
+            let Some(code) = planned.code else { return };
+            // SAFETY: operands are registers or runs of memory with at least `n` elements of the
+            // types that the code was chosen for.
+            unsafe { tile::run(code, register, operand(0), operand(1), operand(2), n) };
+        };
+        match &self.nest.instrs[planned.val.index()] {
+            Instr::Const(bits) => {
                 // SAFETY: a register holds at least one element of eight bytes.
                 unsafe { tile::put(planned.dtype, register, *bits) };
             }
-            Action::Affine(affine) => {
+            Instr::Affine(affine) => {
                 let (first, step) = at(affine, &frame.indices, self.lane());
                 // SAFETY: a register holds `TILE` integers, and `n` is at most that.
                 unsafe { tile::ramp(register.cast(), first, step, n) };
             }
-            Action::Load { buffer, at: place, checks } => {
+            Instr::Load { buffer, at: place, checks } => {
                 value = self.load(planned, *buffer, place, checks, n, register, frame);
             }
-            Action::LoadAt { buffer, index } => {
+            Instr::LoadAt { buffer, index } => {
                 let size = planned.dtype.size();
                 for k in 0..n {
                     let from =
@@ -278,13 +286,8 @@ impl Kernel {
                     unsafe { tile::put_element(register, k, from, size) };
                 }
             }
-            Action::Op(code, args) => {
-                let operand =
-                    |k: usize| args.get(k).map_or(std::ptr::null(), |v| frame.values[v.index()]);
-                // SAFETY: operands are registers or runs of memory with at least `n` elements of
-                // the types that the code was chosen for.
-                unsafe { tile::run(*code, register, operand(0), operand(1), operand(2), n) };
-            }
+            Instr::Op(_, args) => operate(args, frame),
+            Instr::MulAdd { args, .. } => operate(args, frame),
         }
         if planned.uniform && planned.spread {
             // SAFETY: the value is one element; the register has room for the tile.
@@ -449,6 +452,14 @@ impl Kernel {
                     }
                 }
             }
+            Write::StoreAt(index) => {
+                for k in 0..n {
+                    let Some(place) = self.place(index, k, frame) else { continue };
+                    let Some(to) = frame.element(self.nest.target, place, size) else { continue };
+                    // SAFETY: `to` is an element of the target, `k` a lane of the value.
+                    unsafe { std::ptr::copy_nonoverlapping(value.add(k * size), to, size) };
+                }
+            }
         }
     }
 
@@ -509,7 +520,8 @@ impl Kernel {
                 (sum, dtype) = (champions.1.cast(), Dtype::I64);
                 place
             }
-            Write::Store(_) | Write::Add { .. } | Write::AddAt(_) => return,
+            Write::Store(_) => return,
+            Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => return,
         };
         if self.lanes_reduced {
             let (first, _) = at(place, &frame.indices, None);

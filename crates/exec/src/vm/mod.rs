@@ -14,7 +14,7 @@ use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
 use crate::lower::op_cost;
-use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
+use crate::nest::{Affine, Instr, Nest, Val, Write};
 pub(crate) use exec::{Frame, POLL};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sums::ACCUMULATOR_BYTES;
@@ -70,7 +70,7 @@ pub(crate) struct Kernel {
     pub native: Option<crate::jit::Native>,
 }
 
-/// An instruction with where its value goes.
+/// An instruction of the nest with where its value goes.
 #[derive(Debug)]
 struct Planned {
     val: Val,
@@ -79,17 +79,9 @@ struct Planned {
     uniform: bool,
     /// Whether a uniform value is needed on all lanes.
     spread: bool,
-    register: usize,
-    action: Action,
-}
-
-#[derive(Debug)]
-enum Action {
-    Const(u64),
-    Affine(Affine),
-    Load { buffer: BufferId, at: Affine, checks: Vec<(Affine, i64)> },
-    LoadAt { buffer: BufferId, index: Vec<Component> },
-    Op(Code, SmallVec<[Val; 3]>),
+    register: u32,
+    /// What computes it, if it is an operation.
+    code: Option<Code>,
 }
 
 impl Kernel {
@@ -280,23 +272,16 @@ impl Kernel {
                 continue;
             }
             let dtype = nest.dtypes[n];
-            let action = match instr {
-                Instr::Const(bits) => Action::Const(*bits),
-                Instr::Affine(affine) => Action::Affine(affine.clone()),
-                Instr::Load { buffer, at, checks } => {
-                    Action::Load { buffer: *buffer, at: at.clone(), checks: checks.clone() }
-                }
-                Instr::LoadAt { buffer, index } => {
-                    Action::LoadAt { buffer: *buffer, index: index.clone() }
-                }
+            let code = match instr {
+                Instr::Const(_) | Instr::Affine(_) => None,
+                Instr::Load { .. } | Instr::LoadAt { .. } => None,
                 Instr::Op(op, args) => {
                     let types: SmallVec<[Dtype; 3]> =
                         args.iter().map(|v| nest.dtypes[v.index()]).collect();
-                    Action::Op(code_of(*op, &types), args.clone())
+                    Some(code_of(*op, &types))
                 }
-                Instr::MulAdd { args, minus_product, minus_addend } => {
-                    let code = tile::mul_add(dtype, *minus_product, *minus_addend);
-                    Action::Op(code, SmallVec::from_slice(args))
+                Instr::MulAdd { minus_product, minus_addend, .. } => {
+                    Some(tile::mul_add(dtype, *minus_product, *minus_addend))
                 }
             };
             self.levels[level[n]].push(Planned {
@@ -304,10 +289,14 @@ impl Kernel {
                 dtype,
                 uniform: uniform[n],
                 spread: spread[n],
-                register: registers[n],
-                action,
+                register: registers[n] as u32,
+                code,
             });
         }
+        // A long program has many kernels.
+        self.levels.iter_mut().for_each(Vec::shrink_to_fit);
+        self.nest.instrs.shrink_to_fit();
+        self.nest.dtypes.shrink_to_fit();
     }
 }
 
@@ -334,7 +323,7 @@ fn write_weight(write: &Write) -> usize {
         Write::Store(_) => STORED,
         Write::Sum(_) | Write::Best { .. } => 1,
         Write::Extreme { .. } => 4,
-        Write::Add { .. } | Write::AddAt(_) => COMPUTED,
+        Write::Add { .. } | Write::AddAt(_) | Write::StoreAt(_) => COMPUTED,
     }
 }
 
@@ -428,8 +417,8 @@ fn fuse_products(nest: &mut Nest, level: &[usize], innermost: usize) -> Option<(
 pub(crate) fn choose_lane(nest: &Nest, in_order: bool) -> Option<usize> {
     let dims = nest.extents.len();
     let last = dims.checked_sub(1)?;
-    if let Write::Add { .. } | Write::AddAt(_) = nest.write {
-        // The order of additions is that of the indices.
+    if nest.write.scatters() {
+        // The order of what is written is that of the indices.
         return Some(last);
     }
     // Of equals the last.

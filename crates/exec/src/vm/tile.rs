@@ -4,7 +4,7 @@
 //! when a kernel is made. What they compute does not depend on that.
 
 use cotan_array::{Dtype, Element};
-use cotan_ir::scalar::{Op, Real1, Real2, Rule};
+use cotan_ir::scalar::{Op, Real1, Real2, Rule, canonical_bits};
 
 use crate::isa::{self, Isa};
 
@@ -311,6 +311,13 @@ fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
         (Rule::Numeric2(f, _, _) | Rule::Real2(Real2::Rounded(f), _), _) => Code::Real2(dtype, f),
         (Rule::IntReal(f), _) => Code::IntReal(dtype, f),
         (Rule::RealInt(f, _), _) => Code::RealInt(dtype, f),
+        (Rule::Int1(f), _) => Code::Int1(f),
+        (Rule::Int2(f), _) => Code::Int2(f),
+        // A float and its bits lie in the same eight bytes.
+        (Rule::ToBits, _) => Code::Int1(canonical_bits),
+        (Rule::FromBits, _) => Code::Int1(|bits| bits),
+        (Rule::Logic1(_, f), Dtype::I64) => Code::Int1(f),
+        (Rule::Logic2(_, f), Dtype::I64) => Code::Int2(f),
         (Rule::Compare(_) | Rule::Logic1(..) | Rule::Logic2(..), _) => Code::Int1(|a| a),
         (Rule::Select | Rule::Cast(_), _) => Code::Int1(|a| a),
     }

@@ -53,7 +53,7 @@ impl Builder {
 
     /// The node, new or found.
     pub(crate) fn make(&mut self, node: Node, ty: Type) -> Result<TermId> {
-        let ty = self.intern(&node, ty)?;
+        let ty = self.intern(ty);
         self.make_typed(node, ty)
     }
 
@@ -83,16 +83,15 @@ impl Builder {
         Ok(t)
     }
 
-    /// The position of a type. Only types within the limits have one.
-    fn intern(&mut self, node: &Node, ty: Type) -> Result<u32> {
+    /// The position of a type.
+    fn intern(&mut self, ty: Type) -> u32 {
         let next = self.arena.types.len() as u32;
         if let Some(&k) = self.type_table.get(&ty) {
-            return Ok(k);
+            return k;
         }
-        self.check_size(node, &ty)?;
         self.type_table.insert(ty.clone(), next);
         self.arena.types.push(ty);
-        Ok(next)
+        next
     }
 
     /// The position of an interval.
@@ -135,20 +134,9 @@ impl Builder {
             if self.limits.deadline.is_some_and(|d| std::time::Instant::now() >= d) {
                 return Err(Error::new(ErrorKind::Deadline, node.name(), "out of time"));
             }
+            crate::limits::look(node.name())?;
         }
         Ok(())
-    }
-
-    fn check_size(&self, node: &Node, ty: &Type) -> Result<()> {
-        let (elements, bytes) = (ty.shape.numel() as u64, ty.shape.bytes(ty.dtype));
-        if elements <= self.limits.max_elements && bytes <= self.limits.max_bytes {
-            return Ok(());
-        }
-        let message = format!(
-            "an array {ty} has {elements} elements in {bytes} bytes; the limits are {} and {}",
-            self.limits.max_elements, self.limits.max_bytes
-        );
-        Err(self.at(Error::new(ErrorKind::Limit, node.name(), message)))
     }
 }
 
@@ -209,15 +197,15 @@ mod tests {
         assert!(size_of::<Entry>() <= 8);
     }
 
-    /// A type is checked against the limits when it is first met, and met again without.
+    /// Nothing but what can be represented limits the size of an array.
     #[test]
-    fn a_type_beyond_the_limits_is_refused_every_time() {
-        let limits = crate::Limits { max_elements: 4, ..crate::Limits::default() };
-        let mut b = Builder::with_limits(limits, crate::CancelToken::new());
+    fn an_array_may_have_any_size_that_is_representable() {
+        let mut b = Builder::new();
         let x = b.scalar(1.0).unwrap();
+        assert!(b.replicate((1 << 60) - 1, x).is_ok());
         for _ in 0..3 {
-            assert_eq!(b.replicate(5, x).unwrap_err().kind(), ErrorKind::Limit);
-            assert!(b.replicate(4, x).is_ok());
+            let error = b.replicate(1 << 60, x).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit);
         }
     }
 }

@@ -112,6 +112,14 @@ pub fn eval(op: Op, args: &[Scalar]) -> Option<Scalar> {
         (Rule::Logic1(_, f), &[I64(a)]) => I64(f(a)),
         (Rule::Logic2(f, _), &[Bool(a), Bool(b)]) => Bool(f(a, b)),
         (Rule::Logic2(_, f), &[I64(a), I64(b)]) => I64(f(a, b)),
+        (Rule::Int1(f), &[I64(a)]) => I64(f(a)),
+        (Rule::Int2(f), &[I64(a), I64(b)]) => I64(f(a, b)),
+        (Rule::ToBits, &[F64(a)]) => I64(canonical_bits(a.to_bits() as i64)),
+        (Rule::ToBits, &[Scalar::Fp(a)]) => match opaque(&[a]) {
+            Scalar::Fp(y) => I64(y.representative() as i64),
+            _ => return None,
+        },
+        (Rule::FromBits, &[I64(a)]) => F64(f64::from_bits(a as u64)),
         (Rule::Select, &[Bool(c), a, b]) if kind(a) == kind(b) => {
             if c {
                 a
@@ -122,6 +130,13 @@ pub fn eval(op: Op, args: &[Scalar]) -> Option<Scalar> {
         (Rule::Cast(d), &[a]) => cast(a, d),
         _ => return None,
     })
+}
+
+/// The bits of a float, those of every NaN being one pattern: which NaN an operation gives is not
+/// defined.
+pub fn canonical_bits(bits: i64) -> i64 {
+    let x = f64::from_bits(bits as u64);
+    if x.is_nan() { f64::NAN.to_bits() as i64 } else { bits }
 }
 
 fn kind(x: Scalar) -> u8 {
@@ -240,6 +255,49 @@ mod tests {
         assert_eq!(at(Op::Powi, &[F64(2.0), I64(-2)]), F64(0.25));
         assert_eq!(at(Op::Add, &[F32(16777216.0), F32(1.0)]), F32(16777216.0));
         assert_eq!(at(Op::Not, &[I64(0)]), I64(-1));
+        for (a, n, left, right, logical) in [
+            (1, 3, 8, 0, 0),
+            (-8, 1, -16, -4, i64::MAX - 3),
+            (-8, -1, -4, -16, -16),
+            (-1, 64, 0, -1, 0),
+            (5, i64::MAX, 0, 0, 0),
+            (5, i64::MIN, 0, 0, 0),
+            (-5, i64::MIN, -1, 0, 0),
+            (i64::MIN, 63, 0, -1, 1),
+        ] {
+            assert_eq!(at(Op::ShiftLeft, &[I64(a), I64(n)]), I64(left), "{a} << {n}");
+            assert_eq!(at(Op::ShiftRight, &[I64(a), I64(n)]), I64(right), "{a} >> {n}");
+            assert_eq!(at(Op::ShiftRightZero, &[I64(a), I64(n)]), I64(logical), "{a} >>> {n}");
+        }
+        assert_eq!(at(Op::Popcount, &[I64(-1)]), I64(64));
+        assert_eq!(at(Op::Clz, &[I64(0)]), I64(64));
+        assert_eq!(at(Op::Clz, &[I64(1)]), I64(63));
+        assert_eq!(at(Op::Ctz, &[I64(0)]), I64(64));
+        assert_eq!(at(Op::Ctz, &[I64(8)]), I64(3));
+        for (a, n, power) in [
+            (2, 10, 1024),
+            (-3, 3, -27),
+            (0, 0, 1),
+            (0, -1, 0),
+            (1, -5, 1),
+            (-1, -5, -1),
+            (-1, i64::MIN, 1),
+            (2, -1, 0),
+            // 3 has the order 2^62 modulo 2^64, so 3^(2^63 - 1) is its inverse.
+            (3, i64::MAX, 0xaaaa_aaaa_aaaa_aaab_u64 as i64),
+            (2, 64, 0),
+        ] {
+            assert_eq!(at(Op::IntPow, &[I64(a), I64(n)]), I64(power), "{a} ** {n}");
+        }
+        assert_eq!(at(Op::ToBits, &[F64(1.0)]), I64(0x3ff0_0000_0000_0000));
+        assert_eq!(at(Op::ToBits, &[F64(-0.0)]), I64(i64::MIN));
+        let nans = [f64::NAN, -f64::NAN, f64::from_bits(0x7ff0_0000_0000_0001)];
+        assert!(
+            nans.map(|x| at(Op::ToBits, &[F64(x)]))
+                .iter()
+                .all(|&bits| bits == at(Op::ToBits, &[F64(f64::NAN)]))
+        );
+        assert_eq!(at(Op::FromBits, &[I64(0x4000_0000_0000_0000)]), F64(2.0));
     }
 
     #[test]

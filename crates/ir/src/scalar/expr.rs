@@ -179,6 +179,7 @@ impl Op {
         match self.row().rule {
             Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Real1(..) | Rule::Real2(..) => true,
             Rule::Compare(_) | Rule::Logic1(..) | Rule::Logic2(..) | Rule::Cast(_) => true,
+            Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => false,
             Rule::RealInt(..) => k == 0,
             Rule::IntReal(..) | Rule::Select => k > 0,
         }

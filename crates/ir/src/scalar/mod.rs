@@ -13,7 +13,7 @@ mod table;
 use cotan_array::Dtype;
 use cotan_math::{Binary, Unary};
 
-pub use eval::{Scalar, cast, eval};
+pub use eval::{Scalar, canonical_bits, cast, eval};
 pub use expr::{ScalarExpr, ScalarExprError, ScalarTarget, Step};
 pub use fp::Fp;
 pub use table::Op;
@@ -43,6 +43,14 @@ pub enum Rule {
     Logic1(fn(bool) -> bool, fn(i64) -> i64),
     /// `T, T -> T` for `bool` and (bitwise) `i64`.
     Logic2(fn(bool, bool) -> bool, fn(i64, i64) -> i64),
+    /// `i64 -> i64`.
+    Int1(fn(i64) -> i64),
+    /// `i64, i64 -> i64`.
+    Int2(fn(i64, i64) -> i64),
+    /// `f64 -> i64`: the bits of a float.
+    ToBits,
+    /// `i64 -> f64`: the float of these bits.
+    FromBits,
     /// `bool, T, T -> T` for every element type.
     Select,
     /// `T -> D` for every element type `T` and the given `D`.
@@ -222,7 +230,8 @@ impl Op {
         match self.row().rule {
             Rule::Numeric1(..) | Rule::Real1(..) | Rule::Logic1(..) | Rule::Cast(_) => 1,
             Rule::Numeric2(..) | Rule::Real2(..) | Rule::RealInt(..) | Rule::IntReal(..) => 2,
-            Rule::Compare(_) | Rule::Logic2(..) => 2,
+            Rule::Int1(_) | Rule::ToBits | Rule::FromBits => 1,
+            Rule::Compare(_) | Rule::Logic2(..) | Rule::Int2(_) => 2,
             Rule::Select => 3,
         }
     }
@@ -239,6 +248,10 @@ impl Op {
             (Rule::Compare(_), &[t, u]) if t == u => Some(Dtype::Bool),
             (Rule::Logic1(..), &[t]) if !t.is_float() => Some(t),
             (Rule::Logic2(..), &[t, u]) if t == u && !t.is_float() => Some(t),
+            (Rule::Int1(_), &[Dtype::I64]) => Some(Dtype::I64),
+            (Rule::Int2(_), &[Dtype::I64, Dtype::I64]) => Some(Dtype::I64),
+            (Rule::ToBits, &[Dtype::F64]) => Some(Dtype::I64),
+            (Rule::FromBits, &[Dtype::I64]) => Some(Dtype::F64),
             (Rule::Select, &[Dtype::Bool, t, u]) if t == u => Some(t),
             (Rule::Cast(d), &[_]) => Some(d),
             _ => None,
@@ -257,6 +270,9 @@ impl Op {
             Rule::Compare(_) => "two arguments of the same type",
             Rule::Logic1(..) => "one argument of type bool or i64",
             Rule::Logic2(..) => "two arguments of the same type bool or i64",
+            Rule::Int1(_) | Rule::FromBits => "one argument of type i64",
+            Rule::Int2(_) => "two arguments of type i64",
+            Rule::ToBits => "one argument of type f64",
             Rule::Select => "an argument of type bool and two of the same type",
             Rule::Cast(_) => "one argument",
         }

@@ -178,6 +178,25 @@ scalar_ops! {
     Not "logical_not" prefix("not", p::NOT), Rule::Logic1(|a| !a, |a| !a),
         [], NO, [Any], "Negation; bitwise on integers.";
 
+    ShiftLeft "shift_left" CALL, Rule::Int2(shift_left),
+        [], YES, [Any, SmallNatural], "The bits of a moved up by b, zeros below; by a negative b, moved down as by `shift_right`.";
+    ShiftRight "shift_right" CALL, Rule::Int2(shift_right),
+        [], YES, [Any, SmallNatural], "The bits of a moved down by b, copies of the sign above: a // 2**b; by a negative b, moved up.";
+    ShiftRightZero "shift_right_zero" CALL, Rule::Int2(shift_right_zero),
+        [], YES, [Any, SmallNatural], "The bits of a moved down by b, zeros above; by a negative b, moved up.";
+    Popcount "popcount" CALL, Rule::Int1(|a| i64::from(a.count_ones())),
+        [], YES, [Any], "How many of the 64 bits are 1.";
+    Clz "clz" CALL, Rule::Int1(|a| i64::from(a.leading_zeros())),
+        [], NO, [Any], "How many bits are 0 above the highest 1; 64 for 0.";
+    Ctz "ctz" CALL, Rule::Int1(|a| i64::from(a.trailing_zeros())),
+        [], NO, [Any], "How many bits are 0 below the lowest 1; 64 for 0.";
+    IntPow "int_pow" CALL, Rule::Int2(int_pow),
+        [], NO, [Any, SmallNatural], "a to the power b on integers, wrapping; a negative power is 1 // a**-b rounded towards 0, and that of 0 is 0. Written `a ** b`.";
+    ToBits "to_bits" CALL, Rule::ToBits,
+        [], YES, [Any], "The 64 bits of a float as an integer; all NaNs have the same.";
+    FromBits "from_bits" CALL, Rule::FromBits,
+        ["0"], YES, [Any], "The float of 64 bits.";
+
     Select "where" CALL, Rule::Select,
         ["0", "where(a, 1, 0)", "where(a, 0, 1)"], YES, [Any, Any, Any], "b where a holds, c elsewhere.";
 
@@ -215,6 +234,49 @@ fn floor_rem(a: i64, b: i64) -> i64 {
     }
     let r = a.wrapping_rem(b);
     if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
+}
+
+fn shift_left(a: i64, n: i64) -> i64 {
+    match n {
+        0..64 => a << n,
+        64.. => 0,
+        _ => shift_right(a, n.saturating_neg()),
+    }
+}
+
+fn shift_right(a: i64, n: i64) -> i64 {
+    match n {
+        0.. => a >> n.min(63),
+        _ => shift_left(a, n.saturating_neg()),
+    }
+}
+
+fn shift_right_zero(a: i64, n: i64) -> i64 {
+    match n {
+        0..64 => ((a as u64) >> n) as i64,
+        64.. => 0,
+        _ => shift_left(a, n.saturating_neg()),
+    }
+}
+
+fn int_pow(a: i64, n: i64) -> i64 {
+    if n < 0 {
+        return match a {
+            1 => 1,
+            -1 if n % 2 != 0 => -1,
+            -1 => 1,
+            _ => 0,
+        };
+    }
+    let (mut base, mut m, mut y) = (a, n, 1i64);
+    while m > 0 {
+        if m & 1 == 1 {
+            y = y.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        m >>= 1;
+    }
+    y
 }
 
 /// Integer power by repeated squaring; a negative power is the reciprocal of the positive one.

@@ -45,6 +45,7 @@ impl Elab<'_> {
         dtype: Dtype,
         span: Span,
     ) -> R<Value> {
+        self.track_constants(dims);
         let shape = self.shape(dims, span)?;
         let scalars = literals.iter().map(|known| cast(known.value, dtype));
         macro_rules! collect {
@@ -119,6 +120,7 @@ impl Elab<'_> {
                 }
             }
         }
+        self.track_constants(&[values.len()]);
         let mut columns = columns.into_iter();
         self.map_leaves(&last, span, &mut |this, _| {
             let made = this.b.stack(&columns.next().unwrap_or_default());

@@ -23,11 +23,13 @@ impl Elab<'_> {
         for &(condition, branch) in arms {
             let place = self.span_of(condition);
             match self.try_elab(condition)? {
-                Value::Known(Known { value: Scalar::Bool(true), .. }) => {
-                    last = branch;
-                    break;
+                Value::Known(known @ Known { value: Scalar::Bool(chosen), .. }) => {
+                    self.decided(known);
+                    if chosen {
+                        last = branch;
+                        break;
+                    }
                 }
-                Value::Known(Known { value: Scalar::Bool(false), .. }) => {}
                 value => {
                     let c = self.scalar_bool(&value, place)?;
                     let value = self.elab(branch);
@@ -88,6 +90,9 @@ impl Elab<'_> {
         }
         if let Some(pair) = self.reconcile(&a.0, &b.0) {
             return Ok(pair);
+        }
+        if let Some(tree) = self.tree_of(&b.0) {
+            self.unless_fits(&a.0, &tree);
         }
         let (left, right) = (self.describe(&a.0), self.describe(&b.0));
         let message = format!("{what} of different types: {left} and {right}");

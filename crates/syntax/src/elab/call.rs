@@ -1,7 +1,9 @@
 //! Calls: what is called, with what, and the inlining of it.
 
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
+use cotan_array::Dtype;
 use cotan_ir::Span;
 
 use super::env::Env;
@@ -79,6 +81,7 @@ impl<'m> Elab<'m> {
             && let Some(Value::Known(_) | Value::Term(_) | Value::Tuple(_) | Value::Record(_)) =
                 self.env.get(name)
             && let Some(callable) = self.function_called(name)
+            && !matches!(callable, Callable::Builtin(builtin) if builtin.is_constant())
             && let Ok(function) = Function::new(callable)
         {
             return Value::Function(Rc::new(function));
@@ -374,7 +377,7 @@ impl<'m> Elab<'m> {
             let place = Place { span: arg.1, param: &param, declared: spec.span() };
             arg.0 = self.unify(spec, &arg.0, place, &mut sizes)?;
         }
-        self.unify_rest(&mut sizes, &|_| None)?;
+        self.unify_rest(&mut sizes, &|_| None, None)?;
         let result = self.apply_callable(&function.callable, args, explicit, span)?;
         self.contract_result(contract, &result, &mut sizes, span)
     }
@@ -389,7 +392,7 @@ impl<'m> Elab<'m> {
         let place =
             Place { span, param: "the result of the function", declared: contract.result.span() };
         let value = self.unify(&contract.result, result, place, sizes)?;
-        self.unify_rest(sizes, &|_| None)?;
+        self.unify_rest(sizes, &|_| None, None)?;
         Ok(value)
     }
 
@@ -442,7 +445,7 @@ impl<'m> Elab<'m> {
         for (name, value) in closure.captured.iter() {
             env.bind(name.clone(), value.clone());
         }
-        let frame = Frame { name: None, span };
+        let frame = Frame { name: None, span, statics: 0, unknown: None };
         self.enter(closure.file, env, frame, body)
     }
 
@@ -455,12 +458,7 @@ impl<'m> Elab<'m> {
         body: impl FnOnce(&mut Self) -> R<T>,
     ) -> R<T> {
         if self.calls.len() >= MAX_CALLS {
-            let message = format!("calls are nested more than {MAX_CALLS} deep");
-            let hint = "recursion must end by an `if` on a static value";
-            let reported = self
-                .report(Diagnostic::new(Code::RecursionTooDeep, frame.span, message).hint(hint));
-            self.stopped = true;
-            return Err(reported);
+            return Err(self.too_deep(&frame));
         }
         self.calls.push(frame);
         let outer_env = std::mem::replace(&mut self.env, env);
@@ -470,6 +468,28 @@ impl<'m> Elab<'m> {
         self.file = outer_file;
         self.calls.pop();
         result
+    }
+
+    fn too_deep(&mut self, frame: &Frame) -> Reported {
+        let message = format!("calls are nested more than {MAX_CALLS} deep");
+        let before = self.calls.iter().rev().find(|call| call.name == frame.name);
+        let hint = match (before, &frame.unknown) {
+            // A static argument or size is another each time: it may well end, but too late.
+            (Some(before), _) if before.statics != frame.statics => {
+                "functions are inlined, and that is the limit: use `fold` or `while_loop` for \
+                 longer recursions"
+                    .to_owned()
+            }
+            (Some(_), Some(name)) => format!(
+                "recursion must end by an `if` on a static value, and `{name}` is not known when \
+                 the program is made"
+            ),
+            _ => "recursion must end by an `if` on a static value".to_owned(),
+        };
+        let reported =
+            self.report(Diagnostic::new(Code::RecursionTooDeep, frame.span, message).hint(hint));
+        self.stopped = true;
+        reported
     }
 
     /// Inlines a definition; explicit sizes are those of `f[3](x)`.
@@ -516,11 +536,27 @@ impl<'m> Elab<'m> {
         let static_param = |name: &str| {
             values.iter().find(|(param, _)| &**param == name).and_then(|(_, v)| v.known_int())
         };
-        self.unify_rest(&mut sizes, &static_param)?;
+        self.unify_rest(&mut sizes, &static_param, Some((&signature, &def.name.name)))?;
+        let statics = {
+            let mut digest = rustc_hash::FxHasher::default();
+            let known = |(_, value): &(Name, Value)| value.known_int();
+            values.iter().map(known).for_each(|value| value.hash(&mut digest));
+            let sizes = signature.sizes.iter().map(|size| sizes.get(&size.name));
+            sizes.for_each(|value| value.hash(&mut digest));
+            digest.finish()
+        };
+        let dynamic = |(_, value): &&(Name, Value)| match value {
+            Value::Term(t) => self.b.dtype(*t) == Dtype::I64 && self.b.shape(*t).rank() == 0,
+            _ => false,
+        };
+        let unknown = values.iter().find(dynamic).map(|(name, _)| name.clone());
         let mut env = Env::default();
         for size in &signature.sizes {
             match sizes.get(&size.name) {
-                Some(value) => env.bind(size.name.clone(), Value::int(value)),
+                Some(value) => {
+                    let value = self.size_known(value);
+                    env.bind(size.name.clone(), value);
+                }
                 None => {
                     let message = format!(
                         "the size `{}` of `{}` does not follow from the arguments",
@@ -539,7 +575,7 @@ impl<'m> Elab<'m> {
             let value = self.seal(value, &sizes);
             env.bind(name, value);
         }
-        let frame = Frame { name: Some(def.name.name.clone()), span };
+        let frame = Frame { name: Some(def.name.name.clone()), span, statics, unknown };
         self.enter(id.file, env, frame, |this| {
             let value = this.try_elab(def.body)?;
             match &signature.result {

@@ -437,6 +437,9 @@ impl Elab<'_> {
         let mut leaves = Vec::new();
         for ((owner, owner_span), (value, place)) in owners.iter().zip(directions) {
             let Some(fitted) = self.tree_of(owner).and_then(|tree| self.fit(value, &tree)) else {
+                if let Some(tree) = self.tree_of(owner) {
+                    self.unless_fits(value, &tree);
+                }
                 let (needed, found) = (self.describe(owner), self.describe(value));
                 let message = format!("the {what} is {found}, but {whose} is {needed}");
                 let mut diagnostic = Diagnostic::new(Code::TypeMismatch, *place, message)

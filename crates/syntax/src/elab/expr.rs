@@ -125,6 +125,7 @@ impl<'m> Elab<'m> {
         let lookup = |name: &str| known.iter().find(|(known, _)| &**known == name).map(|(_, k)| *k);
         let tree = self.resolve(spec, &lookup)?;
         self.fit(value, &tree).ok_or_else(|| {
+            self.unless_fits(value, &tree);
             let found = self.describe(value);
             let message = format!("{tree} is declared, but the value is {found}");
             self.report(
@@ -205,8 +206,9 @@ impl<'m> Elab<'m> {
 
     /// An integer known now: a static value, or a term that can have only one value.
     pub(super) fn static_int(&mut self, value: &Value, span: Span) -> R<i64> {
-        if let Some(known) = value.known_int() {
-            return Ok(known);
+        if let (Value::Known(known), Some(int)) = (value, value.known_int()) {
+            self.track_known(*known, int);
+            return Ok(int);
         }
         if let Value::Term(t) = value
             && self.b.dtype(*t) == Dtype::I64
@@ -214,6 +216,7 @@ impl<'m> Elab<'m> {
             && self.b.free(*t) == Levels::NONE
             && let Some(known) = self.b.bounds(*t).singleton()
         {
+            self.track_unknown(known);
             return Ok(known);
         }
         if matches!(value, Value::Error) {
@@ -239,13 +242,11 @@ impl<'m> Elab<'m> {
 
 pub(super) fn known_literal(literal: Literal) -> Known {
     match literal {
-        Literal::Bool(value) => Known { value: Scalar::Bool(value), adapts: true },
-        Literal::Int { value, suffix } => Known { value: Scalar::I64(value), adapts: !suffix },
+        Literal::Bool(value) => Known::new(Scalar::Bool(value), true),
+        Literal::Int { value, suffix } => Known::new(Scalar::I64(value), !suffix),
         Literal::Float { value, suffix: Some(Dtype::F32) } => {
-            Known { value: Scalar::F32(value as f32), adapts: false }
+            Known::new(Scalar::F32(value as f32), false)
         }
-        Literal::Float { value, suffix } => {
-            Known { value: Scalar::F64(value), adapts: suffix.is_none() }
-        }
+        Literal::Float { value, suffix } => Known::new(Scalar::F64(value), suffix.is_none()),
     }
 }

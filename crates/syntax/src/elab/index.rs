@@ -4,18 +4,40 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{OutOfRange, Param, Span, TermId};
 
+use super::affine::Affine;
 use super::value::Value;
 use super::{Elab, R, Reported};
-use crate::ast::{ExprId, IndexItem};
+use crate::ast::{ExprId, ExprKind, IndexItem, Literal};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::sizes::{Condition, Poly, Trace};
 
 /// One entry between the brackets, evaluated.
 #[derive(Clone)]
 enum Entry {
     /// One position.
     At(Value, Span),
+    /// A negative literal: so many positions before the end.
+    FromEnd(i64, Span),
     /// `lo:hi:step` with any part left out.
-    Slice { lo: Option<i64>, hi: Option<i64>, step: i64, span: Span },
+    Slice { lo: Option<Bound>, hi: Option<Bound>, step: i64, span: Span },
+    /// `i : i + 3`: a static number of positions from one known at run time only.
+    Window { start: TermId, count: usize, step: i64 },
+    /// `None`: a new axis of size 1.
+    NewAxis,
+}
+
+/// A bound of a slice as written.
+struct Part {
+    value: Value,
+    span: Span,
+    from_end: bool,
+}
+
+/// A static bound of a slice; negative literals count from the end.
+#[derive(Clone, Copy)]
+struct Bound {
+    value: i64,
+    from_end: bool,
 }
 
 /// What an entry selects on its axis.
@@ -23,6 +45,7 @@ enum Entry {
 enum Selection {
     At(TermId),
     Range { start: usize, count: usize, step: usize },
+    Window { start: TermId, count: usize, step: i64 },
 }
 
 impl Elab<'_> {
@@ -67,16 +90,34 @@ impl Elab<'_> {
     fn entry(&mut self, item: &IndexItem) -> R<Entry> {
         match item {
             IndexItem::At(expr) => {
+                let span = self.span_of(*expr);
+                if let ExprKind::Name(name) = &self.ast()[*expr].kind
+                    && &**name == "None"
+                    && self.env.get(name).is_none()
+                {
+                    return Ok(Entry::NewAxis);
+                }
+                if let Some(i) = self.negative_literal(*expr) {
+                    return Ok(Entry::FromEnd(i, span));
+                }
                 let value = self.try_elab(*expr)?;
-                Ok(Entry::At(value, self.span_of(*expr)))
+                Ok(Entry::At(value, span))
             }
             IndexItem::Slice { lo, hi, step, span } => {
-                let mut bound = |part: Option<ExprId>| -> R<Option<i64>> {
-                    let Some(part) = part else { return Ok(None) };
-                    let value = self.try_elab(part)?;
-                    self.static_int(&value, self.span_of(part)).map(Some)
+                let step = match step {
+                    Some(step) => {
+                        let value = self.try_elab(*step)?;
+                        self.static_int(&value, self.span_of(*step))?
+                    }
+                    None => 1,
                 };
-                let (lo, hi, step) = (bound(*lo)?, bound(*hi)?, bound(*step)?.unwrap_or(1));
+                let (lo, hi) = (self.slice_part(*lo)?, self.slice_part(*hi)?);
+                if let (Some(lo), Some(hi)) = (&lo, &hi)
+                    && let Some(window) = self.window(lo, hi, step)?
+                {
+                    return Ok(window);
+                }
+                let (lo, hi) = (self.slice_bound(lo)?, self.slice_bound(hi)?);
                 if step <= 0 {
                     let message = format!("the step of a slice must be positive, not {step}");
                     let hint = "to go backwards, use `reverse(a, axis = 0)`";
@@ -89,6 +130,60 @@ impl Elab<'_> {
         }
     }
 
+    fn slice_part(&mut self, part: Option<ExprId>) -> R<Option<Part>> {
+        let Some(part) = part else { return Ok(None) };
+        let from_end = self.negative_literal(part).is_some();
+        let (value, span) = (self.try_elab(part)?, self.span_of(part));
+        Ok(Some(Part { value, span, from_end }))
+    }
+
+    /// The number, if an expression is a negative literal without a suffix.
+    fn negative_literal(&self, expr: ExprId) -> Option<i64> {
+        match self.ast()[expr].kind {
+            ExprKind::Literal(Literal::Int { value, suffix: false }) if value < 0 => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The scalar integer that a value is, if it is known at run time only.
+    pub(super) fn dynamic_int(&self, value: &Value) -> Option<TermId> {
+        match value {
+            Value::Term(t) if self.b.dtype(*t) == Dtype::I64 => Some(*t)
+                .filter(|&t| self.b.shape(t).rank() == 0)
+                .filter(|&t| self.b.bounds(t).singleton().is_none()),
+            _ => None,
+        }
+    }
+
+    /// A static bound of a slice.
+    fn slice_bound(&mut self, part: Option<Part>) -> R<Option<Bound>> {
+        let Some(Part { value, span, from_end }) = part else { return Ok(None) };
+        if self.dynamic_int(&value).is_some() {
+            let message = "the length of this slice is not known when the program is compiled";
+            let hint = "write both bounds with a known distance, `x[i : i + 3]`";
+            return Err(self.report(Diagnostic::new(Code::NotStatic, span, message).hint(hint)));
+        }
+        Ok(Some(Bound { value: self.static_int(&value, span)?, from_end }))
+    }
+
+    /// `i : i + 3`, if the bounds are not known but their distance is.
+    fn window(&mut self, lo: &Part, hi: &Part, step: i64) -> R<Option<Entry>> {
+        let (Some(start), Some(end)) = (self.dynamic_int(&lo.value), self.dynamic_int(&hi.value))
+        else {
+            return Ok(None);
+        };
+        let length = Affine::difference(&self.b, end, start);
+        let Some(length) = length.filter(|_| step > 0) else { return Ok(None) };
+        let Ok(length) = usize::try_from(length) else {
+            let message = format!("this slice has the length {length}");
+            let hint = "the second bound must not be below the first";
+            let span = lo.span.join(hi.span);
+            return Err(self.report(Diagnostic::new(Code::BadIndex, span, message).hint(hint)));
+        };
+        Ok(Some(Entry::Window { start, count: length.div_ceil(step as usize), step }))
+    }
+
+    /// `t` at the entries: positions and slices first, then the new axes.
     fn index_term(
         &mut self,
         t: TermId,
@@ -96,6 +191,28 @@ impl Elab<'_> {
         base_span: Span,
         span: Span,
     ) -> R<TermId> {
+        if !entries.iter().any(|entry| matches!(entry, Entry::NewAxis)) {
+            return self.select(t, entries, base_span, span);
+        }
+        let selecting: Vec<Entry> =
+            entries.iter().filter(|e| !matches!(e, Entry::NewAxis)).cloned().collect();
+        let selected =
+            if selecting.is_empty() { t } else { self.select(t, &selecting, base_span, span)? };
+        let mut rest = self.b.shape(selected).dims().to_vec().into_iter();
+        let mut dims = Vec::new();
+        for entry in entries {
+            match entry {
+                Entry::NewAxis => dims.push(1),
+                Entry::Slice { .. } | Entry::Window { .. } => dims.extend(rest.next()),
+                Entry::At(..) | Entry::FromEnd(..) => {}
+            }
+        }
+        dims.extend(rest);
+        let made = self.b.reshape(&dims, selected);
+        self.lift(made, span)
+    }
+
+    fn select(&mut self, t: TermId, entries: &[Entry], base_span: Span, span: Span) -> R<TermId> {
         let dims = self.b.shape(t).dims().to_vec();
         if entries.len() > dims.len() {
             let given = match entries.len() {
@@ -131,7 +248,7 @@ impl Elab<'_> {
             .iter()
             .map(|selection| match selection {
                 Selection::At(i) => Some(*i),
-                Selection::Range { .. } => None,
+                Selection::Range { .. } | Selection::Window { .. } => None,
             })
             .collect();
         if let Some(positions) = positions {
@@ -141,13 +258,20 @@ impl Elab<'_> {
         self.slice(t, &selections, span)
     }
 
+    /// The first `k` elements along the outermost axis.
+    pub(super) fn first(&mut self, t: TermId, k: usize, span: Span) -> R<TermId> {
+        self.slice(t, &[Selection::Range { start: 0, count: k, step: 1 }], span)
+    }
+
     /// `gather (\is -> ..) t` with a variable for each range.
     fn slice(&mut self, t: TermId, selections: &[Selection], span: Span) -> R<TermId> {
         let params: Vec<Param> = selections
             .iter()
             .filter_map(|selection| match selection {
                 Selection::At(_) => None,
-                Selection::Range { count, .. } => Some(Param::Index(*count)),
+                Selection::Range { count, .. } | Selection::Window { count, .. } => {
+                    Some(Param::Index(*count))
+                }
             })
             .collect();
         let region = self.region(&params, span, |this, vars| {
@@ -159,6 +283,13 @@ impl Elab<'_> {
                     Selection::Range { start, step, .. } => {
                         if let Some(&var) = vars.next() {
                             ix.push(this.affine(var, step as i64, start as i64, span)?);
+                        }
+                    }
+                    Selection::Window { start, step, .. } => {
+                        if let Some(&var) = vars.next() {
+                            let offset = this.affine(var, step, 0, span)?;
+                            let made = this.b.op(Op::Add, &[start, offset]);
+                            ix.push(this.lift(made, span)?);
                         }
                     }
                 }
@@ -189,24 +320,59 @@ impl Elab<'_> {
                 }
                 self.index_scalar(value, *span).map(Selection::At)
             }
+            Entry::FromEnd(i, span) => {
+                let from_start = i.saturating_add(k as i64);
+                if from_start < 0 {
+                    self.out_of_range(OutOfRange { index: *i, size: k }, *span);
+                }
+                self.index_scalar(&Value::int(from_start), *span).map(Selection::At)
+            }
+            Entry::Window { start, count, step } => {
+                Ok(Selection::Window { start: *start, count: *count, step: *step })
+            }
+            Entry::NewAxis => Err(self.internal("a new axis selects nothing")),
             Entry::Slice { lo, hi, step, span } => {
-                let (lo, hi) = (lo.unwrap_or(0), hi.unwrap_or(k as i64));
+                let from_start = |bound: Bound| match bound.from_end {
+                    true => bound.value.saturating_add(k as i64),
+                    false => bound.value,
+                };
+                for bound in [lo, hi].into_iter().flatten().filter(|bound| bound.from_end) {
+                    self.track_from_end(bound.value, k);
+                }
+                let step = *step;
+                let (lo, hi) = (lo.map_or(0, from_start), hi.map_or(k as i64, from_start));
                 let bounds = usize::try_from(lo).ok().zip(usize::try_from(hi).ok());
-                let Some((start, end)) = bounds.filter(|&(start, end)| start <= end && end <= k)
-                else {
+                let outside = || {
                     let message =
                         format!("the slice {lo}:{hi} does not lie within an axis of size {k}");
-                    let hint = if lo < 0 || hi < 0 {
-                        "bounds do not count from the end: write `len(a) - 1`"
-                    } else {
-                        "bounds must be in order and at most the size"
-                    };
-                    return Err(
-                        self.report(Diagnostic::new(Code::BadIndex, *span, message).hint(hint))
-                    );
+                    let hint = "bounds must be in order and at most the size";
+                    Diagnostic::new(Code::BadIndex, *span, message).hint(hint)
                 };
-                let step = *step as usize;
-                Ok(Selection::Range { start, count: (end - start).div_ceil(step), step })
+                let margins = |trace: &mut Trace| {
+                    let (low, high, size) = (trace.of(lo), trace.of(hi), trace.of_size(k));
+                    let within = high.as_ref().zip(low.as_ref()).and_then(|(h, l)| h.sub(l));
+                    let below = size.zip(high).and_then(|(k, h)| k.sub(&h));
+                    vec![low, within, below]
+                };
+                let Some((start, end)) = bounds.filter(|&(start, end)| start <= end && end <= k)
+                else {
+                    self.unless(|trace| {
+                        let all: Option<Vec<Condition>> = margins(trace)
+                            .into_iter()
+                            .map(|margin| margin.map(Condition::NotNegative))
+                            .collect();
+                        Some(vec![all?])
+                    });
+                    return Err(self.report(outside()));
+                };
+                self.must_not_be_negative(margins, outside);
+                let count = (end - start).div_ceil(step as usize);
+                self.track(count, |trace| {
+                    let length = trace.of(hi)?.sub(&trace.of(lo)?)?;
+                    let rounded = length.add(&Poly::constant(i128::from(step - 1)))?;
+                    trace.space.divide(&rounded, i128::from(step)).map(|(q, _)| q)
+                });
+                Ok(Selection::Range { start, count, step: step as usize })
             }
         }
     }
@@ -214,7 +380,7 @@ impl Elab<'_> {
     fn out_of_range(&mut self, fault: OutOfRange, span: Span) {
         let message = format!("{fault}, so this reads 0");
         let hint = if fault.index < 0 {
-            "indices do not count from the end: write `a[len(a) - 1]`"
+            "only negative literals count from the end, as in `a[-1]`; otherwise write `a[len(a) - 1]`"
         } else {
             "indices count from 0"
         };

@@ -8,18 +8,23 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
+mod affine;
 mod arrays;
 mod branch;
 mod call;
 mod derivative;
 mod env;
 mod expr;
+mod foreign;
 mod index;
 pub(crate) mod library;
 mod names;
 mod ops;
 mod pattern;
+mod solve;
+mod structures;
 mod suggest;
+mod track;
 pub(crate) mod tree;
 pub(crate) mod types;
 pub(crate) mod unify;
@@ -34,8 +39,9 @@ use cotan_ir::{Builder, CancelToken, ErrorKind, Limits, Param, RegionId, Span, T
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ast::{Ast, ExprId, Ident, Name};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::load::{DefId, Modules};
+use crate::sizes::{Event, Trace};
 use env::Env;
 use types::Signature;
 use value::{Known, TooLarge, Value};
@@ -49,6 +55,8 @@ pub(crate) type R<T> = Result<T, Reported>;
 
 /// How deep calls may nest.
 const MAX_CALLS: usize = 1000;
+/// So many calls of one function within each other are recursion.
+const RECURSIVE_CALLS: usize = 16;
 /// How many of the calls around an error a message shows.
 const SHOWN_CALLS: usize = 3;
 /// The stack that must be left before an expression is entered, and what is added when it is not.
@@ -61,6 +69,10 @@ struct Frame {
     /// The function; a lambda has no name.
     name: Option<Name>,
     span: Span,
+    /// A digest of the sizes and static arguments: recursion that changes them may come to an end.
+    statics: u64,
+    /// An integer argument that is not known when the program is made.
+    unknown: Option<Name>,
 }
 
 /// The state of one elaboration.
@@ -77,6 +89,8 @@ pub(crate) struct Elab<'m> {
     steps: usize,
     /// A limit was exceeded: everything is an error from here on.
     stopped: bool,
+    /// What is found out about sizes, while these are followed.
+    trace: Option<Box<Trace>>,
 }
 
 impl<'m> Elab<'m> {
@@ -92,7 +106,23 @@ impl<'m> Elab<'m> {
             reported: FxHashSet::default(),
             steps: 0,
             stopped: false,
+            trace: None,
         }
+    }
+
+    /// An elaboration that follows sizes.
+    pub(crate) fn traced(modules: &'m Modules, limits: Limits, trace: Trace) -> Elab<'m> {
+        Elab { trace: Some(Box::new(trace)), ..Elab::new(modules, limits) }
+    }
+
+    /// How many steps it took so far.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// What was found out about sizes, and the number of steps that it took.
+    pub(crate) fn into_trace(self) -> (Option<Trace>, usize) {
+        (self.trace.map(|trace| *trace), self.steps)
     }
 
     /// Proof of an error among what was reported so far: a value may be wrong for that reason.
@@ -113,10 +143,25 @@ impl<'m> Elab<'m> {
     // ---- messages -----------------------------------------------------------------------------
 
     /// Reports a message, once per place, with the calls that led there.
-    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) -> Reported {
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
             return Reported;
         }
+        let diagnostic = self.with_calls(diagnostic);
+        if let Some(trace) = &mut self.trace {
+            match diagnostic.severity() {
+                Severity::Error => trace.fail(diagnostic.clone()),
+                Severity::Warning | Severity::Note => {
+                    trace.push(Event::Warn(Box::new(diagnostic.clone())));
+                }
+            }
+        }
+        self.diagnostics.push(diagnostic);
+        Reported
+    }
+
+    /// A message with the calls that led to its place.
+    pub(crate) fn with_calls(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         // The outermost call is that of the function being made, which nobody wrote.
         let (calls, here) = (self.calls.iter().skip(1).rev(), diagnostic.primary.span);
         let mut shown = vec![here];
@@ -131,7 +176,41 @@ impl<'m> Elab<'m> {
             };
             diagnostic = diagnostic.also(frame.span, place);
         }
-        self.diagnostics.push(diagnostic);
+        diagnostic
+    }
+
+    /// Runs `body`; its messages, if it fails, are not reported but returned.
+    fn attempt<T>(&mut self, body: impl FnOnce(&mut Self) -> R<T>) -> Result<T, Diagnostics> {
+        let before = std::mem::take(&mut self.diagnostics);
+        let reported = self.reported.clone();
+        let events = self.trace.as_ref().map_or(0, |trace| trace.events.len());
+        let result = body(self);
+        let messages = std::mem::replace(&mut self.diagnostics, before);
+        match result {
+            Ok(made) => {
+                self.diagnostics.append(messages);
+                Ok(made)
+            }
+            Err(Reported) => {
+                self.reported = reported;
+                if let Some(trace) = &mut self.trace {
+                    trace.events.truncate(events);
+                }
+                Err(messages)
+            }
+        }
+    }
+
+    /// Reports the messages of a failed attempt.
+    fn report_all(&mut self, messages: Diagnostics) -> Reported {
+        self.reported.extend(messages.iter().map(|m| (m.code, m.primary.span)));
+        if let Some(trace) = &mut self.trace {
+            for message in &messages {
+                trace.unless(None);
+                trace.fail(message.clone());
+            }
+        }
+        self.diagnostics.append(messages);
         Reported
     }
 
@@ -145,6 +224,12 @@ impl<'m> Elab<'m> {
     /// A result of the builder, its error reported at a place.
     pub(crate) fn lift<T>(&mut self, result: cotan_ir::Result<T>, span: Span) -> R<T> {
         result.map_err(|error| {
+            // What the builder refuses may depend on sizes.
+            if let Some(trace) = &mut self.trace
+                && !trace.is_pending()
+            {
+                trace.unless(None);
+            }
             let code = match error.kind() {
                 ErrorKind::Type => Code::TypeMismatch,
                 ErrorKind::Limit | ErrorKind::Cancelled | ErrorKind::Deadline => {
@@ -189,9 +274,10 @@ impl<'m> Elab<'m> {
         let nearest = suggest::nearest(&name.name, known.map(|n| &**n).chain(scalars));
         let message = format!("unknown type `{}`", name.name);
         let diagnostic = Diagnostic::new(Code::UnknownName, name.span, message);
-        let hint = match nearest {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
+        let hint = match (foreign::type_advice(&name.name), nearest) {
+            (Some(advice), _) => advice.to_owned(),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => format!(
                 "the element types are f64, f32, i64 and bool; define others: `type {} = …`",
                 name.name
             ),
@@ -323,6 +409,16 @@ impl<'m> Elab<'m> {
         }
     }
 
+    /// The function that most of the calls at hand are of, if it calls itself again and again.
+    fn recursion(&self) -> Option<Name> {
+        let mut counts: FxHashMap<&Name, usize> = FxHashMap::default();
+        for name in self.calls.iter().filter_map(|frame| frame.name.as_ref()) {
+            *counts.entry(name).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|&(name, count)| (count, name))?;
+        (most.1 >= RECURSIVE_CALLS).then(|| most.0.clone())
+    }
+
     // ---- regions ------------------------------------------------------------------------------
 
     /// A region whose results `body` makes from its parameters.
@@ -333,6 +429,16 @@ impl<'m> Elab<'m> {
         body: impl FnOnce(&mut Self, &[TermId]) -> R<Vec<TermId>>,
     ) -> R<RegionId> {
         let opened = self.b.open(params);
+        if opened.is_err()
+            && let Some(name) = self.recursion()
+        {
+            let message = format!("`{name}` calls itself without end, or too often");
+            let hint = "recursion must end by an `if` on a static value";
+            let diagnostic = Diagnostic::new(Code::RecursionTooDeep, span, message);
+            let reported = self.report(diagnostic.hint(hint));
+            self.stopped = true;
+            return Err(reported);
+        }
         let vars = self.lift(opened, span)?;
         match body(self, &vars) {
             Ok(results) => {

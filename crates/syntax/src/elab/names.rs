@@ -5,9 +5,9 @@ use std::rc::Rc;
 use cotan_ir::Span;
 use rustc_hash::FxHashSet;
 
-use super::suggest;
 use super::value::{Callable, Function, Value};
 use super::{Elab, R, Reported, library};
+use super::{foreign, suggest};
 use crate::ast::{ExprId, ExprKind, Ident, Name, TypeId, TypeKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::load::DefId;
@@ -23,6 +23,11 @@ impl Elab<'_> {
         let Some(callable) = self.function_called(name) else {
             return Err(self.unknown_name(name, span));
         };
+        if let Callable::Builtin(builtin) = callable
+            && builtin.is_constant()
+        {
+            return library::call(self, builtin, Vec::new(), span);
+        }
         let function = Function::new(callable);
         self.bounded(function, span).map(|f| Value::Function(Rc::new(f)))
     }
@@ -39,13 +44,24 @@ impl Elab<'_> {
         let file = &self.modules.files[self.file];
         let message = format!("unknown name `{name}`");
         let mut diagnostic = Diagnostic::new(Code::UnknownName, span, message);
-        let defined = file.defs.keys().map(|name| &**name);
-        let candidates = self.env.names().chain(defined).chain(library::names());
-        let near = suggest::nearest(name, candidates).map(str::to_owned);
+        let own = self.env.names().chain(file.defs.keys().map(|name| &**name));
+        let foreign = foreign::advice(name);
+        // A name that other languages know is no slip for the name of a builtin.
+        let near = match foreign {
+            Some(_) => suggest::nearest(name, own),
+            None => suggest::nearest(name, own.chain(library::names())),
+        };
         if file.aliases.contains_key(name) {
             diagnostic = diagnostic.hint(format!("`{name}` is an import: write `{name}.f(…)`"));
-        } else if let Some(near) = near {
-            diagnostic = diagnostic.hint(format!("did you mean `{near}`?"));
+        } else {
+            diagnostic = foreign.into_iter().fold(diagnostic, Diagnostic::hint);
+            if let Some(near) = near {
+                diagnostic = diagnostic.hint(format!("did you mean `{near}`?"));
+            }
+        }
+        let before = self.modules.sources.text(span.file).get(..span.start as usize);
+        if before.is_some_and(|text| text.trim_end_matches(' ').ends_with("//")) {
+            diagnostic = diagnostic.hint("comments begin with `#`; `//` divides");
         }
         self.report(diagnostic)
     }

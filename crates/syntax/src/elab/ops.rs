@@ -23,10 +23,16 @@ impl Elab<'_> {
     /// `a op b`: folded when both are known.
     pub(crate) fn infix(&mut self, op: BinaryOp, a: Operand, b: Operand, span: Span) -> R<Value> {
         let site = Site { shown: op.text(), span };
-        if op == BinaryOp::Pow {
-            return self.power(a, b, site);
-        }
-        self.fold_or_apply(row_of(op), &[a, b], site)
+        self.over_structures(op.text(), vec![a, b], span, &mut |this, mut args| match (
+            op,
+            args.len(),
+        ) {
+            (BinaryOp::Pow, 2) => {
+                let b = args.remove(1);
+                this.power(args.remove(0), b, site)
+            }
+            _ => this.fold_or_apply(row_of(op), &args, site),
+        })
     }
 
     /// `-a`, `not a`: folded when known.
@@ -35,12 +41,18 @@ impl Elab<'_> {
             UnaryOp::Neg => Op::Neg,
             UnaryOp::Not => Op::Not,
         };
-        self.fold_or_apply(row, &[a], Site { shown: op.text(), span })
+        let site = Site { shown: op.text(), span };
+        self.over_structures(op.text(), vec![a], span, &mut |this, args| {
+            this.fold_or_apply(row, &args, site)
+        })
     }
 
     /// `name(a, ..)`: the node itself, never folded.
     pub(crate) fn row(&mut self, op: Op, args: &[Operand], span: Span) -> R<Value> {
-        self.apply_row(op, args, Site { shown: op.name(), span }).map(Value::Term)
+        let site = Site { shown: op.name(), span };
+        self.over_structures(op.name(), args.to_vec(), span, &mut |this, args| {
+            this.apply_row(op, &args, site).map(Value::Term)
+        })
     }
 
     fn fold_or_apply(&mut self, op: Op, args: &[Operand], site: Site<'_>) -> R<Value> {
@@ -59,7 +71,8 @@ impl Elab<'_> {
             known.iter().zip(&dtypes).map(|(k, &dtype)| k.adapt(dtype).map(|k| k.value)).collect();
         match operands.and_then(|operands| scalar::eval(op, &operands)) {
             Some(value) => {
-                Ok(Value::Known(Known { value, adapts: known.iter().all(|k| k.adapts) }))
+                let origin = self.origin(op, &known);
+                Ok(Value::Known(Known { value, adapts: known.iter().all(|k| k.adapts), origin }))
             }
             None => Err(self.wrong_operands(op, args, site)),
         }
@@ -72,17 +85,21 @@ impl Elab<'_> {
         {
             let adapts =
                 matches!((&a.0, &b.0), (Value::Known(a), Value::Known(b)) if a.adapts && b.adapts);
-            return Ok(Value::Known(Known {
-                value: Scalar::I64(base.wrapping_pow(exponent)),
-                adapts,
-            }));
+            let value = Scalar::I64(base.wrapping_pow(exponent));
+            let mut known = Known::new(value, adapts);
+            if let (Value::Known(a), Value::Known(b)) = (&a.0, &b.0) {
+                known.origin = self.origin(Op::Powi, &[*a, *b]);
+            }
+            return Ok(Value::Known(known));
         }
-        let integer = match &b.0 {
-            Value::Known(known) => known.dtype() == Dtype::I64,
-            Value::Term(t) => self.b.dtype(*t) == Dtype::I64,
-            Value::Tuple(_) | Value::Record(_) | Value::Function(_) | Value::Error => false,
+        let integer = |value: &Value| self.is_dtype(value, Dtype::I64);
+        // Of two literals, a negative exponent gives a float: `2 ** -1` is 0.5.
+        let literals = matches!((&a.0, &b.0), (Value::Known(a), Value::Known(_)) if a.adapts);
+        let op = match (integer(&a.0), integer(&b.0)) {
+            (true, true) if !literals => Op::IntPow,
+            (_, true) => Op::Powi,
+            (_, false) => Op::Pow,
         };
-        let op = if integer { Op::Powi } else { Op::Pow };
         self.fold_or_apply(op, &[a, b], site)
     }
 
@@ -226,7 +243,6 @@ impl Elab<'_> {
             Op::Div if integers => {
                 "integers are divided by `//`; or convert them: `f64(…)`".to_owned()
             }
-            Op::Powi if integers => "convert the base: `f64(a) ** n`".to_owned(),
             _ => format!("it takes {}", op.signature()),
         };
         self.report(Diagnostic::new(Code::BadOperand, site.span, message).hint(hint))
@@ -273,6 +289,8 @@ impl Elab<'_> {
                         .map(|(u, place)| (self.b.ty(*u).to_string(), *place))
                         .next_back();
                     let (theirs, place) = clash.unwrap_or((format!("{common:?}"), site.span));
+                    let dims = self.b.shape(*t).dims().to_vec();
+                    self.unless_broadcast(&common, &dims);
                     let message = format!(
                         "`{}` of arrays whose shapes do not fit: {theirs} and {mine}",
                         site.shown

@@ -1,5 +1,6 @@
 //! Types as written, with aliases expanded and sizes as small programs over size names.
 
+use std::fmt;
 use std::rc::Rc;
 
 use cotan_array::{Dtype, Shape};
@@ -11,6 +12,7 @@ use super::{Elab, R};
 use crate::ast::{BinaryOp, ExprId, ExprKind, Ident, Literal, Name, TypeId, TypeKind, UnaryOp};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::load::DefId;
+use crate::sizes::{Condition, Poly, Space};
 
 /// How deep aliases may refer to aliases.
 const MAX_ALIAS_DEPTH: usize = 64;
@@ -63,12 +65,56 @@ impl Size {
         }
     }
 
+    /// Whether it is a number as written.
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(&*self.steps, [SizeStep::Int(_)])
+    }
+
     /// The names in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.steps.iter().filter_map(|step| match step {
             SizeStep::Name(name) => Some(name),
             SizeStep::Int(_) | SizeStep::Negate | SizeStep::Apply(_) => None,
         })
+    }
+
+    /// The size as an expression, given those of the names; `None` if it is no polynomial.
+    pub(crate) fn poly(
+        &self,
+        lookup: impl Fn(&str) -> Option<Poly>,
+        space: &mut Space,
+    ) -> Option<Poly> {
+        let mut stack: Vec<Poly> = Vec::new();
+        for step in self.steps.iter() {
+            let p = match step {
+                SizeStep::Int(value) => Poly::constant(i128::from(*value)),
+                SizeStep::Name(name) => lookup(name)?,
+                SizeStep::Negate => stack.pop()?.scale(-1)?,
+                SizeStep::Apply(op) => {
+                    let (b, a) = (stack.pop()?, stack.pop()?);
+                    match op {
+                        BinaryOp::Add => a.add(&b)?,
+                        BinaryOp::Sub => a.sub(&b)?,
+                        BinaryOp::Mul => a.mul(&b)?,
+                        BinaryOp::FloorDiv => space.divide(&a, b.as_constant()?)?.0,
+                        BinaryOp::Rem => space.divide(&a, b.as_constant()?)?.1,
+                        _ => match (b.as_constant()?, a.as_constant()) {
+                            (n @ 0..=8, None) => {
+                                (0..n).try_fold(Poly::constant(1), |power, _| power.mul(&a))?
+                            }
+                            (n, Some(a)) => {
+                                let power =
+                                    apply(*op, i64::try_from(a).ok()?, i64::try_from(n).ok()?)?;
+                                Poly::constant(i128::from(power))
+                            }
+                            _ => return None,
+                        },
+                    }
+                }
+            };
+            stack.push(p);
+        }
+        stack.pop()
     }
 
     /// The value, given those of the names.
@@ -89,6 +135,46 @@ impl Size {
             stack.push(value.ok_or(SizeFault::Overflow)?);
         }
         stack.pop().ok_or(SizeFault::Overflow)
+    }
+}
+
+impl fmt::Display for Size {
+    /// As written, but for parentheses and the names that aliases have put in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // How tightly the operator of a text binds.
+        const ATOM: u8 = 4;
+        let mut stack: Vec<(String, u8)> = Vec::new();
+        let wrapped = |(text, tight): (String, u8), least: u8| {
+            if tight < least { format!("({text})") } else { text }
+        };
+        for step in self.steps.iter() {
+            let shown = match step {
+                SizeStep::Int(value) => (value.to_string(), ATOM),
+                SizeStep::Name(name) => (name.to_string(), ATOM),
+                SizeStep::Negate => match stack.pop() {
+                    Some(operand) => (format!("-{}", wrapped(operand, 3)), 2),
+                    None => return Err(fmt::Error),
+                },
+                SizeStep::Apply(op) => {
+                    let (Some(b), Some(a)) = (stack.pop(), stack.pop()) else {
+                        return Err(fmt::Error);
+                    };
+                    let tight = match op {
+                        BinaryOp::Add | BinaryOp::Sub => 1,
+                        BinaryOp::Pow => 3,
+                        _ => 2,
+                    };
+                    let (left, right) = match op {
+                        BinaryOp::Pow => (tight + 1, tight),
+                        _ => (tight, tight + 1),
+                    };
+                    let text = format!("{} {} {}", wrapped(a, left), op.text(), wrapped(b, right));
+                    (text, tight)
+                }
+            };
+            stack.push(shown);
+        }
+        f.write_str(&stack.pop().unwrap_or_default().0)
     }
 }
 
@@ -443,7 +529,19 @@ impl<'m> Elab<'m> {
         size: &Size,
         lookup: &dyn Fn(&str) -> Option<i64>,
     ) -> R<i64> {
-        size.eval(lookup).map_err(|fault| match fault {
+        let value = size.eval(lookup);
+        if let (Ok(value), Some(trace)) = (&value, &mut self.trace) {
+            let names: Option<Vec<(Name, Poly)>> =
+                size.names().map(|name| Some((name.clone(), trace.of(lookup(name)?)?))).collect();
+            let p = names.and_then(|names| {
+                let find = |name: &str| {
+                    names.iter().find(|(known, _)| &**known == name).map(|(_, p)| p.clone())
+                };
+                size.poly(find, &mut trace.space)
+            });
+            trace.register(*value, p);
+        }
+        value.map_err(|fault| match fault {
             SizeFault::Unknown(name) => {
                 let message = format!("the size `{name}` is not known here");
                 let hint =
@@ -459,10 +557,20 @@ impl<'m> Elab<'m> {
 
     /// A size that is not negative.
     pub(crate) fn size_from(&mut self, value: i64, span: Span) -> R<usize> {
-        usize::try_from(value).map_err(|_| {
+        let negative = || {
             let message = format!("a size cannot be negative: this one is {value}");
-            self.report(Diagnostic::new(Code::BadSize, span, message))
-        })
+            Diagnostic::new(Code::BadSize, span, message)
+        };
+        match usize::try_from(value) {
+            Ok(size) => {
+                self.must_not_be_negative(|trace| vec![trace.of(value)], negative);
+                Ok(size)
+            }
+            Err(_) => {
+                self.unless(|trace| Some(vec![vec![Condition::NotNegative(trace.of(value)?)]]));
+                Err(self.report(negative()))
+            }
+        }
     }
 
     /// A shape, if it has not too many elements or axes.

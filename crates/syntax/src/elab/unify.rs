@@ -4,7 +4,7 @@ use cotan_ir::{Span, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::tree::TypeTree;
-use super::types::{Size, Spec};
+use super::types::{Signature, Size, Spec};
 use super::value::{Contract, Value};
 use super::{Elab, R};
 use crate::ast::Name;
@@ -23,16 +23,30 @@ pub(crate) struct Sizes<'a> {
     pub(crate) known: FxHashMap<Name, SizeFact>,
     /// Which names may be bound; `None` for all.
     binders: Option<&'a FxHashSet<Name>>,
-    waiting: Vec<Waiting>,
+    pub(super) waiting: Vec<Waiting>,
 }
 
 /// `[2 * n]f64` against an actual size.
-struct Waiting {
-    size: Size,
-    actual: usize,
+pub(super) struct Waiting {
+    pub(super) size: Size,
+    pub(super) actual: usize,
     axis: usize,
-    span: Span,
+    pub(super) span: Span,
+    /// The argument, as messages call it, and its type.
+    param: String,
     whole: String,
+}
+
+impl Waiting {
+    /// `2 * n = 5`
+    pub(super) fn equation(&self) -> String {
+        format!("`{} = {}`", self.size, self.actual)
+    }
+
+    /// Where the equation comes from.
+    pub(super) fn why(&self) -> String {
+        format!("{} is {}, so {}", self.param, self.whole, self.equation())
+    }
 }
 
 /// An argument: where it stands, and which parameter it is for.
@@ -47,6 +61,11 @@ pub(crate) struct Place<'a> {
 impl<'a> Sizes<'a> {
     pub(crate) fn new(binders: Option<&'a FxHashSet<Name>>) -> Sizes<'a> {
         Sizes { known: FxHashMap::default(), binders, waiting: Vec::new() }
+    }
+
+    /// Whether a name is a size to be found.
+    pub(super) fn may_bind(&self, name: &Name) -> bool {
+        self.binders.is_none_or(|binders| binders.contains(name))
     }
 
     /// The value of a name.
@@ -129,8 +148,8 @@ impl Elab<'_> {
         sizes: &mut Sizes<'_>,
     ) -> R<()> {
         for (axis, (size, &actual)) in declared.iter().zip(ty.shape.dims()).enumerate() {
-            let wait =
-                Waiting { size: size.clone(), actual, axis, span: at.span, whole: ty.to_string() };
+            let (param, whole) = (at.param.to_owned(), ty.to_string());
+            let wait = Waiting { size: size.clone(), actual, axis, span: at.span, param, whole };
             let Some(name) = size.name() else {
                 sizes.waiting.push(wait);
                 continue;
@@ -139,6 +158,9 @@ impl Elab<'_> {
                 Some(fact) if usize::try_from(fact.value) == Ok(actual) => {}
                 Some(fact) => {
                     let fact = fact.clone();
+                    if let Ok(before) = usize::try_from(fact.value) {
+                        self.unless_equal(&[(before, actual)]);
+                    }
                     let message = format!(
                         "the size `{name}` is {} by one argument and {actual} by another",
                         fact.value
@@ -149,7 +171,7 @@ impl Elab<'_> {
                         .also(size.span, "both must be this size");
                     return Err(self.report(diagnostic));
                 }
-                None if sizes.binders.is_none_or(|binders| binders.contains(name)) => {
+                None if sizes.may_bind(name) => {
                     let why = format!("{} is {ty}, so `{name} = {actual}`", at.param);
                     let fact = SizeFact { value: actual as i64, span: at.span, why };
                     sizes.known.insert(name.clone(), fact);
@@ -160,20 +182,41 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Checks the sizes that had to wait; `other` gives the values of names that are not sizes.
+    /// Finds the sizes that had to wait, and checks them; `other` gives the values of names that are
+    /// not sizes, `whose` is the definition that is called.
     pub(crate) fn unify_rest(
         &mut self,
         sizes: &mut Sizes<'_>,
         other: &dyn Fn(&str) -> Option<i64>,
+        whose: Option<(&Signature, &str)>,
     ) -> R<()> {
+        if sizes.waiting.is_empty() {
+            return Ok(());
+        }
+        self.solve_sizes(sizes, other)?;
         for wait in std::mem::take(&mut sizes.waiting) {
+            let mut names = wait.size.names();
+            let unknown = names.find(|n| sizes.get(n).is_none() && other(n).is_none());
+            if let (Some(name), Some((signature, function))) = (unknown, whose) {
+                return Err(self.not_determined(name, &wait, signature, function));
+            }
             let value =
                 self.size_value(&wait.size, &|name| sizes.get(name).or_else(|| other(name)))?;
             if usize::try_from(value) == Ok(wait.actual) {
                 continue;
             }
+            let declared = match (wait.size.is_number(), wait.size.name()) {
+                (true, _) => value.to_string(),
+                (false, Some(name)) => format!("`{name}`, which is {value},"),
+                (false, None) => format!("`{}`, which is {value},", wait.size),
+            };
+            if let Ok(size) = usize::try_from(value) {
+                self.unless_equal(&[(size, wait.actual)]);
+            } else {
+                self.unless(|_| None);
+            }
             let message =
-                format!("axis {} has size {}, but {value} is declared", wait.axis, wait.actual);
+                format!("axis {} has size {}, but {declared} is declared", wait.axis, wait.actual);
             let mut diagnostic = Diagnostic::new(Code::SizeConflict, wait.span, message)
                 .label(format!("this is {}", wait.whole))
                 .also(wait.size.span, format!("this is {value}"));
@@ -185,6 +228,41 @@ impl Elab<'_> {
             return Err(self.report(diagnostic));
         }
         Ok(())
+    }
+
+    /// The message that a size does not follow from the arguments.
+    fn not_determined(
+        &mut self,
+        name: &Name,
+        wait: &Waiting,
+        signature: &Signature,
+        function: &str,
+    ) -> super::Reported {
+        if let Some((param, spec)) = signature.params.iter().find(|(param, _)| param.name == *name)
+        {
+            let message =
+                format!("`{name}` is used as a size, but is not known when the program is made");
+            let hint = "give a literal, a size, or arithmetic on these; on the command line, \
+                        `--arg` or `--size`";
+            let diagnostic = Diagnostic::new(Code::NotStatic, wait.size.span, message);
+            let declared = self.modules.sources.slice(spec.span()).to_owned();
+            let diagnostic = diagnostic.also(param.span, format!("declared as `{declared}`"));
+            return self.report(diagnostic.hint(hint));
+        }
+        let message =
+            format!("the size `{name}` of `{function}` does not follow from {}", wait.equation());
+        let at = signature.sizes.iter().position(|size| size.name == *name);
+        let hint = match at.is_some_and(|at| at < signature.declared) {
+            true => format!("give it in the call: `{function}[…](…)`"),
+            false => format!(
+                "declare it in brackets, `def {function}[{name}](…)`, and give it in the call: \
+                 `{function}[3](…)`"
+            ),
+        };
+        let diagnostic = Diagnostic::new(Code::SizeUnknown, wait.span, message)
+            .label(wait.why())
+            .also(wait.size.span, "declared here");
+        self.report(diagnostic.hint(hint))
     }
 
     /// Function arguments remember the sizes that were found.

@@ -13,6 +13,7 @@ use super::ops::Operand;
 use super::types::Spec;
 use crate::ast::{ExprId, Name};
 use crate::load::DefId;
+use crate::sizes::Origin;
 
 /// The value of an expression.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Known {
     pub(crate) value: Scalar,
     /// Without a suffix: takes the type of what it is combined with.
     pub(crate) adapts: bool,
+    /// The sizes it is made of, while these are followed.
+    pub(crate) origin: Origin,
 }
 
 /// The components of a tuple or record. Depth and number of leaves are bounded on construction, so
@@ -177,7 +180,7 @@ impl Function {
 impl Value {
     /// A known integer that adapts.
     pub(crate) fn int(value: i64) -> Value {
-        Value::Known(Known { value: Scalar::I64(value), adapts: true })
+        Value::Known(Known::new(Scalar::I64(value), true))
     }
 
     /// A tuple.
@@ -209,6 +212,20 @@ impl Value {
 }
 
 impl Known {
+    /// A value that is the same for all sizes.
+    pub(crate) fn new(value: Scalar, adapts: bool) -> Known {
+        Known { value, adapts, origin: Origin::Constant }
+    }
+
+    /// The number as a `dtype`.
+    pub(crate) fn cast(self, dtype: Dtype) -> Known {
+        let origin = match self.origin {
+            Origin::Tracked(_) if self.dtype() != dtype => Origin::Unknown,
+            origin => origin,
+        };
+        Known { value: cast(self.value, dtype), adapts: false, origin }
+    }
+
     /// The element type it has when nothing asks for another.
     pub(crate) fn dtype(self) -> Dtype {
         match self.value {
@@ -228,7 +245,7 @@ impl Known {
         }
         let adapts = self.adapts
             && (own == Dtype::I64 && dtype.is_float() || own == Dtype::F64 && dtype == Dtype::F32);
-        adapts.then(|| Known { value: cast(self.value, dtype), adapts: false })
+        adapts.then(|| self.cast(dtype))
     }
 
     /// The same number at a declared type: it adapts no more.

@@ -1,5 +1,7 @@
 //! Declarations.
 
+use cotan_ir::Span;
+
 use super::Parser;
 use crate::ast::{Def, Ident, Import, Item, Param, TypeDef, TypeKind};
 use crate::diagnostic::{Code, Diagnostic};
@@ -28,11 +30,40 @@ impl Parser<'_> {
         }
     }
 
+    /// `def main() = EXPR`, of which only the expression is written.
+    pub(super) fn only_expression(&mut self) -> Item {
+        let body = self.expr();
+        let hint = match self.peek() {
+            TokenKind::Name | TokenKind::Number | TokenKind::QuotedName => {
+                Some(self.hint_between())
+            }
+            _ => None,
+        };
+        if self.peek() != TokenKind::End {
+            self.expected_with("an operator or the end", hint);
+        }
+        let start = Span::new(self.file, 0, 0);
+        let name = Ident { name: "main".into(), span: start };
+        let span = self.since(0);
+        Item::Def(Def {
+            name,
+            sizes: Vec::new(),
+            params: Vec::new(),
+            result: None,
+            body,
+            doc: None,
+            head_span: start,
+            span,
+        })
+    }
+
     /// What is probably meant by two expressions side by side.
     fn hint_between(&self) -> String {
         let before = self.before();
         match self.text_of(before) {
-            "for" | "while" => "loops are `build`, `map`, `fold` and `scan`".to_owned(),
+            "for" | "while" | "loop" | "do" => {
+                "loops are `build`, `map`, `fold`, `scan` and `while_loop`".to_owned()
+            }
             "return" => "there is no `return`: the body is the result".to_owned(),
             "lambda" | "fn" => "a function is written `x => …`".to_owned(),
             name if before.kind == TokenKind::Name && name.len() <= 40 => {
@@ -64,7 +95,9 @@ impl Parser<'_> {
     fn not_an_item(&mut self) {
         let found = self.describe_next();
         let message = format!("expected a declaration, found {found}");
+        let comment = self.comment_hint();
         let hint = match self.peek() {
+            _ if comment.is_some() => "comments begin with `#`",
             TokenKind::Let => "at the top level, write `def name() = value` instead of `let`",
             _ => "declarations begin with `def`, `type` or `import`",
         };

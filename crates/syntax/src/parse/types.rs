@@ -4,6 +4,7 @@ use cotan_array::Dtype;
 
 use super::Parser;
 use crate::ast::{Ident, Type, TypeId, TypeKind};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::lex::TokenKind;
 
 impl Parser<'_> {
@@ -48,7 +49,14 @@ impl Parser<'_> {
         let start = self.token().start;
         match self.peek() {
             TokenKind::OpenBracket => {
-                let sizes = self.list(Parser::expr).elements;
+                let list = self.list(Parser::expr);
+                let sizes = list.elements;
+                if sizes.is_empty() {
+                    let message = "an array type names the sizes of its axes";
+                    let hint = "write `[n]f64`, where `n` is any name, or `f64` for a scalar";
+                    let diagnostic = Diagnostic::new(Code::UnexpectedToken, list.span, message);
+                    self.report(diagnostic.hint(hint));
+                }
                 // `[n]T -> R` is `([n]T) -> R`.
                 let element = self.type_where(false);
                 self.add_type(TypeKind::Array { sizes, element }, start)

@@ -24,7 +24,7 @@ pub fn arange<T: Number>(start: T, stop: T, step: T) -> Arr<T> {
 }
 
 /// The number of steps from `start` until `stop` is reached.
-fn steps<T: Number>(start: T, stop: T, step: T) -> Result<usize> {
+pub(crate) fn steps<T: Number>(start: T, stop: T, step: T) -> Result<usize> {
     let count = if T::DTYPE.is_float() {
         let count = (stop.to_f64() - start.to_f64()) / step.to_f64();
         (!count.is_nan()).then(|| count.ceil() as usize)

@@ -19,8 +19,10 @@ mod shape;
 mod slice;
 
 pub use diagonal::{eye, tri};
+pub(crate) use grid::steps;
 pub use grid::{arange, linspace, meshgrid};
 pub use join::{Sections, concat, stack};
 pub use pad::{PadMode, Widths};
+pub(crate) use plan::{Part, Plan};
 pub use scatter::scatter_add;
 pub use slice::Slice;

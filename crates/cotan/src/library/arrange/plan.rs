@@ -12,28 +12,27 @@ pub(super) fn signed(k: impl TryInto<i64>) -> i64 {
 
 /// What is taken of one axis, with its size known.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Positions `start + step * i` for `i` below `size`.
-    Run {
-        start: i64,
-        step: i64,
-        size: usize,
-    },
-    At(Arr<i64>),
+    Run { start: i64, step: i64, size: usize },
+    /// One position, which lies on the axis.
+    At(i64),
+    /// One position, known when the function runs.
+    Index(Arr<i64>),
 }
 
 /// A slice of an array of known shape.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// For each axis; whole axes at the end are left out.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// The shape of the result, without new axes.
     pub(super) plain: Vec<usize>,
     /// The shape of the result.
-    pub(super) dims: Vec<usize>,
+    pub(crate) dims: Vec<usize>,
 }
 
 impl Plan {
-    pub(super) fn new(op: &str, dims: &[usize], ty: &str, slices: &[Slice]) -> Result<Plan> {
+    pub(crate) fn new(op: &str, dims: &[usize], ty: &str, slices: &[Slice]) -> Result<Plan> {
         let taking = |slice: &&Slice| !matches!(slice, Slice::Rest | Slice::NewAxis);
         let named = slices.iter().filter(taking).count();
         let rests = slices.iter().filter(|slice| matches!(slice, Slice::Rest)).count();
@@ -90,11 +89,11 @@ impl Plan {
                 if from_start < 0 || from_start >= size {
                     return Err(format!("there is no position {i}"));
                 }
-                self.parts.push(Part::At(from_start.operand()));
+                self.parts.push(Part::At(from_start));
             }
             Slice::Index(i) => {
                 scalar(op, "a position", i).map_err(|error| error.message().to_owned())?;
-                self.parts.push(Part::At(i));
+                self.parts.push(Part::Index(i));
             }
             Slice::Rest | Slice::NewAxis => {}
         }
@@ -105,7 +104,7 @@ impl Plan {
     pub(super) fn run_sizes(&self) -> Vec<usize> {
         let runs = self.parts.iter().filter_map(|part| match part {
             Part::Run { size, .. } => Some(*size),
-            Part::At(_) => None,
+            Part::At(_) | Part::Index(_) => None,
         });
         runs.collect()
     }
@@ -115,7 +114,8 @@ impl Plan {
         let mut is = is.iter();
         let positions = self.parts.iter().filter_map(|part| match *part {
             Part::Run { start, step, .. } => is.next().map(|&i| affine(i, step, start)),
-            Part::At(i) => Some(i),
+            Part::At(i) => Some(i.operand()),
+            Part::Index(i) => Some(i),
         });
         positions.collect()
     }
@@ -125,7 +125,7 @@ impl Plan {
         let positions = self.parts.iter().zip(is).filter_map(|(part, &i)| match *part {
             Part::Run { start, step: 1, .. } => Some(affine(i, 1, -start)),
             Part::Run { start, step, .. } => Some(affine(i, 1, -start) / step),
-            Part::At(_) => None,
+            Part::At(_) | Part::Index(_) => None,
         });
         positions.collect()
     }
@@ -150,6 +150,7 @@ impl Part {
         match self {
             _ if self.is_whole(k) => None,
             Part::At(i) => Some(iota(k).eq(i)),
+            Part::Index(i) => Some(iota(k).eq(i)),
             Part::Run { size: 0, .. } => Some(full(k, false)),
             Part::Run { start, step, size } => {
                 let (i, last) = (iota(k), start + step * (signed(size) - 1));

@@ -90,6 +90,7 @@ where
     jit(CustomJvp { f, rule, marker: PhantomData })
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, R, M> Function<Via<M>> for CustomVjp<F, R, M>
 where
     F: Function<M>,
@@ -123,6 +124,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, R, M> Function<Via<M>> for CustomJvp<F, R, M>
 where
     F: Function<M>,

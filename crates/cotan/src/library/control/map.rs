@@ -116,6 +116,7 @@ impl<F: Function<M>, M> Vmap<F, M> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F: Function<M>, M> Function<Via<M>> for Vmap<F, M> {
     type Args = F::Args;
     type Out = F::Out;

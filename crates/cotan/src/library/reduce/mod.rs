@@ -32,18 +32,10 @@ impl Over {
     fn axes(&self, name: &'static str, rank: usize) -> Result<Vec<usize>> {
         let mut axes = match self {
             Over::All => (0..rank).collect(),
-            Over::Axes(axes) | Over::Keep(axes) => axes_of(name, Given(axes), rank)?,
+            Over::Axes(axes) | Over::Keep(axes) => axes_of(name, axes.as_slice(), rank)?,
         };
         axes.sort_unstable();
         Ok(axes)
-    }
-}
-
-struct Given<'a>(&'a [i64]);
-
-impl crate::sizes::Axes for Given<'_> {
-    fn axes(self) -> Vec<i64> {
-        self.0.to_vec()
     }
 }
 

@@ -170,7 +170,7 @@ fn ids_are_counted_and_marked() {
             let hit = |is: &[usize]| ids.get(&is[..dims.len()]) == Some(is[dims.len()] as i64);
             let sizes = [&dims[..], &[n]].concat();
             assert_eq!(flags, Tensor::from_fn(&sizes, hit).unwrap());
-            assert_eq!(marks, flags.map(|hit| f32::from(u8::from(hit))).unwrap());
+            assert_eq!(marks, flags.map(|hit| f32::from(u8::from(hit))));
             assert_eq!(marks.shape(), sizes);
         }
     }
@@ -196,7 +196,7 @@ fn sorted_arrays_are_searched() {
             let (left, right) = f.call((&sorted, &values)).unwrap();
             let less = |a: f64, b: f64| a < b || (!a.is_nan() && b.is_nan());
             let count = |before: &dyn Fn(f64, f64) -> bool| {
-                values.map(|v| sorted.iter().filter(|&&x| before(x, v)).count() as i64).unwrap()
+                values.map(|v| sorted.iter().filter(|&&x| before(x, v)).count() as i64)
             };
             assert_eq!(left, count(&less), "{values} in {sorted:?}");
             assert_eq!(right, count(&|x, v| !less(v, x)), "{values} in {sorted:?}");

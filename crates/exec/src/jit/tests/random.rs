@@ -194,6 +194,7 @@ impl Maker<'_> {
             0 | 1 => (last, 0),
             2 | 6 => (number, self.rng.below(dims + 1)),
             3 => (number, dims.min(1)),
+            5 if self.rng.chance(25) => (last, 0),
             _ => (number, 0),
         };
         let dtype = self.dtypes[n];
@@ -220,7 +221,9 @@ impl Maker<'_> {
             }
             _ => match self.components() {
                 Some((index, count)) => {
-                    (self.buffers.add(dtype, count, self.rng), Write::AddAt(index))
+                    let target = self.buffers.add(dtype, count, self.rng);
+                    let stores = dtype == Dtype::Bool || self.rng.chance(50);
+                    (target, if stores { Write::StoreAt(index) } else { Write::AddAt(index) })
                 }
                 None => {
                     let (target, at) = self.target(dims, dtype);
@@ -252,7 +255,7 @@ impl Maker<'_> {
 /// Plans a nest at random and compares; `None` if it has no code.
 pub(super) fn check(rng: &mut Rng, size: Size) -> Option<Result<(), String>> {
     let (nest, buffers) = Maker::new(rng).nest(size);
-    let scatters = matches!(nest.write, Write::Add { .. } | Write::AddAt(_));
+    let scatters = nest.write.scatters();
     let in_order = rng.chance(30);
     // A search needs all elements.
     let search = matches!(nest.write, Write::Extreme { .. });

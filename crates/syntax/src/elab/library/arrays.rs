@@ -64,6 +64,13 @@ pub(super) const ARRANGING: &[Row] = &[
         "reverse([1, 2, 3])",
     ),
     (
+        "concatenate(a, .., axis = 0)",
+        concat,
+        "Another name for `concat`.",
+        "concatenate([1, 2], [3])",
+    ),
+    ("flip(a, axis = 0)", reverse, "Another name for `reverse`.", "flip([1, 2, 3])"),
+    (
         "take(a, ix)",
         take,
         "The parts of `a` at the positions `ix`, an array of i64; 0 outside.",
@@ -87,11 +94,37 @@ pub(super) const ELEMENTWISE: &[Row] = &[
         "`x` where it lies between `lo` and `hi`, else the nearer of these.",
         "clamp([-2.0, 0.5, 3.0], 0.0, 1.0)",
     ),
+    ("clip(x, lo, hi)", clamp, "Another name for `clamp`.", "clip([-2.0, 0.5, 3.0], 0.0, 1.0)"),
     ("square(x)", square, "`x * x`.", "square([1.0, 3.0])"),
+    (
+        "relu(x)",
+        relu,
+        "`x` where it is positive, else 0; its derivative at 0 is 0.",
+        "relu([-1.0, 2.0])",
+    ),
+    ("sigmoid(x)", |e, c| row(e, c, Op::Logistic), "Another name for `logistic`.", "sigmoid(0.0)"),
+    (
+        "maximum(a, b)",
+        |e, c| row(e, c, Op::Max),
+        "The larger of two, elementwise: `max(a, b)`.",
+        "maximum([1.0, 5.0], 2.0)",
+    ),
+    (
+        "minimum(a, b)",
+        |e, c| row(e, c, Op::Min),
+        "The smaller of two, elementwise: `min(a, b)`.",
+        "minimum([1.0, 5.0], 2.0)",
+    ),
+    (
+        "pi",
+        |_, _| Ok(Value::Known(Known::new(Scalar::F64(std::f64::consts::PI), true))),
+        "Half the circumference of the unit circle; adapts like a literal.",
+        "sin(pi / 2.0)",
+    ),
 ];
 
-fn static_value(value: usize) -> Value {
-    Value::int(i64::try_from(value).unwrap_or(i64::MAX))
+fn static_value(elab: &mut Elab<'_>, value: usize) -> Value {
+    elab.size_known(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 impl Elab<'_> {
@@ -107,7 +140,7 @@ impl Elab<'_> {
 
     /// A scalar of an element type.
     pub(super) fn scalar_of(&mut self, value: i64, dtype: Dtype, span: Span) -> R<TermId> {
-        self.constant(Known { value: cast(Scalar::I64(value), dtype), adapts: false }, span)
+        self.constant(Known::new(cast(Scalar::I64(value), dtype), false), span)
     }
 
     /// The operation on terms of any shapes that fit.
@@ -155,7 +188,7 @@ fn dims_at(elab: &mut Elab<'_>, call: &Call) -> R<Vec<usize>> {
 
 fn len(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     match dims_at(elab, call)?.first() {
-        Some(&k) => Ok(static_value(k)),
+        Some(&k) => Ok(static_value(elab, k)),
         None => {
             let message = "a scalar has no length";
             Err(elab.report(Diagnostic::new(Code::NotAnArray, call.span, message)))
@@ -166,16 +199,18 @@ fn len(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 fn shape(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let dims = dims_at(elab, call)?;
     if call.arg(1).is_none() {
-        let sizes = Value::tuple(dims.into_iter().map(static_value).collect());
+        let sizes = Value::tuple(dims.into_iter().map(|k| static_value(elab, k)).collect());
         return elab.bounded(sizes, call.span);
     }
     let axis = elab.axis_at(call, 1, dims.len(), 0)?;
-    Ok(static_value(dims.get(axis).copied().unwrap_or(0)))
+    Ok(static_value(elab, dims.get(axis).copied().unwrap_or(0)))
 }
 
 fn size(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let t = elab.term_at(call, 0)?;
-    Ok(static_value(elab.b.shape(t).numel()))
+    let dims = elab.b.shape(t).dims().to_vec();
+    elab.track_product(&dims);
+    Ok(static_value(elab, dims.iter().product()))
 }
 
 // ---- arranging --------------------------------------------------------------------------------
@@ -188,6 +223,10 @@ fn broadcast(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let fits = own.len() <= dims.len()
         && own.iter().rev().zip(dims.iter().rev()).all(|(&j, &k)| j == k || j == 1);
     if !fits {
+        if own.len() <= dims.len() {
+            let own = own.to_vec();
+            elab.unless_stretches(&own, &dims);
+        }
         let message = format!("{} does not broadcast to {dims:?}", elab.b.ty(t));
         let hint = "from the last axis back, its sizes must be equal or 1";
         return Err(
@@ -199,7 +238,9 @@ fn broadcast(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 
 fn flatten(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let t = elab.term_at(call, 0)?;
-    let made = elab.b.reshape(&[elab.b.shape(t).numel()], t);
+    let dims = elab.b.shape(t).dims().to_vec();
+    elab.track_product(&dims);
+    let made = elab.b.reshape(&[dims.iter().product()], t);
     elab.lift(made, call.span).map(Value::Term)
 }
 
@@ -267,6 +308,11 @@ fn concat(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
             || ty.shape.rank() != rank
             || others(ty.shape.dims()) != others(wanted.shape.dims())
         {
+            if ty.dtype == wanted.dtype && ty.shape.rank() == rank {
+                let pairs: Vec<(usize, usize)> =
+                    others(ty.shape.dims()).into_iter().zip(others(wanted.shape.dims())).collect();
+                elab.unless_equal(&pairs);
+            }
             let message = format!("arrays that do not fit along axis {axis}: {wanted} and {ty}");
             let hint = "element types and all other sizes must be equal";
             return Err(elab.report(
@@ -290,6 +336,8 @@ fn concat(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 
 fn join(elab: &mut Elab<'_>, mut parts: Vec<TermId>, span: Span) -> R<TermId> {
     let length = |elab: &Elab<'_>, t: TermId| elab.b.shape(t).dims().first().copied().unwrap_or(0);
+    let lengths: Vec<usize> = parts.iter().map(|&t| length(elab, t)).collect();
+    elab.track_sum(&lengths);
     if let [first, _, ..] = *parts
         && parts.iter().all(|&t| length(elab, t) == length(elab, first))
     {
@@ -356,9 +404,7 @@ pub(super) fn cast_term(elab: &mut Elab<'_>, t: TermId, dtype: Dtype, span: Span
 fn convert(elab: &mut Elab<'_>, call: &Call, dtype: Dtype) -> R<Value> {
     let (value, span) = elab.value_at(call, 0);
     match &value {
-        Value::Known(known) => {
-            Ok(Value::Known(Known { value: cast(known.value, dtype), adapts: false }))
-        }
+        Value::Known(known) => Ok(Value::Known(known.cast(dtype))),
         Value::Error => Err(Reported),
         Value::Term(_) | Value::Tuple(_) | Value::Record(_) | Value::Function(_) => {
             elab.map_leaves(&value, span, &mut |elab, t| cast_term(elab, t, dtype, call.span))
@@ -370,6 +416,18 @@ fn clamp(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let (x, lo, hi) = (elab.value_at(call, 0), elab.value_at(call, 1), elab.value_at(call, 2));
     let raised = elab.row(Op::Max, &[x, lo], call.span)?;
     elab.row(Op::Min, &[(raised, call.span), hi], call.span)
+}
+
+/// `max(0, x)`: ties go to the first, the constant.
+fn relu(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    let x = elab.value_at(call, 0);
+    elab.row(Op::Max, &[(Value::int(0), call.span), x], call.span)
+}
+
+/// A scalar operation under another name.
+fn row(elab: &mut Elab<'_>, call: &Call, op: Op) -> R<Value> {
+    let operands = elab.all_values(call);
+    elab.row(op, &operands, call.span)
 }
 
 fn square(elab: &mut Elab<'_>, call: &Call) -> R<Value> {

@@ -171,6 +171,8 @@ fn transpose(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
 
 fn reshape(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let (t, sizes) = array_and_sizes(elab, call)?;
+    let own = elab.b.shape(t).dims().to_vec();
+    elab.unless_as_many(&own, &sizes);
     let made = elab.b.reshape(&sizes, t);
     elab.lift(made, call.span).map(Value::Term)
 }

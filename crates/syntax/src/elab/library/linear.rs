@@ -46,6 +46,12 @@ fn matmul(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let batch = cotan_ir::broadcast_dims(a_batch, b_batch);
     let Some(batch) = batch.filter(|_| k == k2 && elab.b.dtype(a) == elab.b.dtype(b)) else {
         let (left, right) = (elab.b.ty(a).to_string(), elab.b.ty(b).to_string());
+        if elab.b.dtype(a) == elab.b.dtype(b) {
+            match k == k2 {
+                true => elab.unless_broadcast(a_batch, b_batch),
+                false => elab.unless_equal(&[(k, k2)]),
+            }
+        }
         let message = format!("`{}` of {left} and {right}", call.builtin.name);
         let hint = "the last size of the first must be the last but one of the second (the only one of a vector), and the element types equal";
         return Err(elab.report(

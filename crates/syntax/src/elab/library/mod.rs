@@ -11,6 +11,7 @@ mod custom;
 mod derivatives;
 mod linear;
 mod loops;
+mod overwrite;
 mod reduce;
 mod while_loop;
 
@@ -52,7 +53,7 @@ pub enum Group {
     Scalar,
 }
 
-/// A builtin function.
+/// A builtin function, or a constant.
 pub struct Builtin {
     /// Its name.
     pub name: &'static str,
@@ -66,6 +67,13 @@ pub struct Builtin {
     pub group: Group,
     params: Vec<Param>,
     run: Run,
+}
+
+impl Builtin {
+    /// Whether it is a number rather than a function.
+    pub fn is_constant(&self) -> bool {
+        !self.signature.contains('(')
+    }
 }
 
 impl std::fmt::Debug for Builtin {
@@ -107,10 +115,11 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 12] = [
+const TABLES: [(Group, &[Row]); 13] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, arrays::ARRANGING),
+    (Group::Arranging, overwrite::OVERWRITING),
     (Group::Reducing, reduce::REDUCING),
     (Group::Sorting, reduce::SORTING),
     (Group::Linear, linear::LINEAR),
@@ -268,7 +277,7 @@ mod tests {
         let mut seen = FxHashSet::default();
         for builtin in builtins() {
             assert!(seen.insert(builtin.name), "{} twice", builtin.name);
-            assert!(builtin.signature.ends_with(')'), "{}", builtin.signature);
+            assert!(builtin.signature.ends_with(')') || builtin.is_constant(), "{}", builtin.name);
             assert!(builtin.doc.ends_with('.'), "{}", builtin.doc);
             assert_eq!(
                 builtin.example.is_empty(),

@@ -139,6 +139,8 @@ impl Elab<'_> {
         if f.axes.len() == 1 {
             return Ok(f.t);
         }
+        let merged: Vec<usize> = f.axes.iter().filter_map(|&k| f.dims.get(k).copied()).collect();
+        self.track_product(&merged);
         let dims: Vec<usize> = std::iter::once(f.count()).chain(f.rest_dims()).collect();
         let made = self.b.reshape(&dims, f.t);
         self.lift(made, span)
@@ -157,8 +159,7 @@ impl Elab<'_> {
         let t = self.merged(f, span)?;
         let (dtype, rest) = (self.b.dtype(t), f.rest_dims());
         if f.count() == 0 {
-            let least =
-                self.constant(Known { value: bound_of(dtype, extreme), adapts: false }, span)?;
+            let least = self.constant(Known::new(bound_of(dtype, extreme), false), span)?;
             return self.replicate_all(&rest, least, span);
         }
         let made = self.b.arg_extreme(extreme, t);
@@ -302,8 +303,7 @@ fn shifted_exp(elab: &mut Elab<'_>, f: Fronted, shift: TermId, span: Span) -> R<
 fn finite_max(elab: &mut Elab<'_>, f: &Fronted, span: Span) -> R<TermId> {
     let largest = elab.max_front(f, Extreme::Max, span)?;
     let dtype = elab.b.dtype(largest);
-    let infinity =
-        elab.constant(Known { value: bound_of(dtype, Extreme::Min), adapts: false }, span)?;
+    let infinity = elab.constant(Known::new(bound_of(dtype, Extreme::Min), false), span)?;
     let magnitude = elab.op(Op::Abs, &[largest], span)?;
     let finite = elab.op(Op::Lt, &[magnitude, infinity], span)?;
     let zero = elab.scalar_of(0, dtype, span)?;

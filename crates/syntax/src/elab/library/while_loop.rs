@@ -48,13 +48,15 @@ fn while_loop(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
         }
         Some((k, place)) => Some(elab.size_from(k, place)?),
     };
-    let (state, _) = run(elab, call.span, &init, bound, every, |elab, state| {
-        let held = elab.apply_to_state(&condition, &state, call.span)?;
-        let next = elab.apply_to_state(&f, &state, call.span)?;
-        let nothing = Value::tuple(Vec::new());
-        Ok((held, next, elab.bounded(nothing, call.span)?))
-    })?;
-    Ok(state)
+    elab.adapting(init, |elab, init| {
+        let (state, _) = run(elab, call.span, init, bound, every, |elab, state| {
+            let held = elab.apply_to_state(&condition, &state, call.span)?;
+            let next = elab.apply_to_state(&f, &state, call.span)?;
+            let nothing = Value::tuple(Vec::new());
+            Ok((held, next, elab.bounded(nothing, call.span)?))
+        })?;
+        Ok(state)
+    })
 }
 
 fn while_accum(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
@@ -93,7 +95,7 @@ fn bound_at(elab: &mut Elab<'_>, call: &Call, slot: usize) -> R<Option<usize>> {
 
 /// The loop whose `step` takes a state to condition, next state and output: the last state and the
 /// outputs.
-fn run(
+pub(super) fn run(
     elab: &mut Elab<'_>,
     span: Span,
     init: &Operand,

@@ -1,5 +1,12 @@
 //! Concrete arrays: what functions are called with and what they give.
 
+mod arrange;
+mod convert;
+mod join;
+mod ops;
+mod positions;
+mod reduce;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
@@ -10,7 +17,11 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sizes::Sizes;
 
-/// A dense array of `T` with elements. Cloning copies nothing.
+pub use ops::Beside;
+pub use positions::Positions;
+
+/// A dense array of `T` with elements. Cloning copies nothing, and neither do views: rows, slices,
+/// transposes, and reshapes of what lies in order.
 ///
 /// ```
 /// use cotan::Tensor;
@@ -22,6 +33,35 @@ use crate::sizes::Sizes;
 /// assert!(Tensor::new([3], vec![1.0]).is_err());
 /// # Ok::<(), cotan::Error>(())
 /// ```
+///
+/// # Arithmetic on the host
+///
+/// Functions of arrays are staged and compiled. For what is done beside them, such as the preparation
+/// of data, tensors have arithmetic of their own, which runs at once and has no derivatives:
+///
+/// ```
+/// use cotan::prelude::*;
+/// use cotan::random::Key;
+///
+/// let x = Tensor::from([[1.0, 200.0], [3.0, 400.0], [5.0, 600.0]]);
+/// let scaled = (&x - x.mean_axis(0)?) / x.std_axis(0, 0)?; // columns with mean 0, deviation 1
+/// assert!(scaled.mean_axis(0)?.all_close(&Tensor::zeros(2)?, 0.0, 1e-12));
+///
+/// let order = Key::new(0).permutation(3)?; // shuffled minibatches of two rows
+/// for batch in order.chunks(2) {
+///     assert_eq!(scaled.take(&batch, 0)?.shape()[1], 2);
+/// }
+/// assert_eq!(x.slice(s![.., 0])?, Tensor::from([1.0, 3.0, 5.0]));
+/// assert_eq!(x.argmax_axis(0)?, Tensor::from([2, 2]));
+/// assert_eq!(x[[2, 1]], 600.0);
+/// # Ok::<(), cotan::Error>(())
+/// ```
+///
+/// Operators take tensors, references to them and numbers of the element type, on either side;
+/// shapes fit as those of [`Arr`](crate::Arr) do. Methods that may fail give a `Result` that says
+/// both shapes. Operators cannot: as those of other array libraries, they panic if the shapes do not
+/// fit, and so does `x[[i, j]]` outside the shape. [`try_add`](Tensor::try_add) and its like, and
+/// [`get`](Tensor::get), do not panic.
 #[derive(Clone)]
 pub struct Tensor<T> {
     array: Array,
@@ -111,14 +151,51 @@ impl<T: Element> Tensor<T> {
         self.array.as_slice()
     }
 
-    /// Each element by a function.
-    pub fn map<U: Element>(&self, f: impl FnMut(T) -> U) -> Result<Tensor<U>> {
-        Tensor::new(self.shape(), self.iter().map(f).collect())
+    /// The elements in row-major order, to be changed. They are copied first if they do not lie so,
+    /// or if another tensor shares them.
+    ///
+    /// ```
+    /// use cotan::Tensor;
+    ///
+    /// let mut a = Tensor::from([1.0, 2.0]);
+    /// let before = a.clone();
+    /// a.as_mut_slice()[0] = 7.0;
+    /// assert_eq!((a.to_vec(), before.to_vec()), (vec![7.0, 2.0], vec![1.0, 2.0]));
+    /// ```
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        if self.array.as_mut_slice::<T>().is_none() {
+            self.array = T::wrap(self.array.shape().clone(), self.to_vec());
+        }
+        self.array.as_mut_slice().unwrap_or_default()
     }
 
-    /// The same elements in another shape.
-    pub fn reshape(&self, sizes: impl Sizes) -> Result<Tensor<T>> {
-        Tensor::new(sizes, self.to_vec())
+    /// Each element by a function.
+    ///
+    /// ```
+    /// use cotan::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1.0, 4.0]).map(f64::sqrt), Tensor::from([1.0, 2.0]));
+    /// ```
+    pub fn map<U: Element>(&self, f: impl FnMut(T) -> U) -> Tensor<U> {
+        let shape = self.array.shape().clone();
+        let elements = match self.as_slice() {
+            Some(elements) => elements.iter().copied().map(f).collect(),
+            None => self.iter().map(f).collect(),
+        };
+        Tensor::wrap(U::wrap(shape, elements))
+    }
+
+    /// The elements converted to another type: floats to integers towards 0, saturating, NaN to 0;
+    /// numbers to bool as `x != 0`.
+    ///
+    /// ```
+    /// use cotan::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1.9, -1.9]).cast::<i64>(), Tensor::from([1, -1]));
+    /// ```
+    #[doc(alias = "astype")]
+    pub fn cast<U: Element>(&self) -> Tensor<U> {
+        self.map(U::from_element)
     }
 
     /// Reads a `.npy` file.
