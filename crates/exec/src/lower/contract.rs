@@ -188,7 +188,10 @@ fn multiplied(
     let load = Instr::Load { buffer: sums, at: at.clone(), checks: Vec::new() };
     let mut value = part.push(load, dtype);
     for (factor, v) in outer.iter().zip(values) {
-        value = part.op(factor.zeros.product(), value, v, dtype);
+        // The sums hold no infinity that a zero of this factor would have to annihilate: operands
+        // that are not finite where they must be are left to the whole nest.
+        let op = if factor.zeros.is_weak() { Op::Scale } else { Op::Mul };
+        value = part.op(op, value, v, dtype);
     }
     // A sum that is zero is +0, as one that begins with 0 is.
     let zero = part.push(Instr::Const(0), dtype);

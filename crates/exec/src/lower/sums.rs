@@ -122,7 +122,12 @@ impl Lowering<'_> {
         self.sum_steps(Nest { reduced: summed.len(), ..sum }, steps);
         let others = part.take(nest, dims, early.others.iter().map(|f| f.value))?;
         let load = part.push(Instr::Load { buffer: to, at, checks: Vec::new() }, dtype);
-        let zeros = early.factors.iter().map(|f| f.zeros).max().unwrap_or(Zeros::Plain);
+        let mut zeros = early.factors.iter().map(|f| f.zeros).max().unwrap_or(Zeros::Plain);
+        // The sum is multiplied after the others. Zeros of what was summed may have to annihilate
+        // weak ones among them, wherever each stood in the product.
+        if zeros.is_weak() && early.others.iter().any(|f| f.zeros.is_weak()) {
+            zeros = Zeros::Mutual;
+        }
         let mut factors = early.others.clone();
         factors.push(Factor { value: load, dims: 0, zeros });
         let mut values = others;

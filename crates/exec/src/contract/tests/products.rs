@@ -120,33 +120,51 @@ fn case(rng: &mut Rng, special: bool) -> (Program, Vec<Array>) {
     (Pipeline::new(&[Pass::BULK]).run(&program).unwrap(), inputs)
 }
 
+/// Runs a random case in every way; gives how many contractions it has.
+fn compare(rng: &mut Rng, special: bool) -> Result<usize, String> {
+    let (program, inputs) = case(rng, special);
+    let run = |executable: Executable| -> Vec<f64> {
+        let results = executable.run(&inputs, &RunLimits::default()).unwrap();
+        results[0].as_slice::<f64>().unwrap().to_vec()
+    };
+    let contractions = count(&lower(&program, false, Tuning::default()).map_err(|e| e.0)?);
+    let wanted = run(Executable::in_order(&program).map_err(|e| e.0)?);
+    let tiny = Executable::in_tiny_blocks(&program, false, Engine::chosen());
+    for (plan, apart) in [(Executable::new(&program), false), (tiny, true)] {
+        let results = run(plan.map_err(|e| e.0)?);
+        for (at, (x, y)) in results.iter().zip(&wanted).enumerate() {
+            // Of sums that are taken apart, zeros may be stronger than they must be.
+            let same = x.to_bits() == y.to_bits() || y.is_nan() && (x.is_nan() || apart);
+            if !same {
+                return Err(format!("{x}, not {y}, at {at} of {contractions} in\n{program}"));
+            }
+        }
+    }
+    Ok(contractions)
+}
+
 fn check(special: bool) {
     let (found, seen) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     for_each_case("exec.products", 300, |rng| {
-        let (program, inputs) = case(rng, special);
-        let run = |executable: Executable| -> Vec<f64> {
-            let results = executable.run(&inputs, &RunLimits::default()).unwrap();
-            results[0].as_slice::<f64>().unwrap().to_vec()
-        };
-        let contractions = count(&lower(&program, false, Tuning::default()).map_err(|e| e.0)?);
+        let contractions = compare(rng, special)?;
         seen.set(seen.get() + 1);
         found.set(found.get() + usize::from(contractions > 0));
-        let wanted = run(Executable::in_order(&program).map_err(|e| e.0)?);
-        let tiny = Executable::in_tiny_blocks(&program, false, Engine::chosen());
-        for (plan, apart) in [(Executable::new(&program), false), (tiny, true)] {
-            let results = run(plan.map_err(|e| e.0)?);
-            for (at, (x, y)) in results.iter().zip(&wanted).enumerate() {
-                // Of sums that are taken apart, zeros may be stronger than they must be.
-                let same = x.to_bits() == y.to_bits() || y.is_nan() && (x.is_nan() || apart);
-                if !same {
-                    return Err(format!("{x}, not {y}, at {at} of {contractions} in\n{program}"));
-                }
-            }
-        }
         Ok(())
     });
     println!("{} of {} have contractions", found.get(), seen.get());
-    assert!(found.get() * 5 > seen.get(), "{} of {}", found.get(), seen.get());
+    // Of few cases, such as the one of a reproduction, the share says nothing.
+    assert!(seen.get() < 100 || found.get() * 5 > seen.get(), "{} of {}", found.get(), seen.get());
+}
+
+/// Sums that are taken in steps, where a zero of what is summed first has to annihilate an infinite
+/// factor of the rest: each of these gave NaN.
+#[test]
+#[cfg_attr(miri, ignore = "long")]
+fn of_zeros_that_are_summed_first() {
+    for seed in [837_020_000_008_196, 837_020_000_064_289, 837_020_000_117_984, 837_020_000_141_010]
+    {
+        compare(&mut Rng::new(seed), true).unwrap();
+    }
 }
 
 #[test]
