@@ -121,7 +121,7 @@ fn case(rng: &mut Rng, special: bool) -> (Program, Vec<Array>) {
 }
 
 /// Runs a random case in every way; gives how many contractions it has.
-fn compare(rng: &mut Rng, special: bool) -> Result<usize, String> {
+fn compare(rng: &mut Rng, special: bool) -> std::result::Result<usize, String> {
     let (program, inputs) = case(rng, special);
     let run = |executable: Executable| -> Vec<f64> {
         let results = executable.run(&inputs, &RunLimits::default()).unwrap();
