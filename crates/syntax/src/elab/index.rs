@@ -13,7 +13,7 @@ use crate::sizes::{Condition, Poly, Trace};
 
 /// One entry between the brackets, evaluated.
 #[derive(Clone)]
-enum Entry {
+pub(super) enum Entry {
     /// One position.
     At(Value, Span),
     /// A negative literal: so many positions before the end.
@@ -42,7 +42,7 @@ struct Bound {
 
 /// What an entry selects on its axis.
 #[derive(Clone, Copy)]
-enum Selection {
+pub(super) enum Selection {
     At(TermId),
     Range { start: usize, count: usize, step: usize },
     Window { start: TermId, count: usize, step: i64 },
@@ -87,7 +87,7 @@ impl Elab<'_> {
         })
     }
 
-    fn entry(&mut self, item: &IndexItem) -> R<Entry> {
+    pub(super) fn entry(&mut self, item: &IndexItem) -> R<Entry> {
         match item {
             IndexItem::At(expr) => {
                 let span = self.span_of(*expr);
@@ -214,21 +214,7 @@ impl Elab<'_> {
 
     fn select(&mut self, t: TermId, entries: &[Entry], base_span: Span, span: Span) -> R<TermId> {
         let dims = self.b.shape(t).dims().to_vec();
-        if entries.len() > dims.len() {
-            let given = match entries.len() {
-                1 => "an index".to_owned(),
-                n => format!("{n} indices"),
-            };
-            let has = match dims.len() {
-                0 => "is a scalar".to_owned(),
-                1 => "has one axis".to_owned(),
-                n => format!("has {n} axes"),
-            };
-            let message = format!("{given} for {}, which {has}", self.b.ty(t));
-            return Err(self.report(
-                Diagnostic::new(Code::BadIndex, span, message).also(base_span, "this array"),
-            ));
-        }
+        self.enough_axes(t, entries.len(), base_span, span)?;
         let mut selections = Vec::new();
         for (entry, &k) in entries.iter().zip(&dims) {
             selections.push(self.selection(entry, k)?);
@@ -256,6 +242,33 @@ impl Elab<'_> {
             return self.lift(made, span);
         }
         self.slice(t, &selections, span)
+    }
+
+    /// An array has at least so many axes.
+    pub(super) fn enough_axes(
+        &mut self,
+        t: TermId,
+        count: usize,
+        base_span: Span,
+        span: Span,
+    ) -> R<()> {
+        let dims = self.b.shape(t).dims().to_vec();
+        if count > dims.len() {
+            let given = match count {
+                1 => "an index".to_owned(),
+                n => format!("{n} indices"),
+            };
+            let has = match dims.len() {
+                0 => "is a scalar".to_owned(),
+                1 => "has one axis".to_owned(),
+                n => format!("has {n} axes"),
+            };
+            let message = format!("{given} for {}, which {has}", self.b.ty(t));
+            return Err(self.report(
+                Diagnostic::new(Code::BadIndex, span, message).also(base_span, "this array"),
+            ));
+        }
+        Ok(())
     }
 
     /// The first `k` elements along the outermost axis.
@@ -312,7 +325,7 @@ impl Elab<'_> {
         Ok(term)
     }
 
-    fn selection(&mut self, entry: &Entry, k: usize) -> R<Selection> {
+    pub(super) fn selection(&mut self, entry: &Entry, k: usize) -> R<Selection> {
         match entry {
             Entry::At(value, span) => {
                 if let Some(fault) = value.known_int().and_then(|i| OutOfRange::of(i, k)) {
