@@ -4,13 +4,13 @@
 //! index out of range replaces nothing.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{OutOfRange, Span, TermId};
+use cotan_ir::{Span, TermId};
 
 use super::index::{Entry, Selection};
 use super::ops::Operand;
 use super::value::Value;
 use super::{Elab, R, Reported};
-use crate::ast::{Access, IndexItem};
+use crate::ast::{Access, Ident};
 use crate::diagnostic::{Code, Diagnostic};
 
 /// The positions along an axis that are replaced.
@@ -31,8 +31,15 @@ enum Place {
     },
 }
 
+/// A step on the way to a part, evaluated.
+enum Step<'m> {
+    Field(&'m Ident),
+    Component(usize),
+    Index(Vec<Entry>, Span),
+}
+
 impl Elab<'_> {
-    /// `base with path = value`.
+    /// `base with path = value`: down to the part that is replaced, and back.
     pub(super) fn with(
         &mut self,
         base: &Operand,
@@ -40,38 +47,54 @@ impl Elab<'_> {
         value: &Operand,
         span: Span,
     ) -> R<Value> {
-        let Some((step, rest)) = path.split_first() else {
-            return self.instead(base, value);
-        };
-        match step {
-            Access::Field(field) => {
-                let part = self.field_of(&base.0, base.1, field)?;
-                let new = self.with(&(part, base.1), rest, value, span)?;
-                let Value::Record(record) = &base.0 else { return Err(Reported) };
-                let other = |(name, old): &(crate::ast::Name, Value)| {
-                    let here = *name == field.name;
-                    (name.clone(), if here { new.clone() } else { old.clone() })
-                };
-                let fields = record.items.iter().map(other).collect();
-                self.bounded(Value::record(fields), span)
-            }
-            Access::Component(index, at) => {
-                let part = self.projection(&base.0, *index, *at)?;
-                let new = self.with(&(part, base.1), rest, value, span)?;
-                let Value::Tuple(tuple) = &base.0 else { return Err(Reported) };
-                let mut items = tuple.items.clone();
-                if let Some(item) = items.get_mut(*index as usize) {
-                    *item = new;
+        let (mut here, place) = base.clone();
+        let mut way = Vec::new();
+        for (n, access) in path.iter().enumerate() {
+            let (part, step) = match access {
+                Access::Field(field) => (self.field_of(&here, place, field)?, Step::Field(field)),
+                Access::Component(index, at) => {
+                    (self.projection(&here, *index, *at)?, Step::Component(*index as usize))
                 }
-                self.bounded(Value::tuple(items), span)
-            }
-            Access::Index(items, at) if rest.is_empty() => self.replaced(base, items, value, *at),
-            Access::Index(items, at) => {
-                let part = self.index(&base.0, base.1, items, *at)?;
-                let new = (self.with(&(part, base.1), rest, value, span)?, value.1);
-                self.replaced(base, items, &new, *at)
-            }
+                Access::Index(items, at) => {
+                    let entries = self.entries(items)?;
+                    // Only parts of elements are read.
+                    let part = match n + 1 == path.len() {
+                        true => Value::Error,
+                        false => self.index_by(&here, place, &entries, *at)?,
+                    };
+                    (part, Step::Index(entries, *at))
+                }
+            };
+            way.push((std::mem::replace(&mut here, part), step));
         }
+        let mut new = match way.last() {
+            Some((_, Step::Index(..))) => value.0.clone(),
+            _ => self.instead(&(here, place), value)?,
+        };
+        while let Some((old, step)) = way.pop() {
+            new = match (step, &old) {
+                (Step::Index(entries, at), _) => {
+                    self.replaced(&(old, place), &entries, &(new, value.1), at)?
+                }
+                (Step::Field(field), Value::Record(record)) => {
+                    let mut fields = record.items.clone();
+                    let named = fields.iter_mut().find(|(name, _)| *name == field.name);
+                    if let Some((_, part)) = named {
+                        *part = new;
+                    }
+                    self.bounded(Value::record(fields), span)?
+                }
+                (Step::Component(index), Value::Tuple(tuple)) => {
+                    let mut items = tuple.items.clone();
+                    if let Some(item) = items.get_mut(index) {
+                        *item = new;
+                    }
+                    self.bounded(Value::tuple(items), span)?
+                }
+                (Step::Field(_) | Step::Component(_), _) => return Err(Reported),
+            };
+        }
+        Ok(new)
     }
 
     /// A value that takes the place of another one, and so has its type.
@@ -79,6 +102,9 @@ impl Elab<'_> {
         let tree = self.tree_of(&old.0);
         if let Some(fits) = tree.as_ref().and_then(|tree| self.fit(&new.0, tree)) {
             return Ok(fits);
+        }
+        if let Some(tree) = &tree {
+            self.unless_fits(&new.0, tree);
         }
         let (mine, theirs) = (self.describe(&new.0), self.describe(&old.0));
         let message = format!("{theirs} is replaced by {mine}");
@@ -94,7 +120,7 @@ impl Elab<'_> {
     fn replaced(
         &mut self,
         base: &Operand,
-        items: &[IndexItem],
+        entries: &[Entry],
         value: &Operand,
         span: Span,
     ) -> R<Value> {
@@ -102,26 +128,20 @@ impl Elab<'_> {
             let message = "a function has no elements to replace";
             return Err(self.report(Diagnostic::new(Code::NotAnArray, base.1, message)));
         }
-        let one = matches!(base.0, Value::Term(_) | Value::Known(_));
-        let mut new = Vec::new();
-        if one {
-            let t = self.term(&base.0, base.1)?;
-            let dtype = self.b.dtype(t);
-            new.push(self.term_as(&value.0, dtype, value.1)?);
-        } else {
-            new = self.leaves(&value.0, value.1)?;
-            if new.len() != self.leaves(&base.0, base.1)?.len() {
-                let (mine, theirs) = (self.describe(&value.0), self.describe(&base.0));
-                let message = format!("elements of {theirs} cannot be replaced by {mine}");
-                let diagnostic = Diagnostic::new(Code::TypeMismatch, value.1, message);
-                return Err(self.report(diagnostic.also(base.1, format!("this is {theirs}"))));
-            }
+        let both = vec![base.clone(), value.clone()];
+        let new = self.over_structures("with", both, span, &mut |this, args| {
+            let [(old, place), new] = args.as_slice() else { return Err(Reported) };
+            let t = this.term(old, *place)?;
+            let v = this.term_as(&new.0, this.b.dtype(t), new.1)?;
+            this.update(t, (v, new.1), entries, (*place, span)).map(Value::Term)
+        })?;
+        if self.leaves(&new, span)?.len() == self.leaves(&base.0, base.1)?.len() {
+            return Ok(new);
         }
-        let mut new = new.into_iter();
-        self.map_leaves(&base.0, base.1, &mut |this, t| match new.next() {
-            Some(v) => this.update(t, (v, value.1), items, (base.1, span)),
-            None => Err(Reported),
-        })
+        let (mine, theirs) = (self.describe(&value.0), self.describe(&base.0));
+        let message = format!("elements of {theirs} cannot be replaced by {mine}");
+        let diagnostic = Diagnostic::new(Code::TypeMismatch, value.1, message);
+        Err(self.report(diagnostic.also(base.1, format!("this is {theirs}"))))
     }
 
     /// An array with other elements at an index.
@@ -129,15 +149,15 @@ impl Elab<'_> {
         &mut self,
         t: TermId,
         (v, value_span): (TermId, Span),
-        items: &[IndexItem],
+        entries: &[Entry],
         (base_span, span): (Span, Span),
     ) -> R<TermId> {
-        self.enough_axes(t, items.len(), base_span, span)?;
+        self.enough_axes(t, entries.len(), base_span, span)?;
         let dims = self.b.shape(t).dims().to_vec();
-        let (outer, inner) = dims.split_at(items.len());
+        let (outer, inner) = dims.split_at(entries.len());
         let mut places = Vec::new();
-        for (item, &k) in items.iter().zip(outer) {
-            places.push(self.place(item, k, span)?);
+        for (entry, &k) in entries.iter().zip(outer) {
+            places.push(self.place(entry, k, span)?);
         }
         let counts = places.iter().filter_map(|place| match place {
             Place::At(_) => None,
@@ -175,6 +195,9 @@ impl Elab<'_> {
             true => Code::ShapeMismatch,
             false => Code::TypeMismatch,
         };
+        if code == Code::ShapeMismatch && mine.shape.rank() <= part.len() {
+            self.unless_stretches(mine.shape.dims(), part);
+        }
         Err(self.report(
             Diagnostic::new(code, span, message)
                 .label(format!("this is {mine}"))
@@ -239,23 +262,12 @@ impl Elab<'_> {
     }
 
     /// What an entry between the brackets replaces on an axis of size `k`.
-    fn place(&mut self, item: &IndexItem, k: usize, span: Span) -> R<Place> {
-        let entry = self.entry(item)?;
-        match &entry {
-            Entry::At(value, at) => {
-                if let Some(fault) = value.known_int().and_then(|i| OutOfRange::of(i, k)) {
-                    let message = format!("{fault}, so nothing is replaced");
-                    self.report(Diagnostic::new(Code::IndexOutOfRange, *at, message));
-                }
-                return self.index_scalar(value, *at).map(Place::At);
-            }
-            Entry::NewAxis => {
-                let message = "a new axis is no part of the array";
-                return Err(self.report(Diagnostic::new(Code::BadIndex, span, message)));
-            }
-            Entry::FromEnd(..) | Entry::Slice { .. } | Entry::Window { .. } => {}
+    fn place(&mut self, entry: &Entry, k: usize, span: Span) -> R<Place> {
+        if let Entry::NewAxis = entry {
+            let message = "a new axis is no part of the array";
+            return Err(self.report(Diagnostic::new(Code::BadIndex, span, message)));
         }
-        Ok(match self.selection(&entry, k)? {
+        Ok(match self.selection(entry, k, "nothing is replaced")? {
             Selection::At(i) => Place::At(i),
             Selection::Range { start, count, step } => Place::Range { start, count, step },
             Selection::Window { start, count, step } => Place::Window { start, count, step },
