@@ -205,8 +205,7 @@ mod tests {
     #[test]
     fn deep_graphs_are_cut() {
         let nodes = 100_000;
-        let mut graph = Graph::default();
-        graph.costs = vec![2; nodes];
+        let mut graph = Graph { costs: vec![2; nodes], ..Graph::default() };
         graph.costs[0] = 1000;
         graph.edges = (1..nodes).map(|n| (n - 1, n)).collect();
         graph.sources = vec![0];

@@ -267,6 +267,17 @@ pub enum ExprKind {
         /// A function of the indices: nearly always a [`ExprKind::Lambda`].
         body: ExprId,
     },
+    /// `x with [i] = v`, `p with .w[0] = v`: a structure with another part.
+    With {
+        /// The structure.
+        base: ExprId,
+        /// Where the `with` stands.
+        with_span: Span,
+        /// The way to the part, at least one step.
+        path: Vec<Access>,
+        /// What is there instead.
+        value: ExprId,
+    },
     /// `if c then a else if d then b else e`: an unparenthesised `else if` is a further arm.
     If {
         /// Conditions with their branches, at least one.
@@ -331,6 +342,29 @@ pub enum IndexItem {
         /// Where it stands.
         span: Span,
     },
+}
+
+impl IndexItem {
+    /// Calls `visit` with every expression in it.
+    fn for_each_part(&self, visit: &mut impl FnMut(ExprId)) {
+        match self {
+            IndexItem::At(at) => visit(*at),
+            IndexItem::Slice { lo, hi, step, .. } => {
+                [lo, hi, step].into_iter().flatten().for_each(|part| visit(*part));
+            }
+        }
+    }
+}
+
+/// A step on the way to a part of a structure, after a `with`.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// `[i, 1:3]`
+    Index(Vec<IndexItem>, Span),
+    /// `.w`
+    Field(Ident),
+    /// `.0`
+    Component(u32, Span),
 }
 
 /// `p = e` or `p: T = e` after a `let`.
@@ -505,14 +539,16 @@ impl Ast {
             }
             ExprKind::Index { base, items } => {
                 visit(*base);
-                for item in items {
-                    match item {
-                        IndexItem::At(at) => visit(*at),
-                        IndexItem::Slice { lo, hi, step, .. } => {
-                            [lo, hi, step].into_iter().flatten().for_each(|part| visit(*part));
-                        }
+                items.iter().for_each(|item| item.for_each_part(&mut visit));
+            }
+            ExprKind::With { base, path, value, .. } => {
+                visit(*base);
+                for step in path {
+                    if let Access::Index(items, _) = step {
+                        items.iter().for_each(|item| item.for_each_part(&mut visit));
                     }
                 }
+                visit(*value);
             }
             ExprKind::Field { base, .. } | ExprKind::Proj { base, .. } => visit(*base),
             ExprKind::Tuple(items) | ExprKind::Array(items) => {

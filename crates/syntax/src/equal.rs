@@ -1,8 +1,8 @@
 //! Do two files say the same? Spans, comments, redundant parentheses and quotes do not count.
 
 use crate::ast::{
-    Arg, Binding, ExprId, ExprKind, Ident, IndexItem, Item, Literal, Module, PatId, PatternKind,
-    TypeId, TypeKind,
+    Access, Arg, Binding, ExprId, ExprKind, Ident, IndexItem, Item, Literal, Module, PatId,
+    PatternKind, TypeId, TypeKind,
 };
 
 impl Module {
@@ -140,6 +140,9 @@ impl Pairs<'_> {
             (Build { sizes: k, body: a }, Build { sizes: l, body: b }) => {
                 self.each(k, l, Pairs::expr) && self.expr(a, b)
             }
+            (With { base: a, path: p, value: v, .. }, With { base: b, path: q, value: w, .. }) => {
+                self.expr(a, b) && self.each(p, q, Pairs::access) && self.expr(v, w)
+            }
             (If { arms: p, otherwise: a }, If { arms: q, otherwise: b }) => {
                 self.each(p, q, |pairs, (p, a), (q, b)| pairs.expr(p, q) && pairs.expr(a, b))
                     && self.expr(a, b)
@@ -162,6 +165,7 @@ impl Pairs<'_> {
                 | Array(_)
                 | Lambda { .. }
                 | Build { .. }
+                | With { .. }
                 | If { .. }
                 | Let { .. }
                 | Error,
@@ -172,6 +176,15 @@ impl Pairs<'_> {
 
     fn arg(&mut self, a: &Arg, b: &Arg) -> bool {
         self.option(&a.name, &b.name, Pairs::ident) && self.expr(&a.value, &b.value)
+    }
+
+    fn access(&mut self, a: &Access, b: &Access) -> bool {
+        match (a, b) {
+            (Access::Index(a, _), Access::Index(b, _)) => self.each(a, b, Pairs::index_item),
+            (Access::Field(a), Access::Field(b)) => self.ident(a, b),
+            (Access::Component(a, _), Access::Component(b, _)) => a == b,
+            (Access::Index(..) | Access::Field(_) | Access::Component(..), _) => false,
+        }
     }
 
     fn index_item(&mut self, a: &IndexItem, b: &IndexItem) -> bool {

@@ -2,9 +2,9 @@
 
 use crate::ast::{BinaryOp, ExprKind, Literal, UnaryOp};
 
-/// Anything goes: `let`, `if`, lambdas and every operator.
+/// Anything goes: `let`, `if`, lambdas, `with` and every operator.
 pub(crate) const LOOSEST: u8 = 0;
-const OR: u8 = 1;
+pub(crate) const OR: u8 = 1;
 const XOR: u8 = 2;
 const AND: u8 = 3;
 const NOT: u8 = 4;
@@ -59,6 +59,7 @@ pub(crate) fn assoc(op: BinaryOp) -> Assoc {
 pub(crate) fn of_expr(kind: &ExprKind) -> u8 {
     match kind {
         ExprKind::Lambda { .. } | ExprKind::If { .. } | ExprKind::Let { .. } => LOOSEST,
+        ExprKind::With { .. } => LOOSEST,
         ExprKind::Binary { op, .. } => of_binary(*op),
         ExprKind::Unary { op, .. } => of_unary(*op),
         ExprKind::Literal(literal) if is_negative(literal) => NEG,

@@ -56,6 +56,11 @@ impl<'m> Elab<'m> {
                 self.bounded(function, span).map(|f| Value::Function(Rc::new(f)))
             }
             ExprKind::Build { sizes, body } => self.build(sizes, *body, span),
+            ExprKind::With { base, path, value, .. } => {
+                let base = (self.try_elab(*base)?, self.span_of(*base));
+                let value = (self.try_elab(*value)?, self.span_of(*value));
+                self.with(&base, path, &value, span)
+            }
             ExprKind::If { arms, otherwise } => self.conditional(arms, *otherwise, span),
             ExprKind::Let { bindings, body } => {
                 let scope = self.env.enter();
@@ -159,9 +164,14 @@ impl<'m> Elab<'m> {
             return self.bounded(function, span).map(|f| Value::Function(Rc::new(f)));
         }
         let value = self.try_elab(base)?;
-        let Value::Record(record) = &value else {
-            let message = format!("only records have fields; this is {}", self.describe(&value));
-            let diagnostic = Diagnostic::new(Code::NoSuchField, self.span_of(base), message);
+        self.field_of(&value, self.span_of(base), field)
+    }
+
+    /// A field of a record.
+    pub(super) fn field_of(&mut self, value: &Value, base: Span, field: &Ident) -> R<Value> {
+        let Value::Record(record) = value else {
+            let message = format!("only records have fields; this is {}", self.describe(value));
+            let diagnostic = Diagnostic::new(Code::NoSuchField, base, message);
             let diagnostic = diagnostic.also(field.span, "this field");
             let hint = format!("functions are not methods: write `{}(…)`", field.name);
             let is_function = library::find(&field.name).is_some();
@@ -177,13 +187,13 @@ impl<'m> Elab<'m> {
                     None => format!("its fields are {}", names.collect::<Vec<_>>().join(", ")),
                 };
                 let message =
-                    format!("there is no field `{}` in {}", field.name, self.describe(&value));
+                    format!("there is no field `{}` in {}", field.name, self.describe(value));
                 Err(self.report(Diagnostic::new(Code::NoSuchField, field.span, message).hint(hint)))
             }
         }
     }
 
-    fn projection(&mut self, value: &Value, index: u32, span: Span) -> R<Value> {
+    pub(super) fn projection(&mut self, value: &Value, index: u32, span: Span) -> R<Value> {
         let Value::Tuple(tuple) = value else {
             let message =
                 format!("only tuples have numbered components; this is {}", self.describe(value));

@@ -13,7 +13,7 @@ use crate::sizes::{Condition, Poly, Trace};
 
 /// One entry between the brackets, evaluated.
 #[derive(Clone)]
-enum Entry {
+pub(super) enum Entry {
     /// One position.
     At(Value, Span),
     /// A negative literal: so many positions before the end.
@@ -35,14 +35,14 @@ struct Part {
 
 /// A static bound of a slice; negative literals count from the end.
 #[derive(Clone, Copy)]
-struct Bound {
+pub(super) struct Bound {
     value: i64,
     from_end: bool,
 }
 
 /// What an entry selects on its axis.
 #[derive(Clone, Copy)]
-enum Selection {
+pub(super) enum Selection {
     At(TermId),
     Range { start: usize, count: usize, step: usize },
     Window { start: TermId, count: usize, step: i64 },
@@ -57,15 +57,25 @@ impl Elab<'_> {
         items: &[IndexItem],
         span: Span,
     ) -> R<Value> {
-        let mut entries = Vec::new();
-        let mut failed = matches!(base, Value::Error);
-        for item in items {
-            match self.entry(item) {
-                Ok(entry) => entries.push(entry),
-                Err(Reported) => failed = true,
-            }
-        }
-        if failed {
+        let entries = self.entries(items)?;
+        self.index_by(base, base_span, &entries, span)
+    }
+
+    /// What stands between the brackets, with the faults of all entries reported.
+    pub(super) fn entries(&mut self, items: &[IndexItem]) -> R<Vec<Entry>> {
+        let entries: Vec<R<Entry>> = items.iter().map(|item| self.entry(item)).collect();
+        entries.into_iter().collect()
+    }
+
+    /// `base` at entries that have been evaluated.
+    pub(super) fn index_by(
+        &mut self,
+        base: &Value,
+        base_span: Span,
+        entries: &[Entry],
+        span: Span,
+    ) -> R<Value> {
+        if let Value::Error = base {
             return Err(Reported);
         }
         if let Value::Function(_) = base {
@@ -75,7 +85,7 @@ impl Elab<'_> {
                 self.report(Diagnostic::new(Code::NotAnArray, base_span, message).hint(hint))
             );
         }
-        if let (Value::Tuple(_), [Entry::At(Value::Known(_), _)]) = (base, entries.as_slice())
+        if let (Value::Tuple(_), [Entry::At(Value::Known(_), _)]) = (base, entries)
             && self.leaves(base, base_span)?.iter().any(|&t| self.b.shape(t).rank() == 0)
         {
             let message = format!("this is a tuple, {}, not an array", self.describe(base));
@@ -83,7 +93,7 @@ impl Elab<'_> {
             return Err(self.report(Diagnostic::new(Code::BadIndex, base_span, message).hint(hint)));
         }
         self.map_leaves(base, base_span, &mut |this, t| {
-            this.index_term(t, &entries, base_span, span)
+            this.index_term(t, entries, base_span, span)
         })
     }
 
@@ -214,24 +224,10 @@ impl Elab<'_> {
 
     fn select(&mut self, t: TermId, entries: &[Entry], base_span: Span, span: Span) -> R<TermId> {
         let dims = self.b.shape(t).dims().to_vec();
-        if entries.len() > dims.len() {
-            let given = match entries.len() {
-                1 => "an index".to_owned(),
-                n => format!("{n} indices"),
-            };
-            let has = match dims.len() {
-                0 => "is a scalar".to_owned(),
-                1 => "has one axis".to_owned(),
-                n => format!("has {n} axes"),
-            };
-            let message = format!("{given} for {}, which {has}", self.b.ty(t));
-            return Err(self.report(
-                Diagnostic::new(Code::BadIndex, span, message).also(base_span, "this array"),
-            ));
-        }
+        self.enough_axes(t, entries.len(), base_span, span)?;
         let mut selections = Vec::new();
         for (entry, &k) in entries.iter().zip(&dims) {
-            selections.push(self.selection(entry, k)?);
+            selections.push(self.selection(entry, k, "this reads 0")?);
         }
         let whole = |selection: &Selection, k: usize| matches!(selection, Selection::Range { start: 0, count, step: 1 } if *count == k);
         let slices = !selections.is_empty();
@@ -256,6 +252,33 @@ impl Elab<'_> {
             return self.lift(made, span);
         }
         self.slice(t, &selections, span)
+    }
+
+    /// An array has at least so many axes.
+    pub(super) fn enough_axes(
+        &mut self,
+        t: TermId,
+        count: usize,
+        base_span: Span,
+        span: Span,
+    ) -> R<()> {
+        let dims = self.b.shape(t).dims().to_vec();
+        if count > dims.len() {
+            let given = match count {
+                1 => "an index".to_owned(),
+                n => format!("{n} indices"),
+            };
+            let has = match dims.len() {
+                0 => "is a scalar".to_owned(),
+                1 => "has one axis".to_owned(),
+                n => format!("has {n} axes"),
+            };
+            let message = format!("{given} for {}, which {has}", self.b.ty(t));
+            return Err(self.report(
+                Diagnostic::new(Code::BadIndex, span, message).also(base_span, "this array"),
+            ));
+        }
+        Ok(())
     }
 
     /// The first `k` elements along the outermost axis.
@@ -312,18 +335,19 @@ impl Elab<'_> {
         Ok(term)
     }
 
-    fn selection(&mut self, entry: &Entry, k: usize) -> R<Selection> {
+    /// What an entry selects on an axis of size `k`, and what is said of positions outside of it.
+    pub(super) fn selection(&mut self, entry: &Entry, k: usize, otherwise: &str) -> R<Selection> {
         match entry {
             Entry::At(value, span) => {
                 if let Some(fault) = value.known_int().and_then(|i| OutOfRange::of(i, k)) {
-                    self.out_of_range(fault, *span);
+                    self.out_of_range(fault, otherwise, *span);
                 }
                 self.index_scalar(value, *span).map(Selection::At)
             }
             Entry::FromEnd(i, span) => {
                 let from_start = i.saturating_add(k as i64);
                 if from_start < 0 {
-                    self.out_of_range(OutOfRange { index: *i, size: k }, *span);
+                    self.out_of_range(OutOfRange { index: *i, size: k }, otherwise, *span);
                 }
                 self.index_scalar(&Value::int(from_start), *span).map(Selection::At)
             }
@@ -377,8 +401,8 @@ impl Elab<'_> {
         }
     }
 
-    fn out_of_range(&mut self, fault: OutOfRange, span: Span) {
-        let message = format!("{fault}, so this reads 0");
+    fn out_of_range(&mut self, fault: OutOfRange, otherwise: &str, span: Span) {
+        let message = format!("{fault}, so {otherwise}");
         let hint = if fault.index < 0 {
             "only negative literals count from the end, as in `a[-1]`; otherwise write `a[len(a) - 1]`"
         } else {

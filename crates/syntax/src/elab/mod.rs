@@ -29,6 +29,7 @@ pub(crate) mod tree;
 pub(crate) mod types;
 pub(crate) mod unify;
 pub(crate) mod value;
+mod with;
 
 use std::rc::Rc;
 use std::time::Instant;

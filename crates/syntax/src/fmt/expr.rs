@@ -8,7 +8,9 @@ use logos::Logos;
 
 use super::Printer;
 use super::layout::{Breaks, Event};
-use crate::ast::{Arg, Binding, Expr, ExprId, ExprKind, IndexItem, PatId, PatternKind, UnaryOp};
+use crate::ast::{
+    Access, Arg, Binding, Expr, ExprId, ExprKind, IndexItem, PatId, PatternKind, UnaryOp,
+};
 use crate::lex::TokenKind;
 use crate::precedence;
 
@@ -112,6 +114,17 @@ impl<'m> Printer<'m> {
             }
             ExprKind::Lambda { params, body } => self.lambda(params, *body),
             ExprKind::Build { sizes, body } => self.build(sizes, *body, start, end),
+            ExprKind::With { base, with_span, path, value } => {
+                self.expr(*base);
+                self.events.extend([Event::Open(Breaks::All), Event::Indent]);
+                self.comments_before(with_span.start);
+                self.line();
+                self.put("with ");
+                path.iter().for_each(|step| self.access(step));
+                self.put(" = ");
+                self.expr(*value);
+                self.events.extend([Event::Dedent, Event::Close]);
+            }
             ExprKind::If { arms, otherwise } => self.if_chain(arms, *otherwise, start),
             ExprKind::Let { bindings, body } => self.inner_let(bindings, *body),
             ExprKind::Error => {}
@@ -151,6 +164,24 @@ impl<'m> Printer<'m> {
                     self.put(":");
                     self.expr(*step);
                 }
+            }
+        }
+    }
+
+    fn access(&mut self, step: &'m Access) {
+        match step {
+            Access::Index(items, span) => {
+                let end = span.end.saturating_sub(1);
+                self.list(("[", "]"), end, Breaks::All, items, Printer::index_item);
+            }
+            Access::Field(field) => {
+                self.put(".");
+                self.ident(field);
+            }
+            Access::Component(_, span) => {
+                self.put(".");
+                let index = self.text.get(span.range()).unwrap_or("");
+                self.token(span.start, index);
             }
         }
     }

@@ -24,8 +24,37 @@ impl Parser<'_> {
             }
             lhs = self.infix(lhs, op);
         }
+        if loosest == precedence::LOOSEST {
+            lhs = self.updates(lhs);
+        }
         self.leave();
         lhs
+    }
+
+    /// `x with [i] = v`, of what stands before; several lean to the left. The word is a name
+    /// elsewhere: after an expression no name can follow.
+    fn updates(&mut self, mut base: ExprId) -> ExprId {
+        let mut entered = 0;
+        while !self.recovering && self.at_with() && self.enter() {
+            entered += 1;
+            let token = self.bump();
+            let with_span = self.span_of(token);
+            let path = self.path();
+            if path.is_empty() {
+                let hint = "write `x with [i] = value` or `p with .field = value`";
+                self.expected_with("the part that is replaced", Some(hint.to_string()));
+            }
+            self.expect(TokenKind::Eq, "`=` and the value of the part");
+            let value = self.expr_from(precedence::OR);
+            let span = self.ast[base].span.join(self.ast[value].span);
+            base = self.add(ExprKind::With { base, with_span, path, value }, span);
+        }
+        (0..entered).for_each(|_| self.leave());
+        base
+    }
+
+    fn at_with(&self) -> bool {
+        self.peek() == TokenKind::Name && self.text_of(self.token()) == "with"
     }
 
     fn infix(&mut self, lhs: ExprId, op: BinaryOp) -> ExprId {

@@ -3,7 +3,7 @@
 use cotan_ir::Span;
 
 use super::Parser;
-use crate::ast::{Arg, ExprId, ExprKind, IndexItem, Literal};
+use crate::ast::{Access, Arg, ExprId, ExprKind, IndexItem, Literal};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lex::{Token, TokenKind};
 
@@ -104,6 +104,61 @@ impl Parser<'_> {
         }
     }
 
+    /// The way to a part of a structure: `.w[i].0`.
+    pub(super) fn path(&mut self) -> Vec<Access> {
+        let mut path = Vec::new();
+        while !self.recovering {
+            match self.peek() {
+                TokenKind::OpenBracket => {
+                    let list = self.list(Parser::index_item);
+                    path.push(Access::Index(list.elements, list.span));
+                }
+                TokenKind::Dot => {
+                    self.bump();
+                    let token = self.token();
+                    match token.kind {
+                        TokenKind::Name | TokenKind::QuotedName => {
+                            path.extend(self.ident("a field").map(Access::Field));
+                        }
+                        TokenKind::Number => {
+                            self.bump();
+                            self.numbered(token, &mut path);
+                        }
+                        _ => self.field_expected(token),
+                    }
+                }
+                // `.5` is one token, and so is `.0` after a name.
+                TokenKind::Number if self.text_of(self.token()).starts_with('.') => {
+                    let token = self.bump();
+                    self.numbered(Token { start: token.start + 1, ..token }, &mut path);
+                }
+                _ => break,
+            }
+        }
+        path
+    }
+
+    /// `0`, and `0.1`, which is one token.
+    fn numbered(&mut self, token: Token, path: &mut Vec<Access>) {
+        let mut start = token.start;
+        for part in self.text_of(token).split('.') {
+            let span = Span::new(self.file, start, start + part.len() as u32);
+            match part.parse().ok().filter(|_| !part.starts_with('+')) {
+                Some(index) => path.push(Access::Component(index, span)),
+                None => self.no_component(part.to_owned(), span),
+            }
+            start = span.end + 1;
+        }
+    }
+
+    fn no_component(&mut self, part: String, span: Span) {
+        let message = format!("`{part}` is not the number of a component");
+        self.report(
+            Diagnostic::new(Code::BadNumber, span, message)
+                .hint("components are counted from 0: `t.0`, `t.1`"),
+        );
+    }
+
     fn is_bare_number(&self, expr: ExprId) -> bool {
         let expr = &self.ast[expr];
         let number =
@@ -133,11 +188,7 @@ impl Parser<'_> {
         for part in self.text_of(token).split('.') {
             let index_span = Span::new(self.file, start, start + part.len() as u32);
             let Some(index) = part.parse().ok().filter(|_| !part.starts_with('+')) else {
-                let message = format!("`{part}` is not the number of a component");
-                self.report(
-                    Diagnostic::new(Code::BadNumber, index_span, message)
-                        .hint("components are counted from 0: `t.0`, `t.1`"),
-                );
+                self.no_component(part.to_owned(), index_span);
                 return self.apply(base, index_span, |_| ExprKind::Error);
             };
             base = self.apply(base, index_span, |base| ExprKind::Proj { base, index, index_span });

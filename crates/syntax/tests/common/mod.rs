@@ -7,7 +7,7 @@ pub mod evaluate;
 use cotan_array::Dtype;
 use cotan_ir::FileId;
 use cotan_syntax::ast::{
-    Ast, ExprId, ExprKind, IndexItem, Item, Literal, Module, PatId, PatternKind, UnaryOp,
+    Access, Ast, ExprId, ExprKind, IndexItem, Item, Literal, Module, PatId, PatternKind, UnaryOp,
 };
 use cotan_syntax::{Code, parse};
 
@@ -93,6 +93,22 @@ fn show(ast: &Ast, expr: ExprId) -> String {
         ExprKind::Lambda { params, body } => {
             let params = params.iter().map(|pattern| show_pattern(ast, *pattern));
             list("fn", params.chain([show(ast, *body)]).collect())
+        }
+        ExprKind::With { base, path, value, .. } => {
+            let part = |part: &Option<ExprId>| part.map_or(String::new(), |id| show(ast, id));
+            let item = |item: &IndexItem| match item {
+                IndexItem::At(at) => show(ast, *at),
+                IndexItem::Slice { lo, hi, step, .. } => {
+                    format!("{}:{}:{}", part(lo), part(hi), part(step))
+                }
+            };
+            let path = path.iter().map(|step| match step {
+                Access::Index(items, _) => list("at", items.iter().map(item).collect()),
+                Access::Field(field) => format!(".{}", field.name),
+                Access::Component(n, _) => format!(".{n}"),
+            });
+            let parts = std::iter::once(show(ast, *base)).chain(path);
+            list("with", parts.chain([show(ast, *value)]).collect())
         }
         ExprKind::Build { sizes, body } => {
             list("build", all(sizes).into_iter().chain([show(ast, *body)]).collect())
