@@ -111,6 +111,7 @@ mod switch {
 
     thread_local! {
         static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+        static SLOTS: Cell<usize> = const { Cell::new(crate::CHECKPOINTS) };
     }
 
     impl Fault {
@@ -157,6 +158,23 @@ mod switch {
         }
     }
 
+    /// What `body` gives if loops without a bound save that many states on each level, at least 2, in
+    /// place of [`crate::CHECKPOINTS`]: so that short loops can stand for long ones.
+    pub fn with_slots<T>(slots: usize, body: impl FnOnce() -> T) -> T {
+        struct Restore(usize);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                SLOTS.set(self.0);
+            }
+        }
+        let _restore = Restore(SLOTS.replace(slots));
+        body()
+    }
+
+    pub(crate) fn slots() -> usize {
+        SLOTS.get()
+    }
+
     fn change(of: impl Fn(Change) -> Fault) -> Option<Change> {
         let now = FAULT.get()?;
         Change::ALL.iter().copied().find(|&c| of(c) == now)
@@ -182,6 +200,11 @@ mod switch {
     use super::{Change, Kind, Point, Stage};
 
     #[inline(always)]
+    pub(crate) fn slots() -> usize {
+        crate::CHECKPOINTS
+    }
+
+    #[inline(always)]
     pub(crate) fn faulty(_: Point) -> bool {
         false
     }
@@ -197,7 +220,9 @@ mod switch {
     }
 }
 
-pub(crate) use switch::{change_at, change_of_partial, faulty};
+#[cfg(feature = "faults")]
+pub use switch::with_slots;
+pub(crate) use switch::{change_at, change_of_partial, faulty, slots};
 
 /// A derivative after a fault, if there is one: none when it was lost.
 pub(crate) fn disturb<A: Algebra>(

@@ -30,8 +30,8 @@
 //!   of the nesting of loops.
 //! * **Derivatives are cheap to run.** Value and gradient take at most five times the operations of
 //!   the program, on all examples. A loop inside a loop is run again for its states, once for each
-//!   level. A `while` without a bound is run twice, and in a gradient of more than [`CHECKPOINTS`]
-//!   steps parts of it are run again for each step.
+//!   level. A `while` without a bound is run once more for its states up to [`CHECKPOINTS`] steps,
+//!   and twice up to their square, with memory for twice as many states.
 //! * **What has no derivative has none.** Integers and truth values are data: a gradient has no entry
 //!   for an integer input, and what is computed through one passes nothing on. A gradient that is
 //!   zero everywhere is zeros of the type of its input.
@@ -57,6 +57,7 @@ mod step;
 mod tangent;
 mod transpose;
 mod while_loop;
+mod while_transpose;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use custom::{CustomFunction, DeltaCustom};
@@ -73,4 +74,5 @@ pub use staged::Staged;
 pub use step::Step;
 pub use tangent::{Tangent, TangentArray};
 pub use transpose::reverse_pass;
-pub use while_loop::{CHECKPOINTS, DeltaWhile, WhileLoop};
+pub use while_loop::{DeltaWhile, WhileLoop};
+pub use while_transpose::CHECKPOINTS;

@@ -16,7 +16,7 @@ use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
-use crate::while_loop::transpose_while;
+use crate::while_transpose::transpose_while;
 
 /// Cotangents as they come together.
 struct Cotangents<T> {

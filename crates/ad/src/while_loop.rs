@@ -6,10 +6,7 @@
 //! $n - 1$ down to 0, where $n$ is counted by the primal.
 //!
 //! **Where $s_k$ comes from.** A loop with a bound saves the states of each step. One without does
-//! not know how many there will be: once $n$ is known it is run again in [`CHECKPOINTS`] chunks of
-//! $\lceil n / K \rceil$ steps each, the state at the start of each chunk is saved, and the transpose
-//! runs the loop from there to step $k$. Up to $K$ steps a chunk is one step and nothing is run
-//! twice for it; beyond, each step costs $n / 2K$ more on average. A bound avoids that.
+//! not know how many there will be, so it is run again once that is known: see `while_transpose.rs`.
 
 use std::sync::Arc;
 
@@ -18,18 +15,13 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Extracted, Output, Program, Result, Scopes, TermId, Type, While};
 
 use crate::activity::active_in_loop;
-use crate::algebra::{Algebra, element};
+use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId};
 use crate::dual::{Dual, DualArray};
 use crate::fault::{Point, faulty};
-use crate::map_accum::{
-    Transposed, Writer, forward_step, input_types, marked, or_zero, tangent_step, transposed_step,
-};
+use crate::map_accum::{Writer, forward_step, input_types, marked, or_zero, tangent_step};
 use crate::step::Step;
 use crate::tangent::{Tangent, TangentArray};
-
-/// How many states of a loop without a bound are saved for its transpose.
-pub const CHECKPOINTS: usize = 1024;
 
 /// The arguments of a `while`.
 #[derive(Clone, Debug)]
@@ -91,7 +83,7 @@ fn finish(b: Builder, terms: Vec<TermId>) -> Result<Program> {
     b.finish(terms.into_iter().map(|term| Output { name: String::new(), term }).collect())
 }
 
-fn counter_type() -> Type {
+pub(crate) fn counter_type() -> Type {
     Type::scalar(Dtype::I64)
 }
 
@@ -105,7 +97,12 @@ fn condition_on(types: &[Type], condition: &Program, has: &[usize]) -> Result<Ar
 }
 
 /// A condition that compares two of the inputs, of the given types, or one with zero.
-fn comparison(types: &[Type], op: Op, left: usize, right: Option<usize>) -> Result<Arc<Program>> {
+pub(crate) fn comparison(
+    types: &[Type],
+    op: Op,
+    left: usize,
+    right: Option<usize>,
+) -> Result<Arc<Program>> {
     let mut w = Writer::default();
     let inputs = w.inputs(types)?;
     let b = &mut w.staged.b;
@@ -118,15 +115,15 @@ fn comparison(types: &[Type], op: Op, left: usize, right: Option<usize>) -> Resu
 }
 
 /// A loop being written whose first state counts.
-struct Counting {
-    w: Writer,
-    types: Vec<Type>,
+pub(crate) struct Counting {
+    pub(crate) w: Writer,
+    pub(crate) types: Vec<Type>,
     /// Its inputs: the counter, the other states, the captures.
-    inputs: Vec<TermId>,
+    pub(crate) inputs: Vec<TermId>,
 }
 
 impl Counting {
-    fn new(states: &[Type], captures: &[Type]) -> Result<Counting> {
+    pub(crate) fn new(states: &[Type], captures: &[Type]) -> Result<Counting> {
         let types: Vec<Type> =
             std::iter::once(&counter_type()).chain(states).chain(captures).cloned().collect();
         let mut w = Writer::default();
@@ -134,33 +131,21 @@ impl Counting {
         Ok(Counting { w, types, inputs })
     }
 
-    fn b(&mut self) -> &mut Builder {
+    pub(crate) fn b(&mut self) -> &mut Builder {
         &mut self.w.staged.b
     }
 
+    /// The elements of saved states at a position.
+    pub(crate) fn saved_at(&mut self, saved: &[TermId], at: TermId) -> Result<Vec<TermId>> {
+        saved.iter().map(|&t| self.b().index(t, &[at])).collect()
+    }
+
     /// The counter and a number, combined.
-    fn count(&mut self, op: Op, number: i64) -> Result<TermId> {
+    pub(crate) fn count(&mut self, op: Op, number: i64) -> Result<TermId> {
         let number = self.b().scalar(number)?;
         let counter = self.inputs[0];
         self.b().op(op, &[counter, number])
     }
-}
-
-/// The loop that makes as many steps as its first capture says, whatever the condition: of states
-/// and captures of the given step. Its first state is the number of steps made.
-fn repeat(step: &Step) -> Result<(Arc<Program>, Arc<Step>)> {
-    let types = input_types(step);
-    let (states, captures) = types.split_at(step.states);
-    let captures: Vec<Type> = std::iter::once(&counter_type()).chain(captures).cloned().collect();
-    let mut made = Counting::new(states, &captures)?;
-    let limit = 1 + step.states;
-    let condition = comparison(&made.types, Op::Lt, 0, Some(limit))?;
-    let given = [&made.inputs[1..limit], &made.inputs[limit + 1..]].concat();
-    let mut results = vec![made.count(Op::Add, 1)?];
-    let mut next = made.b().inline(&step.program, &given)?;
-    next.truncate(step.states);
-    results.extend(next);
-    Ok((condition, made.w.finish(results, limit, 0)?))
 }
 
 /// `(s, n; c) -> (s', n + 1; y)`, and the `s` it was given if they are to be saved.
@@ -233,186 +218,6 @@ impl<A: Algebra> Dual<'_, A> {
     }
 }
 
-/// Saved states of a loop, and how many steps lie between two of them: one if not given.
-struct Saved<T> {
-    states: Vec<T>,
-    chunk: Option<T>,
-}
-
-/// The states of a loop without a bound at the start of each chunk.
-fn checkpoints<A: Algebra>(a: &mut A, w: &DeltaWhile<A>) -> Result<Saved<A::T>> {
-    let step = &w.primal.step;
-    // max(1, ceil(n / K))
-    let slots = a.constant(&Array::scalar(CHECKPOINTS as i64))?;
-    let one = a.constant(&Array::scalar(1i64))?;
-    let more = a.constant(&Array::scalar(CHECKPOINTS as i64 - 1))?;
-    let rounded = a.op(Op::Add, &[w.count.clone(), more])?;
-    let chunk = a.op(Op::FloorDiv, &[rounded, slots])?;
-    let chunk = a.op(Op::Max, &[chunk, one])?;
-
-    // (i, s; n, chunk, c) -> (i + chunk, s after min(chunk, n - i) steps; s)
-    let types = input_types(step);
-    let (states, captures) = types.split_at(step.states);
-    let captures = [&[counter_type(), counter_type()], captures].concat();
-    let mut made = Counting::new(states, &captures)?;
-    let (first, limit) = (made.inputs[0], 1 + step.states);
-    let condition = comparison(&made.types, Op::Lt, 0, Some(limit))?;
-    let (count, size) = (made.inputs[limit], made.inputs[limit + 1]);
-    let (s, c) = (made.inputs[1..limit].to_vec(), made.inputs[limit + 2..].to_vec());
-    let rest = made.b().op(Op::Sub, &[count, first])?;
-    let steps = made.b().op(Op::Min, &[size, rest])?;
-    let next = made.b().op(Op::Add, &[first, size])?;
-    let mut results = vec![next];
-    results.extend(replay(&mut made, step, &s, steps, &c)?);
-    results.extend(&s);
-    let program = made.w.finish(results, limit, 0)?;
-
-    let mut init = vec![a.constant(&Array::scalar(0i64))?];
-    init.extend(w.primal.init.iter().cloned());
-    let mut captures = vec![w.count.clone(), chunk.clone()];
-    captures.extend(w.primal.captures.iter().cloned());
-    let mut out = a.while_accum(&WhileLoop {
-        bound: Some(CHECKPOINTS),
-        init,
-        captures,
-        condition,
-        step: program,
-    })?;
-    Ok(Saved { states: out.split_off(limit), chunk: Some(chunk) })
-}
-
-/// The states some steps after `s`.
-fn replay(
-    made: &mut Counting,
-    step: &Step,
-    s: &[TermId],
-    steps: TermId,
-    c: &[TermId],
-) -> Result<Vec<TermId>> {
-    let (condition, step) = repeat(step)?;
-    let mut init = vec![made.b().scalar(0i64)?];
-    init.extend(s);
-    let captures = [&[steps], c].concat();
-    let inner = WhileLoop { bound: None, init, captures, condition, step };
-    Ok(made.w.staged.while_accum(&inner)?.split_off(1))
-}
-
-/// The states given to step `k`, the counter, from saved ones.
-fn states_at(
-    made: &mut Counting,
-    step: &Step,
-    saved: &[TermId],
-    chunk: Option<TermId>,
-    c: &[TermId],
-) -> Result<Vec<TermId>> {
-    let k = made.inputs[0];
-    let at = match chunk {
-        Some(chunk) => made.b().op(Op::FloorDiv, &[k, chunk])?,
-        None => k,
-    };
-    let mut states = Vec::with_capacity(saved.len());
-    for &t in saved {
-        states.push(made.b().index(t, &[at])?);
-    }
-    match chunk {
-        Some(chunk) => {
-            let mut steps = made.b().op(Op::Rem, &[k, chunk])?;
-            if faulty(Point::WhileReplaysNothing) {
-                steps = made.b().scalar(0i64)?;
-            }
-            replay(made, step, &states, steps, c)
-        }
-        None => Ok(states),
-    }
-}
-
-fn types_of<A: Algebra>(a: &A, ts: &[A::T]) -> Vec<Type> {
-    ts.iter().map(|t| a.ty(t)).collect()
-}
-
-/// The cotangents of initial states and captures, from those of a loop's results.
-pub(crate) fn transpose_while<A: Algebra>(
-    a: &mut A,
-    w: &DeltaWhile<A>,
-    results: &[Option<A::T>],
-) -> Result<Vec<Option<A::T>>> {
-    let step = &w.primal.step;
-    let states = step.states;
-    let types = input_types(step);
-    let result = |k: usize| results.get(k).cloned().flatten();
-    let active_states = marked(&w.active_inputs[..states]);
-    let active_captures: Vec<usize> =
-        (states..types.len()).filter(|&k| w.active_inputs[k] && w.deltas[k].is_some()).collect();
-    let seeded: Vec<usize> = (states..step.program.outputs().len())
-        .filter(|&k| w.active_outputs[k] && result(k).is_some())
-        .filter(|_| !faulty(Point::WhileIgnoresOutputs))
-        .collect();
-    let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&w.result_types[k])).collect();
-    let transposed = transposed_step(&Transposed {
-        step,
-        active_inputs: &w.active_inputs,
-        states: &active_states,
-        elements: &[],
-        captures: &active_captures,
-        seeded: &seeded,
-        seeded_types: &seeded_types,
-    })?;
-    let saved = match w.primal.bound {
-        Some(_) => Saved { states: w.saved.clone(), chunk: None },
-        None => checkpoints(a, w)?,
-    };
-
-    // (k, s_bar, c_bar; saved, y_bar, chunk, c) -> (k - 1, s_bar', c_bar')
-    let carried: Vec<usize> = active_states.iter().chain(&active_captures).copied().collect();
-    let mut outside = saved.states.clone();
-    outside.extend(seeded.iter().filter_map(|&k| result(k)));
-    outside.extend(saved.chunk.clone());
-    outside.extend(w.primal.captures.iter().cloned());
-    let carried_types: Vec<Type> = carried.iter().map(|&k| types[k].clone()).collect();
-    let mut made = Counting::new(&carried_types, &types_of(a, &outside))?;
-    let condition = comparison(&made.types, Op::Ge, 0, None)?;
-    let inputs = made.inputs.clone();
-    let (bars, given) = inputs[1..].split_at(carried.len());
-    let (saved_here, given) = given.split_at(states);
-    let (y_bars, given) = given.split_at(seeded.len());
-    let (chunk, c) = given.split_at(usize::from(saved.chunk.is_some()));
-    let s = states_at(&mut made, step, saved_here, chunk.first().copied(), c)?;
-    let mut arguments = [bars, &s].concat();
-    for &t in y_bars {
-        arguments.push(made.b().index(t, &[inputs[0]])?);
-    }
-    arguments.extend(c);
-    let mut written = vec![made.count(Op::Sub, 1)?];
-    written.extend(made.b().inline(&transposed.program, &arguments)?);
-    let program = made.w.finish(written, 1 + carried.len(), 0)?;
-
-    let last = if faulty(Point::WhileStartsLate) { 2i64 } else { 1 };
-    let last = a.constant(&Array::scalar(last))?;
-    let mut init = vec![a.op(Op::Sub, &[w.count.clone(), last])?];
-    for &k in &active_states {
-        let given = result(k).filter(|_| !faulty(Point::WhileIgnoresFinalStates));
-        init.push(or_zero(a, given, &types[k])?);
-    }
-    for &k in &active_captures {
-        init.push(a.number(0.0, &types[k])?);
-    }
-    let out = a.while_accum(&WhileLoop {
-        bound: w.primal.bound,
-        init,
-        captures: outside,
-        condition,
-        step: program,
-    })?;
-    let mut contributions: Vec<Option<A::T>> = vec![None; types.len()];
-    for (&k, t) in carried.iter().zip(out.into_iter().skip(1)) {
-        contributions[k] = Some(t);
-    }
-    if faulty(Point::WhileLosesCaptures) {
-        contributions[states..].fill(None);
-    }
-    Ok(contributions)
-}
-
 /// The tangents of a loop's results, from those of initial states and captures.
 pub(crate) fn forward_while<A: Algebra>(
     a: &mut A,
@@ -450,7 +255,7 @@ pub(crate) fn forward_while<A: Algebra>(
     let inputs = made.inputs.clone();
     let (ds, given) = inputs[1..].split_at(active_states.len());
     let (saved, rest) = given[1..].split_at(states);
-    let s = states_at(&mut made, step, saved, None, &[])?;
+    let s = made.saved_at(saved, inputs[0])?;
     let mut written = vec![made.count(Op::Add, 1)?];
     written.extend(made.b().inline(&forward.program, &[ds, &s, rest].concat())?);
     let program = made.w.finish(written, limit, 0)?;
@@ -478,6 +283,10 @@ pub(crate) fn forward_while<A: Algebra>(
 struct Moved<T> {
     primals: Vec<T>,
     tangents: Vec<T>,
+}
+
+pub(crate) fn types_of<A: Algebra>(a: &A, ts: &[A::T]) -> Vec<Type> {
+    ts.iter().map(|t| a.ty(t)).collect()
 }
 
 /// One loop over states and their tangents.

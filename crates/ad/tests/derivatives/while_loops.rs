@@ -1,10 +1,11 @@
 //! Loops as long as a condition holds: how many steps there are is known only when they run.
 
-use cotan_ad::{CHECKPOINTS, grad, jvp, value_and_grad};
+use cotan_ad::fault::with_slots;
+use cotan_ad::{CHECKPOINTS, grad, hvp, jvp, value_and_grad};
 use cotan_interp::{Interp, Value};
 use cotan_ir::Program;
 use cotan_syntax::{instantiate, load_text};
-use cotan_testkit::Rng;
+use cotan_testkit::{Former, Rng, for_each_case};
 
 use crate::exact;
 use crate::support::*;
@@ -57,8 +58,21 @@ fn all_ways_agree_on_loops_in_loops() {
         "def f(x: f64) = grad(y => jvp(z => power(z, 3))(y, y).1)(x)",
     ] {
         let program = source(&format!("{power}{body}"));
-        exact::check(&program, &mut Rng::new(7)).unwrap_or_else(|e| panic!("{e}\n{body}"));
+        let check = || exact::check(&program, &mut Rng::new(7));
+        check().unwrap_or_else(|e| panic!("{e}\n{body}"));
+        // With segments of few steps: every level of them counts.
+        with_slots(2, check).unwrap_or_else(|e| panic!("{e}\n{body} in segments"));
     }
+}
+
+/// Random loops, all in segments, wherever they stand.
+#[test]
+fn all_ways_agree_on_random_loops_in_segments() {
+    let config = exact::everything().nodes(16);
+    let config = config.without(&[Former::ArgSort, Former::Scatter, Former::OneHot]);
+    for_each_case("while in segments", 200, |rng| {
+        with_slots(2, || on_random_program(&config, rng, exact::check))
+    });
 }
 
 #[test]
@@ -96,20 +110,78 @@ fn three_loops(n: usize) -> [String; 3] {
     ]
 }
 
-/// Whether a loop of more steps than are saved has another gradient than one with a bound.
+/// Whether a loop of more steps than are saved on all levels has another gradient than one with a
+/// bound.
 pub fn replays_wrong() -> bool {
-    let [unbounded, bounded, _] = three_loops(CHECKPOINTS + 400);
+    let [unbounded, bounded, _] = three_loops(30);
     let at = [Value::scalar(0.9)];
-    gradient(&unbounded, &at) != gradient(&bounded, &at)
+    with_slots(2, || gradient(&unbounded, &at)) != gradient(&bounded, &at)
 }
 
 #[test]
 fn long_loops_have_the_gradient_of_bounded_ones() {
-    for n in [CHECKPOINTS - 1, CHECKPOINTS, CHECKPOINTS + 1, 2 * CHECKPOINTS + 7] {
-        let at = [Value::scalar(0.9)];
+    let at = [Value::scalar(0.9)];
+    let compare = |n: usize| {
         let [unbounded, bounded, chunks] = three_loops(n).map(|text| gradient(&text, &at));
         assert_eq!(unbounded, bounded, "{n} steps");
         assert!((chunks[0][0] / bounded[0][0] - 1.0).abs() < 1e-12, "{chunks:?} {bounded:?}");
+    };
+    for n in [1, 5, CHECKPOINTS - 1, CHECKPOINTS, CHECKPOINTS + 1, 2 * CHECKPOINTS + 7] {
+        compare(n);
+    }
+    // With few slots, up to many more steps than there are on all levels.
+    for slots in [2, 3, 5] {
+        for n in (1..=28).chain([200]) {
+            with_slots(slots, || compare(n));
+        }
+    }
+    // The same for second derivatives, forward over reverse.
+    let at = [0.9, 1.0].map(Value::scalar);
+    for n in [3, 8, 9, 30] {
+        let [unbounded, bounded, _] = three_loops(n).map(|text| function(&text, &[]));
+        let second = |f: &Program| numbers_of(hvp(f, None), &at);
+        assert_eq!(with_slots(2, || second(&unbounded)), second(&bounded), "{n} steps");
+    }
+}
+
+/// Operations and memory of the gradient of a loop without a bound, for each step.
+fn cost_of_steps(n: usize) -> (f64, u64) {
+    let [unbounded, _, _] = three_loops(n);
+    let program = value_and_grad(&function(&unbounded, &[]), None).expect("a gradient");
+    let counts = Interp::new(&program).run(&[Value::scalar(0.9)]).expect("a run").counts;
+    (counts.scalar_ops as f64 / n as f64, counts.peak_bytes)
+}
+
+/// Lanes of a `build` that have ended run no segments while they wait for the others.
+#[test]
+fn lanes_that_wait_run_no_steps() {
+    let lanes = |text: &str| {
+        let text = format!(
+            "def lane(x: f64, n: i64) = while_loop((i, s) => i < n, (i, s) => (i + 1, s * x + x), (0, x)).1
+             def f(x: [3]f64) = {text}"
+        );
+        let program = value_and_grad(&function(&text, &[]), None).expect("a gradient");
+        let x = Value::of(&[3], vec![0.5, 0.6, 0.7]).expect("three numbers");
+        Interp::new(&program).run(&[x]).expect("a run").counts.scalar_ops
+    };
+    let equal = lanes("sum(build 3 (i => lane(x[i], 40)))");
+    let different = lanes("sum(build 3 (i => lane(x[i], [1, 40, 7][i])))");
+    assert!(different < 2 * equal, "{different} operations, {equal} for lanes of one length");
+}
+
+/// Each level of segments runs a step once more, whatever the number of steps.
+#[test]
+fn gradients_of_long_loops_take_time_in_proportion() {
+    let (short, bytes) = cost_of_steps(CHECKPOINTS / 2);
+    let (middle, _) = cost_of_steps(20 * CHECKPOINTS);
+    let (long, more_bytes) = cost_of_steps(200 * CHECKPOINTS);
+    assert!(middle < 1.6 * short, "{middle} operations a step, {short} in a short loop");
+    assert!(long < 1.6 * short, "{long} operations a step, {short} in a short loop");
+    assert!(more_bytes < bytes + 4096, "{more_bytes} bytes, {bytes} for a short loop");
+    // Beyond all levels a step costs n / 2 K^2 more: here log2(n) is much more.
+    for (slots, n) in [(8, 512), (16, 4096), (4, 64), (8, 1000)] {
+        let (ops, _) = with_slots(slots, || cost_of_steps(n));
+        assert!(ops < short * (n as f64).log2(), "{ops} operations a step of {n}");
     }
 }
 

@@ -17,10 +17,11 @@ use crate::structure::{Arrays, raws};
 /// keeping its own last state.
 ///
 /// **Derivatives** are those of the steps that were taken; the condition has none. Forward mode needs
-/// nothing more. Reverse mode runs the loop again to keep up to 1024 states, and from these runs to
-/// the others: beyond 1024 steps its time grows faster than the number of steps. A limit avoids
-/// this: see [`while_at_most`]. A loop in a branch of [`cond`](crate::cond) that is not taken is not
-/// run, in neither mode.
+/// nothing more. Reverse mode keeps at most 1024 states at a time and runs the steps again for the
+/// others: once more for up to 512 steps, twice for up to 262,144 (beyond that, `n / 524,288` times
+/// more for `n` steps). With a limit the states of all steps
+/// are kept, and none is run again: see [`while_at_most`]. A loop in a branch of
+/// [`cond`](crate::cond) that is not taken is not run, in neither mode.
 ///
 /// ```
 /// use cotan::prelude::*;
