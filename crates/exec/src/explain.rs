@@ -94,6 +94,8 @@ fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
         Step::Loop(l) => collected(l),
         Step::While(w) => source(&w.before, b).or_else(|| collected(&w.body)),
         Step::If(branches) => source(&branches.then, b).or_else(|| source(&branches.otherwise, b)),
+        // The room that sorting takes belongs to what is sorted.
+        Step::ArgSort { from, room, .. } if *room == b => source(steps, *from),
         Step::Contract(_) | Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => None,
     })
 }

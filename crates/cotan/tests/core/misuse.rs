@@ -206,7 +206,7 @@ fn small_tensors_show_their_elements() {
     assert_eq!(shown(&Tensor::from([1i64, -2])), "i64[2]: [1, -2]");
     assert_eq!(shown(&Tensor::from([[true], [false]])), "bool[2, 1]: [[true], [false]]");
     let cube = Tensor::from([[[1.0f32, 2.0], [3.0, 4.0]], [[5.0, f32::NAN], [7.0, 8.0]]]);
-    let elements = "[[[1.0, 2.0], [3.0, 4.0]], [[5.0, nan], [7.0, 8.0]]]";
+    let elements = "[[[1.0, 2.0], [3.0, 4.0]], [[5.0, NaN], [7.0, 8.0]]]";
     assert_eq!(shown(&cube), format!("f32[2, 2, 2]: {elements}"));
     assert_eq!(shown(&Tensor::<f64>::zeros([0, 3]).unwrap()), "f64[0, 3]: no elements");
     let long = Tensor::<f64>::zeros(33).unwrap();
