@@ -50,7 +50,12 @@ impl Mode {
     pub(crate) fn eval(self, op: Op, args: &[Scalar]) -> Option<Scalar> {
         // By way of f64 an integer would be rounded twice.
         let op = if self == Mode::F32 && op == Op::ToF64 { Op::ToF32 } else { op };
-        eval(op, args).map(|y| self.admit(y))
+        let result = match (self, op, args) {
+            // The bits of the same number in f64, the only type that the operation takes.
+            (Mode::F32, Op::ToBits, &[x]) => eval(op, &[cast(x, Dtype::F64)]),
+            _ => eval(op, args),
+        };
+        result.map(|y| self.admit(y))
     }
 }
 

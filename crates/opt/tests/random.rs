@@ -134,7 +134,7 @@ fn the_result_is_a_fixed_point_and_always_the_same() {
 fn every_rule_fires_in_random_programs() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let configs = configs();
-    for n in 0..scaled(28_000) {
+    for n in 0..scaled(45_000) {
         let rng = &mut Rng::new(9_000_000 + n as u64);
         let program = generate(&configs[n % configs.len()], rng).expect("a program");
         // What only a derivative needs keeps some rules from firing.
