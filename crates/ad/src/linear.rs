@@ -19,7 +19,7 @@ use cotan_ir::{
     TermSet, Type,
 };
 
-use crate::algebra::{Algebra, interpret};
+use crate::algebra::interpret;
 use crate::cut::{Graph, NEVER};
 use crate::delta::{Delta, Deltas};
 use crate::dual::{Dual, DualArray};
@@ -28,7 +28,6 @@ use crate::forward::forward_pass;
 use crate::map_accum::{Transposed, Writer, input_types, or_zero};
 use crate::staged::Staged;
 use crate::step::Step;
-use crate::transpose::reverse_pass;
 
 /// A step with its Deltas.
 pub struct Linear {
@@ -159,30 +158,9 @@ impl Linear {
         let s_bar = w.inputs(t.states.iter().map(|&k| &types[k]))?;
         let c_bar = w.inputs(t.captures.iter().map(|&k| &types[k]))?;
         let y_bar = w.inputs(t.seeded_types)?;
-        let state_seeds = t.states.iter().zip(&s_bar);
-        let mut seeds = Vec::new();
-        for (&k, &c) in state_seeds.chain(t.seeded.iter().zip(&y_bar)) {
-            if let Some(d) = self.results[k].delta {
-                seeds.push((d, c));
-            }
-        }
-        let staged = &mut w.staged;
-        let gradient = reverse_pass(&self.deltas, &seeds, types.len(), staged)?;
-        let mut outputs = Vec::new();
-        for &k in t.states {
-            outputs.push(or_zero(staged, gradient[k], &types[k])?);
-        }
-        for (&k, &before) in t.captures.iter().zip(&c_bar) {
-            let last = gradient[k].filter(|_| faulty(Point::LoopKeepsLastCapture));
-            let sum = match last {
-                Some(last) => Some(last),
-                None => staged.plus(Some(before), gradient[k])?,
-            };
-            outputs.extend(sum);
-        }
-        for &k in t.elements {
-            outputs.push(or_zero(staged, gradient[k], &types[k])?);
-        }
+        let (derived, given) =
+            ((&self.results[..], &self.deltas), (&s_bar[..], &c_bar[..], &y_bar[..]));
+        let outputs = t.cotangents(derived, given, &types, &mut w.staged)?;
         self.of_saved(w, &[s_bar, c_bar].concat(), &y_bar, &[], &outputs)
     }
 

@@ -13,7 +13,7 @@ use cotan_ir::{Output, Result, TermId, Type};
 
 use crate::activity::active_in_loop;
 use crate::algebra::{Algebra, Loop, element, interpret};
-use crate::delta::{Delta, DeltaId, DeltaLoop};
+use crate::delta::{Delta, DeltaId, DeltaLoop, Deltas};
 use crate::dual::{Dual, DualArray};
 use crate::fault::{Point, faulty};
 use crate::linear::Linear;
@@ -210,6 +210,43 @@ pub(crate) struct Transposed<'a> {
     pub(crate) seeded_types: &'a [Type],
 }
 
+impl Transposed<'_> {
+    /// The cotangents `s_bar'`, `c_bar'` and `x_bar` of a step whose results are given with their
+    /// derivatives, from `s_bar`, `c_bar` and `y_bar`.
+    pub(crate) fn cotangents(
+        &self,
+        (results, deltas): (&[DualArray<Staged>], &Deltas<Staged>),
+        (s_bar, c_bar, y_bar): (&[TermId], &[TermId], &[TermId]),
+        types: &[Type],
+        staged: &mut Staged,
+    ) -> Result<Vec<TermId>> {
+        let state_seeds = self.states.iter().zip(s_bar);
+        let mut seeds = Vec::new();
+        for (&k, &c) in state_seeds.chain(self.seeded.iter().zip(y_bar)) {
+            if let Some(d) = results[k].delta {
+                seeds.push((d, c));
+            }
+        }
+        let gradient = reverse_pass(deltas, &seeds, types.len(), staged)?;
+        let mut outputs = Vec::new();
+        for &k in self.states {
+            outputs.push(or_zero(staged, gradient[k], &types[k])?);
+        }
+        for (&k, &before) in self.captures.iter().zip(c_bar) {
+            let last = gradient[k].filter(|_| faulty(Point::LoopKeepsLastCapture));
+            let sum = match last {
+                Some(last) => Some(last),
+                None => staged.plus(Some(before), gradient[k])?,
+            };
+            outputs.extend(sum);
+        }
+        for &k in self.elements {
+            outputs.push(or_zero(staged, gradient[k], &types[k])?);
+        }
+        Ok(outputs)
+    }
+}
+
 /// `(s_bar, c_bar; s, x, y_bar; c) -> (s_bar', c_bar'; x_bar)`.
 pub(crate) fn transposed_step(t: &Transposed<'_>) -> Result<Arc<Step>> {
     let (states, inputs) = (t.step.states, t.step.inputs);
@@ -230,29 +267,7 @@ pub(crate) fn transposed_step(t: &Transposed<'_>) -> Result<Arc<Step>> {
         .collect();
     let results = interpret(&t.step.program, &duals, &mut dual)?;
     let deltas = dual.deltas;
-    let state_seeds = t.states.iter().zip(&s_bar);
-    let mut seeds = Vec::new();
-    for (&k, &c) in state_seeds.chain(t.seeded.iter().zip(&y_bar)) {
-        if let Some(d) = results[k].delta {
-            seeds.push((d, c));
-        }
-    }
-    let gradient = reverse_pass(&deltas, &seeds, types.len(), staged)?;
-    let mut outputs = Vec::new();
-    for &k in t.states {
-        outputs.push(or_zero(staged, gradient[k], &types[k])?);
-    }
-    for (&k, &before) in t.captures.iter().zip(&c_bar) {
-        let last = gradient[k].filter(|_| faulty(Point::LoopKeepsLastCapture));
-        let sum = match last {
-            Some(last) => Some(last),
-            None => staged.plus(Some(before), gradient[k])?,
-        };
-        outputs.extend(sum);
-    }
-    for &k in t.elements {
-        outputs.push(or_zero(staged, gradient[k], &types[k])?);
-    }
+    let outputs = t.cotangents((&results, &deltas), (&s_bar, &c_bar, &y_bar), &types, staged)?;
     let carried = t.states.len() + t.captures.len();
     let stepped = states + inputs + t.seeded.len();
     w.finish(outputs, carried, stepped)
