@@ -78,7 +78,6 @@ listed! {
         WhileIgnoresOutputs "A transposed `while` takes no cotangents of outputs.",
         WhileIgnoresFinalStates "A transposed `while` takes no cotangents of final states.",
         WhileLosesCaptures "A transposed `while` sends nothing to what it captures.",
-        WhileSavesNextStates "Each step of a `while` saves the states it returns, not those it was given.",
         WhileReplaysNothing "A transposed `while` takes the state of a chunk for that of each of its steps.",
         WhileForwardStartsLate "The Delta of a `while` leaves out the first step.",
         WhileTangentLosesCaptures "Forward mode ignores the tangents of what a `while` captures.",

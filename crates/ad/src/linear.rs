@@ -342,10 +342,7 @@ impl Delta<Staged> {
             Delta::Index(_, ix) | Delta::OneHot(_, _, ix) => ix.iter().copied().for_each(f),
             Delta::Gather(_, r) | Delta::Scatter(_, _, r) => for_each_capture(arena, *r, f),
             Delta::MapAccum(m) => m.arrays().copied().for_each(f),
-            Delta::While(w) => {
-                let primal = w.primal.init.iter().chain(&w.primal.captures);
-                primal.chain(&w.saved).chain([&w.count]).copied().for_each(f);
-            }
+            Delta::While(w) => w.arrays().copied().for_each(f),
             Delta::Custom(c) => c.inputs.iter().copied().for_each(f),
         }
     }

@@ -317,34 +317,6 @@ pub(crate) fn forward_loop<A: Algebra>(
     Ok(results)
 }
 
-/// `(ds; s, x, dx; c, dc) -> (ds'; dy)` for the states, elements, captures and outputs that move, by
-/// number.
-pub(crate) fn forward_step(
-    step: &Step,
-    active_states: &[usize],
-    elements: &[usize],
-    captures: &[usize],
-    outputs: &[usize],
-) -> Result<Arc<Step>> {
-    let (states, inputs) = (step.states, step.inputs);
-    let types = input_types(step);
-    let mut w = Writer::default();
-    let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
-    let mut primals = w.inputs(&types[..states + inputs])?;
-    let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
-    primals.extend(w.inputs(&types[states + inputs..])?);
-    let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
-    let moved = [(active_states, ds), (elements, dx), (captures, dc)];
-    let results = w.moved(step, &primals, &moved)?;
-    let staged = &mut w.staged;
-    let mut written = Vec::new();
-    for &k in active_states.iter().chain(outputs) {
-        let ty = step.program.ty(step.program.outputs()[k].term).clone();
-        written.push(or_zero(staged, results[k].tangent, &ty)?);
-    }
-    w.finish(written, active_states.len(), states + inputs + elements.len())
-}
-
 /// `(s, ds; x, dx; c, dc) -> (s', ds'; y, dy)` for the states, elements, captures and outputs that
 /// move, by number.
 pub(crate) fn tangent_step(

@@ -1,7 +1,6 @@
-//! The transpose of a `while`: a loop from the last step to the first over the states that the steps
-//! were given.
+//! The transpose of a `while`: a loop from the last step to the first over what the steps were given.
 //!
-//! **With a bound** all states were saved, and it is one loop.
+//! **With a bound** what the derivative needs of each step was saved, and it is one loop.
 //!
 //! **Without** one shapes leave room for a fixed number of states, and the loop is run again for the
 //! others. The $n$ steps are cut into at most $K$ = [`CHECKPOINTS`] segments, each of them into at
@@ -59,7 +58,7 @@ pub(crate) fn transpose_while<A: Algebra>(
         .filter(|_| !faulty(Point::WhileIgnoresOutputs))
         .collect();
     let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&w.result_types[k])).collect();
-    let transposed = transposed_step(&Transposed {
+    let transposed = Transposed {
         step,
         active_inputs: &w.active_inputs,
         states: &active_states,
@@ -67,7 +66,7 @@ pub(crate) fn transpose_while<A: Algebra>(
         captures: &active_captures,
         seeded: &seeded,
         seeded_types: &seeded_types,
-    })?;
+    };
     let carried: Vec<usize> = active_states.iter().chain(&active_captures).copied().collect();
     let bar_types: Vec<Type> = carried.iter().map(|&k| types[k].clone()).collect();
     let mut bars = Vec::with_capacity(carried.len());
@@ -86,9 +85,10 @@ pub(crate) fn transpose_while<A: Algebra>(
     let bars = match w.primal.bound {
         Some(_) => {
             let y_bars: Vec<A::T> = seeded.iter().filter_map(|&k| result(k)).collect();
-            over_saved(a, w, &transposed, &bar_types, count, bars, &y_bars)?
+            over_saved(a, w, &*w.linear.transposed(&transposed)?, &bar_types, count, bars, &y_bars)?
         }
         None => {
+            let transposed = transposed_step(&transposed)?;
             let nest = Nest { step, transposed: &transposed, bars: &bar_types, slots: slots() };
             nest.run(a, w, count, bars)?
         }
@@ -103,7 +103,7 @@ pub(crate) fn transpose_while<A: Algebra>(
     Ok(contributions)
 }
 
-/// One loop over saved states: `(k, s_bar, c_bar; saved, y_bar, c) -> (k - 1, s_bar', c_bar')`.
+/// One loop over what was saved: `(k, s_bar, c_bar; r, y_bar, c) -> (k - 1, s_bar', c_bar')`.
 fn over_saved<A: Algebra>(
     a: &mut A,
     w: &DeltaWhile<A>,
@@ -113,16 +113,15 @@ fn over_saved<A: Algebra>(
     bars: Vec<A::T>,
     y_bars: &[A::T],
 ) -> Result<Vec<A::T>> {
-    let captures: Vec<A::T> =
-        w.saved.iter().chain(y_bars).chain(&w.primal.captures).cloned().collect();
+    let captures: Vec<A::T> = w.saved.iter().chain(y_bars).chain(&w.captures).cloned().collect();
     let mut made = Counting::new(bar_types, &types_of(a, &captures))?;
     let inputs = made.inputs.clone();
     let (bars_here, given) = inputs[1..].split_at(bar_types.len());
     let (saved, given) = given.split_at(w.saved.len());
     let (y_bars, c) = given.split_at(y_bars.len());
-    let s = made.saved_at(saved, inputs[0])?;
+    let r = made.saved_at(saved, inputs[0])?;
     let y_bars = made.saved_at(y_bars, inputs[0])?;
-    let results = made.b().inline(&transposed.program, &[bars_here, &s, &y_bars, c].concat())?;
+    let results = made.b().inline(&transposed.program, &[bars_here, &r, &y_bars, c].concat())?;
     let one = a.constant(&Array::scalar(1i64))?;
     let last = a.op(Op::Sub, &[count, one])?;
     let w = downwards(made, results, w.primal.bound, last, bars, captures)?;
