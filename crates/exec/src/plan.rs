@@ -158,6 +158,45 @@ impl<C: Compute> Loop<C> {
     }
 }
 
+impl Step<Nest> {
+    /// Puts a buffer in the place of another.
+    pub(crate) fn rename(&mut self, from: BufferId, to: BufferId) {
+        let rename = |b: &mut BufferId| {
+            if *b == from {
+                *b = to;
+            }
+        };
+        match self {
+            Step::Compute(nest) => nest.rename(from, to),
+            Step::Contract(draft) => draft.rename(from, to),
+            Step::Zero(b) => rename(b),
+            Step::Copy { from, to } => [from, to].into_iter().for_each(rename),
+            Step::ArgSort { from, to, room } => [from, to, room].into_iter().for_each(rename),
+            Step::Loop(l) => l.rename(from, to),
+            Step::While(w) => {
+                rename(&mut w.condition);
+                w.before.iter_mut().for_each(|step| step.rename(from, to));
+                w.body.rename(from, to);
+            }
+            Step::If(branches) => {
+                rename(&mut branches.condition);
+                let steps = branches.then.iter_mut().chain(&mut branches.otherwise);
+                steps.for_each(|step| step.rename(from, to));
+            }
+        }
+    }
+}
+
+impl Loop<Nest> {
+    fn rename(&mut self, from: BufferId, to: BufferId) {
+        let states = self.states.iter_mut().flat_map(|(init, state, next)| [init, state, next]);
+        let arrays = self.inputs.iter_mut().chain(&mut self.outputs).chain(&mut self.collected);
+        let arrays = arrays.flat_map(|(whole, part)| [whole, part]);
+        states.chain(arrays).filter(|b| **b == from).for_each(|b| *b = to);
+        self.steps.iter_mut().for_each(|step| step.rename(from, to));
+    }
+}
+
 impl Compute for Nest {
     type Contract = Draft;
 

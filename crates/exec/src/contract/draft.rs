@@ -68,6 +68,12 @@ impl Draft {
         [&mut self.core].into_iter().chain(whole).chain(&mut self.after)
     }
 
+    /// Puts a buffer in the place of another.
+    pub(crate) fn rename(&mut self, from: BufferId, to: BufferId) {
+        let nests = [&mut self.core, &mut self.whole].into_iter().chain(&mut self.after);
+        nests.for_each(|nest| nest.rename(from, to));
+    }
+
     /// The two loads.
     fn loads(&self) -> Option<[Load<'_>; 2]> {
         let Instr::Op(_, args) = &self.core.instrs[self.core.value.index()] else { return None };

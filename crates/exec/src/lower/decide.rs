@@ -193,7 +193,11 @@ impl Lowering<'_> {
             }
             let mut sum = Weight { instructions: 1, ..Weight::default() };
             let weight = |u: TermId| {
-                let read = || Weight::read(program.shape(u).numel());
+                // Indices are nowhere read, also those of outside.
+                let read = || match program.node(u) {
+                    Node::Iota(_) => Weight { instructions: 1, ..Weight::default() },
+                    _ => Weight::read(program.shape(u).numel()),
+                };
                 weights.get(&u).cloned().unwrap_or_else(read)
             };
             if let Node::Op(op, args) = node {
