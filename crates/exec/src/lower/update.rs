@@ -103,6 +103,7 @@ impl Lowering<'_> {
         positive: bool,
         free: impl Fn(BufferId) -> bool,
     ) -> Option<Vec<BufferId>> {
+        let (mut adds, mut sets) = (false, false);
         let mut versions = Vec::new();
         let mut version = next;
         while version != state {
@@ -112,16 +113,18 @@ impl Lowering<'_> {
             }
             versions.push(version);
             let (base, made) = self.made_of(version, steps)?;
-            if let Made::Nests(nests) = made {
-                let keeps_zeros = |u: &Update| !u.adds || !u.sets && positive;
-                if self.in_order && !nests.iter().all(|(_, update)| keeps_zeros(update)) {
-                    return None;
+            match made {
+                Made::Nests(nests) => {
+                    adds |= nests.iter().any(|(_, update)| update.adds);
+                    sets |= nests.iter().any(|(_, update)| update.sets);
                 }
+                Made::Loop => sets = true,
             }
             version = base;
         }
         versions.reverse();
-        (!versions.is_empty()).then_some(versions)
+        let keeps_zeros = !adds || !sets && positive;
+        (!versions.is_empty() && (keeps_zeros || !self.in_order)).then_some(versions)
     }
 
     /// How a version is made of another one, by nests that change few elements of it or by a loop.
