@@ -104,23 +104,22 @@ impl SegmentStep {
         go_on: &mut dyn FnMut(usize) -> bool,
         wins: impl Fn(usize, usize, usize) -> bool,
     ) -> bool {
-        let part = |rows: Range<usize>, columns: Range<usize>| {
-            for row in rows {
-                for column in columns.clone() {
-                    // SAFETY: an element of the ids.
-                    let id =
-                        unsafe { ids.add(row * self.ids.row + column * self.ids.column).read() };
-                    // Negative ones are large.
-                    if id as u64 >= self.segments as u64 {
-                        continue;
-                    }
-                    // SAFETY: a place of the target: the id is below the number of segments.
-                    let place = unsafe { &mut *to.add(id as usize * self.columns + column) };
-                    if wins(*place as usize, row, column) {
-                        *place = row as i64;
-                    }
-                }
+        let look = |row: usize, column: usize| {
+            // SAFETY: an element of the ids.
+            let id = unsafe { ids.add(row * self.ids.row + column * self.ids.column).read() };
+            // Negative ones are large.
+            if id as u64 >= self.segments as u64 {
+                return;
             }
+            // SAFETY: a place of the target: the id is below the number of segments.
+            let place = unsafe { &mut *to.add(id as usize * self.columns + column) };
+            if wins(*place as usize, row, column) {
+                *place = row as i64;
+            }
+        };
+        let part = |rows: Range<usize>, columns: Range<usize>| match columns.len() {
+            1 => rows.for_each(|row| look(row, columns.start)),
+            _ => rows.for_each(|row| columns.clone().for_each(|column| look(row, column))),
         };
         // Along what lies closer together in memory.
         let array = self.keys.unwrap_or(self.ids);
