@@ -7,14 +7,14 @@ use crate::{compare, derivatives, source};
 /// Positions in a step `i`, some of them out of range now and then.
 const PLACES: &[&str] = &["i", "i - 1", "i + 2", "(3 * i + 1) % n", "n - 1 - i", "2 * i"];
 
-/// A number made of elements of some arrays.
+/// A number made of elements of some arrays, smaller than these: errors of rounding must not grow.
 fn number(rng: &mut Rng, arrays: &[String]) -> String {
     let mut element = || format!("{}[{}]", rng.pick(arrays), rng.pick(PLACES));
     let (a, b) = (element(), element());
     match rng.below(4) {
-        0 => format!("sin({a})"),
-        1 => format!("0.5 * {a} + 0.25 * {b}"),
-        2 => format!("cos({a}) * {b}"),
+        0 => format!("0.4 * sin({a})"),
+        1 => format!("0.3 * {a} + 0.2 * {b}"),
+        2 => format!("0.4 * cos({a}) * sin({b})"),
         _ => "0.0".to_owned(),
     }
 }
@@ -25,15 +25,17 @@ fn changed(rng: &mut Rng, base: &str, arrays: &[String]) -> String {
     let v = number(rng, arrays);
     match rng.below(7) {
         0 | 1 => format!("{base} with [{place}] = {v}"),
-        2 => format!("build n (j => {base}[j] + (if j == {place} then {v} else 0.0))"),
+        2 => format!("build n (j => {base}[j] + (if j == {place} then 0.5 * sin({v}) else 0.0))"),
         3 => format!("if {base}[i] > 0.4 then {base} with [{place}] = {v} else {base}"),
-        4 => format!("{base} with [{place}:{place} + 2] = build 2 (j => {v} + {base}[i + j])"),
+        4 => {
+            format!("{base} with [{place}:{place} + 2] = build 2 (j => {v} + 0.3 * {base}[i + j])")
+        }
         5 => {
             let w = number(rng, arrays);
             format!("{base} with [{place}] = {v} with [{}] = {w}", rng.pick(PLACES))
         }
         _ => {
-            format!("fold({base}, iota(3), (u, m) => u with [{place} + m] = 0.5 * u[i + m] + {v})")
+            format!("fold({base}, iota(3), (u, m) => u with [{place} + m] = 0.3 * u[i + m] + {v})")
         }
     }
 }
