@@ -6,6 +6,7 @@ mod derivatives;
 mod differences;
 mod examples;
 mod explain;
+mod export;
 mod failure;
 mod fmt;
 mod function;
@@ -23,6 +24,7 @@ mod terminal;
 mod test;
 mod units;
 mod verdict;
+mod xla;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -45,6 +47,7 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         Command::Run(args) => run::run(args, terminal),
         Command::Eval(args) => run::eval(args, terminal),
         Command::Grad(args) => grad::grad(args, terminal),
+        Command::Export(args) => export::export(args, terminal),
         Command::Test(args) => test::test(args, terminal),
         Command::Fmt(args) => fmt::fmt(args, terminal),
         Command::Explain(args) => explain::explain(args, terminal),

@@ -119,31 +119,48 @@ class Xla:
         return [self.jax.numpy.asarray(y) for y in outputs]
 
     def sharded(self, executable, inputs, request):
-        import numpy as np
-        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+        arrays = OnMesh(request["mesh"])
+        given = [arrays.place(x, cuts) for x, cuts in zip(inputs, request["in"])]
+        return arrays.run(executable, given, request["out"])
 
-        jax, axes = self.jax, request["mesh"]
+
+class OnMesh:
+    """Arrays on a mesh of devices, which may belong to several processes.
+
+    An array lies there by its cuts: of each of its axes the list of axes of the mesh."""
+
+    def __init__(self, axes):
+        import jax
+        import numpy as np
+        from jax.sharding import Mesh
+
         shape = [size for _, size in axes]
         devices = np.array(jax.devices()[: mesh_size(axes)]).reshape(shape)
-        mesh = Mesh(devices, tuple(name for name, _ in axes))
+        self.jax, self.mesh = jax, Mesh(devices, tuple(name for name, _ in axes))
 
-        def sharding(cuts):
-            return NamedSharding(mesh, PartitionSpec(*[tuple(c) or None for c in cuts]))
+    def sharding(self, cuts):
+        from jax.sharding import NamedSharding, PartitionSpec
 
-        def place(x, cuts):
-            return jax.make_array_from_callback(x.shape, sharding(cuts), lambda at: x[at])
+        return NamedSharding(self.mesh, PartitionSpec(*[tuple(c) or None for c in cuts]))
 
-        arrays = [place(x, cuts) for x, cuts in zip(inputs, request["in"])]
-        results = executable.execute_sharded(arrays).disassemble_into_single_device_arrays()
-        outputs = []
-        for parts, (dims, cuts) in zip(results, request["out"]):
-            whole = jax.make_array_from_single_device_arrays(tuple(dims), sharding(cuts), parts)
-            if not whole.is_fully_replicated and request.get("processes", 1) > 1:
+    def place(self, x, cuts):
+        return self.jax.make_array_from_callback(x.shape, self.sharding(cuts), lambda at: x[at])
+
+    def run(self, executable, given, outputs):
+        """The outputs, given as pairs of shape and cuts, as arrays of numpy."""
+        import numpy as np
+
+        parts = executable.execute_sharded(given).disassemble_into_single_device_arrays()
+        found = []
+        for part, (dims, cuts) in zip(parts, outputs):
+            sharding = self.sharding(cuts)
+            whole = self.jax.make_array_from_single_device_arrays(tuple(dims), sharding, part)
+            if not (whole.is_fully_addressable or whole.is_fully_replicated):
                 from jax.experimental import multihost_utils
 
                 whole = multihost_utils.process_allgather(whole, tiled=True)
-            outputs.append(np.asarray(whole))
-        return outputs
+            found.append(np.asarray(whole))
+        return found
 
 
 def mesh_size(mesh):
@@ -163,6 +180,7 @@ class Reference:
 
         self.context, self.ir = mlir.make_ir_context, ir
         self.stablehlo, self.passes = stablehlo, passmanager
+        stablehlo.register_stablehlo_passes()
 
     def run(self, request):
         import numpy as np
@@ -184,9 +202,10 @@ class Reference:
         import numpy as np
 
         if x.dtype == np.bool_:
-            bits, element = np.packbits(x, axis=None, bitorder="little"), self.ir.IntegerType.get_signless(1)
+            bits = np.packbits(x, axis=None, bitorder="little")
+            element = self.ir.IntegerType.get_signless(1)
             return self.ir.DenseElementsAttr.get(bits, type=element, shape=x.shape)
-        return self.ir.DenseElementsAttr.get(np.ascontiguousarray(x))
+        return self.ir.DenseElementsAttr.get(np.asarray(x, order="C"))
 
 
 class Iree:
@@ -204,7 +223,11 @@ class Iree:
             text = file.read()
         binary = self.compiler.compile_str(
             text, target_backends=["llvm-cpu"], input_type="stablehlo",
-            extra_args=["--iree-llvmcpu-target-cpu=generic"],
+            extra_args=[
+                "--iree-llvmcpu-target-cpu=generic",
+                "--iree-input-demote-f64-to-f32=false",
+                "--iree-input-demote-i64-to-i32=false",
+            ],
         )
         config = self.runtime.Config("local-sync")
         context = self.runtime.SystemContext(config=config)

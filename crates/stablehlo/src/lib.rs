@@ -58,6 +58,9 @@ use crate::emit::{Emitter, one_line};
 use crate::value::Ty;
 use crate::writer::{Writer, list, types};
 
+/// A Python program that runs modules with XLA through jaxlib; its first lines say how.
+pub const RUNNER: &str = include_str!("../runner/cotan_xla.py");
+
 /// The program as the text of a StableHLO module.
 ///
 /// Fails for a sharding that does not fit the program, and for a `polygamma` of an order that is not

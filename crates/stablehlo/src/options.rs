@@ -26,7 +26,8 @@ impl Default for Options {
 
 /// A mesh of devices, and which arrays are cut along which of its axes.
 ///
-/// What is not named here is left to the partitioner, which propagates from what is.
+/// What is not named is left to the partitioner, which propagates from what is, unless it is to be
+/// a copy on each device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharding {
     /// The axes of the mesh with their sizes.
@@ -34,6 +35,8 @@ pub struct Sharding {
     /// Inputs and outputs by name, each with the axis of the mesh that an axis of the array is cut
     /// along. An array without any is a copy on each device.
     pub arrays: Vec<(String, Vec<(String, usize)>)>,
+    /// Inputs and outputs that are not named are copies on each device.
+    pub replicate_rest: bool,
 }
 
 impl Sharding {
@@ -101,14 +104,20 @@ impl Sharding {
         Ok(())
     }
 
+    /// The axes of the mesh that an axis of an array is cut along.
+    pub fn cuts(&self, name: &str, axis: usize) -> Vec<&str> {
+        let of = self.arrays.iter().find(|(other, _)| other == name);
+        let cuts = of.into_iter().flat_map(|(_, cuts)| cuts);
+        cuts.filter(|(_, at)| *at == axis).map(|(along, _)| along.as_str()).collect()
+    }
+
     /// The attribute of an array, empty if nothing is said of it.
     pub(crate) fn attribute(&self, name: &str, rank: usize) -> String {
-        let Some((_, cuts)) = self.arrays.iter().find(|(other, _)| other == name) else {
+        if !self.replicate_rest && self.arrays.iter().all(|(other, _)| other != name) {
             return String::new();
-        };
+        }
         let axes = |n: usize| {
-            let along = cuts.iter().filter(|(_, at)| *at == n);
-            format!("{{{}}}", list(along.map(|(axis, _)| format!("\"{axis}\""))))
+            format!("{{{}}}", list(self.cuts(name, n).iter().map(|axis| format!("\"{axis}\""))))
         };
         let dims = list((0..rank).map(axes));
         format!(" {{sdy.sharding = #sdy.sharding<@mesh, [{dims}]>}}")

@@ -3,11 +3,12 @@
 
 mod common;
 
-use common::{Server, text};
+use common::text;
 use cotan_array::{Array, Dtype, Shape};
 use cotan_interp::{Mode, Value};
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Builder, Type};
+use cotan_testkit::xla::Server;
 use cotan_testkit::{TypedOp, run_program};
 
 const FLOATS: [f64; 27] = [
@@ -40,24 +41,8 @@ const FLOATS: [f64; 27] = [
     f64::NAN,
 ];
 
-const INTEGERS: [i64; 16] = [
-    0,
-    1,
-    -1,
-    2,
-    -2,
-    3,
-    -7,
-    8,
-    63,
-    -63,
-    64,
-    -64,
-    65,
-    1 << 40,
-    i64::MAX,
-    i64::MIN,
-];
+const INTEGERS: [i64; 16] =
+    [0, 1, -1, 2, -2, 3, -7, 8, 63, -63, 64, -64, 65, 1 << 40, i64::MAX, i64::MIN];
 
 fn samples(dtype: Dtype) -> Vec<Scalar> {
     match dtype {
@@ -110,9 +95,7 @@ fn beyond(op: Op, args: &[Scalar]) -> bool {
 fn agree(op: Op, expected: Scalar, found: Scalar) -> bool {
     let (x, y, unit) = match (expected, found) {
         (Scalar::F64(x), Scalar::F64(y)) => (x, y, tolerance(op, Dtype::F64)),
-        (Scalar::F32(x), Scalar::F32(y)) => {
-            (f64::from(x), f64::from(y), tolerance(op, Dtype::F32))
-        }
+        (Scalar::F32(x), Scalar::F32(y)) => (f64::from(x), f64::from(y), tolerance(op, Dtype::F32)),
         _ => return expected.same(found),
     };
     let smallest = if matches!(expected, Scalar::F32(_)) { 1.2e-38 } else { 2.3e-308 };
