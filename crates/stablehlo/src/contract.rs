@@ -17,12 +17,13 @@ struct View {
     axes: Vec<Option<usize>>,
 }
 
-/// A sum over the first axes of a product of two views.
+/// A sum over some axes of a product of two views.
 #[derive(Clone, Debug)]
 pub(crate) struct Contraction {
     op: Op,
     factors: [View; 2],
-    summed: usize,
+    /// Of each axis of the product the axis of the result; none if it is summed.
+    places: Vec<Option<usize>>,
     /// From the factors to the sum, operands before their users: the same without a matrix product.
     plain: Vec<TermId>,
 }
@@ -43,7 +44,7 @@ impl Contractions {
             if uses[t.index()] == 0 || found.inside.contains(&t) {
                 continue;
             }
-            if let Some(contraction) = contraction(program, t) {
+            if let Some(contraction) = contraction(program, t, &uses) {
                 found.note_inside(program, t, &contraction, &uses);
                 found.of.insert(t, contraction);
             }
@@ -65,17 +66,37 @@ impl Contractions {
     }
 }
 
-fn contraction(program: &Program, root: TermId) -> Option<Contraction> {
-    let (mut t, mut summed) = (root, 0);
+fn contraction(program: &Program, root: TermId, uses: &[u32]) -> Option<Contraction> {
+    let mut t = root;
+    let mut places: Vec<Option<usize>> = (0..program.shape(root).rank()).map(Some).collect();
     let mut plain = Vec::new();
-    while let Node::SumOuter(u) = program.node(t) {
-        plain.push(t);
-        (t, summed) = (*u, summed + 1);
+    loop {
+        match program.node(t) {
+            // A sum that others use, too, is taken once, for all of them.
+            Node::SumOuter(_) | Node::Transpose(..) if t != root && uses[t.index()] > 1 => {
+                return None;
+            }
+            Node::SumOuter(u) => {
+                places.insert(0, None);
+                plain.push(t);
+                t = *u;
+            }
+            Node::Transpose(perm, u) => {
+                let mut moved = places.clone();
+                for (n, &k) in perm.iter().enumerate() {
+                    moved[usize::from(k)] = places[n];
+                }
+                places = moved;
+                plain.push(t);
+                t = *u;
+            }
+            _ => break,
+        }
     }
     let Node::Op(op @ (Op::Mul | Op::Scale | Op::StrongMul), args) = program.node(t) else {
         return None;
     };
-    if summed == 0 || !program.dtype(t).is_float() || program.shape(t).numel() == 0 {
+    if !places.contains(&None) || !program.dtype(t).is_float() || program.shape(t).numel() == 0 {
         return None;
     }
     plain.push(t);
@@ -84,16 +105,16 @@ fn contraction(program: &Program, root: TermId) -> Option<Contraction> {
     plain.dedup();
     let [a, b] = &factors;
     let mut contracted = false;
-    for n in 0..program.shape(t).rank() {
+    for (n, place) in places.iter().enumerate() {
         match (a.axes[n].is_some(), b.axes[n].is_some()) {
-            (true, true) => contracted |= n < summed,
-            (true, false) | (false, true) if n >= summed => {}
+            (true, true) => contracted |= place.is_none(),
+            (true, false) | (false, true) if place.is_some() => {}
             (true, false) | (false, true) | (false, false) => return None,
         }
     }
     let lacks = |view: &View| view.axes.contains(&None);
     let useful = contracted && (lacks(a) || lacks(b));
-    useful.then_some(Contraction { op: *op, factors, summed, plain })
+    useful.then_some(Contraction { op: *op, factors, places, plain })
 }
 
 /// The array that a term is a view of; the views go to `through`.
@@ -223,7 +244,7 @@ fn product(w: &mut Writer, left: &Val, right: &Val, c: &Contraction) -> Val {
     let rank = a.len();
     let both = |n: &usize| a[*n].is_some() && b[*n].is_some();
     let (summed, kept): (Vec<usize>, Vec<usize>) =
-        (0..rank).filter(both).partition(|&n| n < c.summed);
+        (0..rank).filter(both).partition(|&n| c.places[n].is_none());
     let only = |x: &[Option<usize>], y: &[Option<usize>]| -> Vec<usize> {
         (0..rank).filter(|&n| x[n].is_some() && y[n].is_none()).collect()
     };
@@ -248,9 +269,8 @@ fn product(w: &mut Writer, left: &Val, right: &Val, c: &Contraction) -> Val {
         right.ty
     );
     let found = w.define(ty, body);
-    // Back to the order of the axes that were not summed.
     let mut perm: Vec<usize> = (0..order.len()).collect();
-    perm.sort_by_key(|&n| order[n]);
+    perm.sort_by_key(|&n| c.places[order[n]]);
     w.transpose(&found, &perm)
 }
 
