@@ -15,12 +15,17 @@ pub(crate) struct Form {
 
 /// The forms of the components of an index function, if all are affine and cannot wrap.
 pub(crate) fn forms(program: &Program, r: RegionId) -> Option<Vec<Form>> {
+    forms_of(program, r, program.region(r).results())
+}
+
+/// The forms of terms over the variables of an index function, alike.
+pub(crate) fn forms_of(program: &Program, r: RegionId, terms: &[TermId]) -> Option<Vec<Form>> {
     let region = program.region(r);
     let sizes = program.index_sizes(r);
     let form = |&t: &TermId| {
         form(program, region.level(), sizes.len(), t).filter(|form| form.is_small(&sizes))
     };
-    region.results().iter().map(form).collect()
+    terms.iter().map(form).collect()
 }
 
 fn form(program: &Program, level: u8, count: usize, root: TermId) -> Option<Form> {

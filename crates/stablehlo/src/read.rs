@@ -135,7 +135,7 @@ pub(crate) fn positions(w: &mut Writer, at: &[Val], sizes: &[usize]) -> Val {
 
 /// A read by an affine index function as slices, reversals, transposes and zeros around them, if it
 /// is made of few.
-fn affine_read(
+pub(crate) fn affine_read(
     w: &mut Writer,
     source: &Val,
     forms: &[Form],

@@ -4,7 +4,9 @@ use cotan_ir::scalar::Scalar;
 use cotan_ir::{Node, Param, RegionId, Result, TermId};
 use rustc_hash::FxHashMap;
 
+use crate::affine;
 use crate::emit::Emitter;
+use crate::read::affine_read;
 use crate::scalar::elementwise;
 use crate::value::Val;
 
@@ -18,7 +20,7 @@ impl Emitter<'_> {
         let mut found: FxHashMap<TermId, Val> = FxHashMap::default();
         let order = self.scopes.region(r).order().to_vec();
         for t in order {
-            let value = self.at_all_positions(t, &sizes, &found)?;
+            let value = self.at_all_positions(r, t, &sizes, &found)?;
             found.insert(t, value);
         }
         let results = self.program.region(r).results();
@@ -46,6 +48,7 @@ impl Emitter<'_> {
     /// A scalar of the lambda at all positions.
     fn at_all_positions(
         &mut self,
+        r: RegionId,
         t: TermId,
         sizes: &[usize],
         found: &FxHashMap<TermId, Val>,
@@ -63,6 +66,12 @@ impl Emitter<'_> {
             }
             Node::Index(u, ix) => {
                 let source = self.value(*u)?;
+                if let Some(forms) = affine::forms_of(self.program, r, ix) {
+                    let ty = source.ty.with_dims(sizes);
+                    if let Some(y) = affine_read(&mut self.w, &source, &forms, sizes, &ty) {
+                        return Ok(y);
+                    }
+                }
                 let at: Vec<Val> =
                     ix.iter().map(|&i| self.spread(i, sizes, found)).collect::<Result<_>>()?;
                 if source.ty.is_empty() {
