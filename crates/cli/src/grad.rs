@@ -42,10 +42,8 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
         Derivative::Grad => Derivative::ValueAndGrad,
         other => other,
     };
-    let derived = watched(terminal, "differentiating", || {
-        cotan_ir::within(args.limits.watch(begin), || derive(&program, derivative, Some(&wrt)))
-    })
-    .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?;
+    let derived = watched(terminal, "differentiating", || derive(&program, derivative, Some(&wrt)))
+        .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?;
     let own = program.inputs().len();
     drop(program);
     let more = derived.inputs().get(own..).unwrap_or_default();
