@@ -6,6 +6,7 @@ mod derivatives;
 mod differences;
 mod examples;
 mod explain;
+mod export;
 mod failure;
 mod fmt;
 mod function;
@@ -23,6 +24,7 @@ mod terminal;
 mod test;
 mod units;
 mod verdict;
+mod xla;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -50,6 +52,7 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         Command::Run(args) => timed(&args.limits, &|| run::run(args, terminal)),
         Command::Eval(args) => timed(&args.limits, &|| run::eval(args, terminal)),
         Command::Grad(args) => timed(&args.limits, &|| grad::grad(args, terminal)),
+        Command::Export(args) => timed(&args.limits, &|| export::export(args, terminal)),
         Command::Test(args) => timed(&args.limits, &|| test::test(args, terminal)),
         Command::Fmt(args) => fmt::fmt(args, terminal),
         Command::Explain(args) => timed(&args.limits, &|| explain::explain(args, terminal)),

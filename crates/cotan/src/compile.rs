@@ -331,6 +331,22 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         &self.program
     }
 
+    /// The program that runs as a module of StableHLO, which XLA and other compilers for accelerators
+    /// read: a function `main` of the leaves of the arguments, in order, that gives those of the
+    /// results. With a sharding in the options the module says how arrays lie on many devices.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let dot = compile(|a: Arr<f64>, b: Arr<f64>| (a * b).sum(), ([3], [3]))?;
+    /// let module = dot.stablehlo(&Default::default())?;
+    /// assert!(module.contains("stablehlo.multiply %arg0, %arg1 : tensor<3xf64>"));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    pub fn stablehlo(&self, options: &cotan_stablehlo::Options) -> Result<String> {
+        Ok(cotan_stablehlo::export(&self.optimised, options)?)
+    }
+
     /// The program that runs: in bulk operations, optimised.
     pub fn optimised(&self) -> &Program {
         &self.optimised
