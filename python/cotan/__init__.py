@@ -23,6 +23,7 @@ from . import optim as optim
 from ._control import (
     associative_scan,
     build,
+    checkpoint,
     cond,
     dynamic_slice,
     fold,
@@ -68,6 +69,7 @@ __all__ = [
     "associative_scan",
     "build",
     "check_grads",
+    "checkpoint",
     "cond",
     "custom_jvp",
     "custom_vjp",

@@ -146,6 +146,30 @@ def test_rules_of_ones_own() -> None:
         ct.custom_vjp(lambda x: x)(1.0)
 
 
+def test_checkpoints_trade_work_for_memory() -> None:
+    w = RNG.standard_normal((8, 8, 16, 16)) * 0.3
+
+    def block(x: Any, w: Any) -> Any:
+        for k in range(8):
+            x = cnp.tanh(x @ w[k])
+        return x
+
+    def loss(wrap: Any) -> Any:
+        def f(w: Any, x: Any) -> Any:
+            for k in range(8):
+                x = wrap(block)(x, w[k])
+            return (x**2).sum()
+
+        return f
+
+    plain, again = ct.grad(loss(lambda f: f)), ct.grad(loss(ct.checkpoint))
+    x = RNG.standard_normal((500, 16))
+    close(plain(w, x), again(w, x))
+    assert again.cost().peak_bytes < 0.6 * plain.cost().peak_bytes
+    assert plain.cost().operations < again.cost().operations < 1.6 * plain.cost().operations
+    ct.check_grads(lambda x: ct.checkpoint(cnp.sin)(x) * x, (np.array([0.5]),), order=2)
+
+
 def test_linearize_and_checks() -> None:
     f = lambda p: {"y": cnp.sin(p["x"]) * p["k"]}  # noqa: E731
     point = {"x": np.array([0.5, 1.0]), "k": 3.0}

@@ -42,10 +42,6 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
             lambda args: compiled(*on_host(args)), like(args), args, vmap_method="sequential"
         )
 
-    @jax.custom_vjp
-    def wrapped(*args: Any) -> Any:
-        return run(args)
-
     def forward(*args: Any) -> Any:
         return run(args), args
 
@@ -56,6 +52,7 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
             specs, args, cotangent, vmap_method="sequential",
         )
 
+    wrapped: Any = jax.custom_vjp(lambda *args: run(args))
     wrapped.defvjp(forward, pull)
     made: Callable[..., Any] = wrapped
     return made
