@@ -129,7 +129,8 @@ _REPLACED = {
 def _ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     if kwargs.pop("out", None) is not None or kwargs.pop("where", True) is not True:
         message = f"numpy's `{ufunc.__name__}` with `out` or `where`"
-        raise make("ArrayTypeError", ufunc.__name__, message, "arrays do not change: use `ct.where`")
+        hint = "arrays do not change: write a = a + x for a += x, and `ct.where` for `where`"
+        raise make("ArrayTypeError", ufunc.__name__, message, hint)
     if method == "reduce" and ufunc.__name__ in _REDUCED:
         return _found(_REDUCED[ufunc.__name__], "numpy")(*inputs, **{"axis": 0, **kwargs})
     if method != "__call__":

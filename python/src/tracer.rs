@@ -9,7 +9,7 @@ use cotan_ir::scalar::Op;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use crate::convert::{dtype_of, numpy_name};
 use crate::error::{concrete_needed, exception, traced};
@@ -129,6 +129,11 @@ macro_rules! operators {
             modulo: Option<Bound<'_, PyAny>>,
         ) -> PyResult<Tracer> {
             no_modulo(modulo)?;
+            if !self.ty.dtype.is_float() && other.extract::<i64>().is_ok_and(|n| n < 0) {
+                let message = "an integer to a negative power";
+                let hint = "convert it first: x.astype(float) ** -1";
+                return Err(exception(other.py(), "ArrayTypeError", "pow", message, Some(hint)));
+            }
             power(other.py(), self.operand(), Operand::of(other)?)
         }
 
@@ -165,8 +170,12 @@ macro_rules! operators {
             }
         }
 
-        fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Tracer> {
+        fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
             let py = other.py();
+            // `x == None` asks what `x is None` does.
+            if other.is_none() && matches!(op, CompareOp::Eq | CompareOp::Ne) {
+                return Ok(PyBool::new(py, op == CompareOp::Ne).to_owned().into_any().unbind());
+            }
             let (both, _) = promoted(py, &[self.operand(), Operand::of(other)?])?;
             let op = match op {
                 CompareOp::Lt => Op::Lt,
@@ -176,7 +185,7 @@ macro_rules! operators {
                 CompareOp::Gt => Op::Gt,
                 CompareOp::Ge => Op::Ge,
             };
-            applied(py, op, &both, false)
+            Ok(Bound::new(py, applied(py, op, &both, false)?)?.into_any().unbind())
         }
 
         /// The sizes of the axes.

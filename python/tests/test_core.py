@@ -134,6 +134,11 @@ def test_structures_of_all_kinds() -> None:
     assert f.cache_info().misses == misses + 1
 
 
+def test_comparison_with_none_is_identity() -> None:
+    assert float(ct.jit(lambda x: x if x == None else 2 * x)(1.0)) == 2.0  # noqa: E711
+    assert float(ct.jit(lambda x: 2 * x if x != None else x)(1.0)) == 2.0  # noqa: E711
+
+
 def test_transformations_nest_in_any_order() -> None:
     f = lambda x: cnp.sin(x) * x**3  # noqa: E731
     d = [np.sin(2.0) * 8, np.cos(2.0) * 8 + 12 * np.sin(2.0)]

@@ -81,12 +81,24 @@ BAD: dict[str, tuple[type[Exception], Any]] = {
     "rule": (TypeError, lambda: _bad_rule()(1.0)),
     "np function": (TypeError, lambda: ct.jit(lambda x: np.unique(x))(np.ones(2))),
     "out": (TypeError, lambda: ct.jit(lambda x: np.add(x, x, out=np.ones(2)))(np.ones(2))),
+    "in place": (TypeError, lambda: ct.jit(lambda x: np.ones(2).__iadd__(x))(np.ones(2))),
+    "negative power": (TypeError, lambda: ct.jit(lambda x: x**-1)(2)),
+    "regions": (ValueError, lambda: ct.jit(lambda x: _nested(70, x))(1.0)),
+    "recursion": (ValueError, lambda: ct.jit(_endless)(1.0)),
     "random": (RuntimeError, lambda: ct.jit(lambda x: ct.random.normal(ct.random.key(0)))(1.0)),
     "text": (ValueError, lambda: ct.loads("def f(x: f64 = x")),
     "text call": (ValueError, lambda: ct.loads("def f(x: [n]f64, y: [n]f64) = x + y").f(np.ones(2), np.ones(3))),
     "deep": (ValueError, lambda: _deep()),
     "mask": (IndexError, lambda: ct.jit(lambda x: x[x > 0])(np.ones(2))),
 }
+
+
+def _nested(n: int, x: Any) -> Any:
+    return x if n == 0 else ct.build(1, lambda i: _nested(n - 1, x))[0]
+
+
+def _endless(x: Any) -> Any:
+    return ct.grad(_endless)(x)
 
 
 def _bad_rule() -> Any:
