@@ -1,8 +1,9 @@
 """Hamiltonian Monte Carlo on a log-density: a sampler whose trajectories are one compiled program."""
 
+import numpy as np
+
 import cotan as ct
 import cotan.numpy as cnp
-import numpy as np
 
 STEPS, SIZE = 12, 0.15
 
@@ -45,7 +46,9 @@ def main() -> None:
             q, accepted = proposed, accepted + 1
         samples.append((q["a"][0], q["b"][0]))
     mean, covariance = np.mean(samples, 0), np.cov(np.transpose(samples))
-    print(f"accepted {accepted / 3000:.0%}, mean {mean.round(2)}, covariance {covariance.round(2).tolist()}")
+    print(
+        f"accepted {accepted / 3000:.0%}, mean {mean.round(2)}, covariance {covariance.round(2).tolist()}"
+    )
     assert accepted > 2000 and np.allclose(mean, 0.0, atol=0.15)
     assert np.allclose(covariance, [[1.0, 1.0], [1.0, 1.25]], atol=0.2)
 

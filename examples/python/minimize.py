@@ -1,9 +1,10 @@
 """scipy's optimisers with exact gradients, products with Hessians and Jacobians."""
 
-import cotan as ct
-import cotan.numpy as cnp
 import numpy as np
 from scipy.optimize import least_squares, minimize
+
+import cotan as ct
+import cotan.numpy as cnp
 
 
 def rosenbrock(x):
@@ -35,7 +36,9 @@ def fit() -> None:
     def of_vector(x, t, y):
         return residuals({name: x[k] for k, name in enumerate(names)}, t, y)
 
-    found = least_squares(ct.jit(of_vector), np.ones(3) * 2.0, jac=ct.jacfwd(of_vector), args=(t, y))
+    found = least_squares(
+        ct.jit(of_vector), np.ones(3) * 2.0, jac=ct.jacfwd(of_vector), args=(t, y)
+    )
     fitted = dict(zip(names, found.x, strict=True))
     assert all(abs(fitted[name] - truth[name]) < 0.05 for name in names), fitted
     print("least squares:", {name: round(float(value), 3) for name, value in fitted.items()})

@@ -4,9 +4,10 @@ is installed.
 
 import sys
 
+import numpy as np
+
 import cotan as ct
 import cotan.numpy as cnp
-import numpy as np
 
 
 def loss(p, x):

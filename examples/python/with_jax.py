@@ -2,8 +2,9 @@
 
 import sys
 
-import cotan as ct
 import numpy as np
+
+import cotan as ct
 
 try:
     import jax

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("COTAN_THREADS", "1")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
 
 import cotan as ct
 import cotan.numpy as cnp
-import numpy as np
 
 try:
     import jax
@@ -73,7 +76,9 @@ def mixture(n: Any, p: Any, x: Any) -> Any:
     return n.sum(n.log(n.sum(n.exp(log - top), axis=1)) + top[:, 0])
 
 
-def row(name: str, f: Callable[..., Any], *args: Any, ours: Callable[..., Any] | None = None) -> tuple[Any, ...]:
+def row(
+    name: str, f: Callable[..., Any], *args: Any, ours: Callable[..., Any] | None = None
+) -> tuple[Any, ...]:
     """What gives value and gradient, for each library."""
     runs: dict[str, Callable[[], Any]] = {}
     mine = ct.value_and_grad(ours or (lambda *args: f(cnp, *args)))

@@ -15,10 +15,9 @@ time with :func:`build`; it is traced once for each signature, and runs as fused
 
 from __future__ import annotations
 
-from . import _core, errors, tree
 from . import _array as _array
 from . import _program as _program
-from . import linalg, nn, numpy, random
+from . import errors, linalg, nn, numpy, random, tree
 from . import optim as optim
 from ._control import (
     associative_scan,
@@ -31,6 +30,7 @@ from ._control import (
     gather,
     map,
     map_accum,
+    range,
     scan,
     scatter,
     stop_gradient,
@@ -97,6 +97,7 @@ __all__ = [
     "numpy",
     "optim",
     "random",
+    "range",
     "scan",
     "scatter",
     "stop_gradient",

@@ -139,8 +139,14 @@ def _ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) ->
     return _found(ufunc.__name__, "numpy")(*inputs, **kwargs)
 
 
-_REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
-            "logical_and": "all", "logical_or": "any"}
+_REDUCED = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 
 
 def _function(self: Array, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -213,7 +213,9 @@ def check_grads(
         else:
             value, pullback = vjp(f, *primals)
             outs, shape = tree_flatten(value)
-            weights = [random.standard_normal(np.shape(y)).astype(np.asarray(y).dtype) for y in outs]
+            weights = [
+                random.standard_normal(np.shape(y)).astype(np.asarray(y).dtype) for y in outs
+            ]
             pulled = tree_flatten(pullback(shape.unflatten(weights)))[0]
             reverse = sum(np.vdot(c, t) for c, t in zip(pulled, tangents, strict=True))
             forward = sum(np.vdot(w, d) for w, d in zip(weights, numeric, strict=True))

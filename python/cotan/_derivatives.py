@@ -246,9 +246,7 @@ def jacobian(
     return _jacobian("jacobian", f, (argnums, argnames), has_aux)
 
 
-def hessian(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None
-) -> Function:
+def hessian(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None) -> Function:
     """The Hessian of a function to a float scalar: the structure of the argument, twice.
 
     >>> import cotan as ct, numpy as np

@@ -195,16 +195,16 @@ def jit(
     >>> power(2.0, n=3)
     array(256.)
     """
-    if f is None:
-        return lambda f: jit(
+
+    def decorate(f: Callable[..., Any]) -> Function:
+        return Function(
             f,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             cache_size=cache_size,
         )
-    return Function(
-        f, static_argnums=static_argnums, static_argnames=static_argnames, cache_size=cache_size
-    )
+
+    return decorate if f is None else decorate(f)
 
 
 def anywhere(body: Callable[..., Any], *trees: Any) -> Any:
@@ -223,7 +223,9 @@ def anywhere(body: Callable[..., Any], *trees: Any) -> Any:
     return found[-1].unflatten(results)
 
 
-def transformed(f: Callable[..., Any], key: tuple[Any, ...], make: Callable[[], Function]) -> Function:
+def transformed(
+    f: Callable[..., Any], key: tuple[Any, ...], make: Callable[[], Function]
+) -> Function:
     """What a transformation made of a function before, so that ``grad(f)(x)`` in a loop is traced once.
 
     It is kept with the function itself, and goes with it.

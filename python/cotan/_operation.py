@@ -28,4 +28,8 @@ def axes_of(axis: Any) -> list[int] | None:
 
 def sizes_of(shape: Any) -> list[int]:
     """Sizes as a list."""
-    return [int(shape)] if isinstance(shape, int) or not hasattr(shape, "__iter__") else [int(k) for k in shape]
+    return (
+        [int(shape)]
+        if isinstance(shape, int) or not hasattr(shape, "__iter__")
+        else [int(k) for k in shape]
+    )

@@ -16,8 +16,22 @@ from ._operation import axes_of, operation
 from .numpy import cross, matmul, matrix_transpose, outer, tensordot, trace, vecdot
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_power", "matrix_transpose",
-    "norm", "outer", "solve", "solve_triangular", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "inv",
+    "matmul",
+    "matrix_power",
+    "matrix_transpose",
+    "norm",
+    "outer",
+    "solve",
+    "solve_triangular",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
 ]
 
 

@@ -21,13 +21,47 @@ from ._operation import axes_of, operation, sizes_of
 from .numpy import logsumexp, one_hot
 
 __all__ = [
-    "absolute_error", "attention", "avg_pool", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "conv", "conv_transpose", "cross_entropy", "elu",
-    "embedding", "gelu", "global_avg_pool", "global_max_pool", "glu", "hard_tanh", "hinge",
-    "huber", "kl_divergence", "layer_norm", "leaky_relu", "log_sigmoid", "log_softmax",
-    "logsumexp", "mae", "max_pool", "mish", "mse", "nll", "one_hot", "relu", "rms_norm", "selu",
-    "sigmoid", "silu", "smooth_l1", "softmax", "softplus", "softsign", "squared_error",
-    "standardize", "swish",
+    "absolute_error",
+    "attention",
+    "avg_pool",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "conv",
+    "conv_transpose",
+    "cross_entropy",
+    "elu",
+    "embedding",
+    "gelu",
+    "global_avg_pool",
+    "global_max_pool",
+    "glu",
+    "hard_tanh",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "layer_norm",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "mae",
+    "max_pool",
+    "mish",
+    "mse",
+    "nll",
+    "one_hot",
+    "relu",
+    "rms_norm",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1",
+    "softmax",
+    "softplus",
+    "softsign",
+    "squared_error",
+    "standardize",
+    "swish",
 ]
 
 
@@ -222,4 +256,6 @@ def avg_pool(x: Any, window: Any, stride: Any = None, padding: Any = "valid") ->
 
 
 global_avg_pool = _activation("global_avg_pool", lib.global_avg_pool, "The mean of each channel.")
-global_max_pool = _activation("global_max_pool", lib.global_max_pool, "The largest of each channel.")
+global_max_pool = _activation(
+    "global_max_pool", lib.global_max_pool, "The largest of each channel."
+)

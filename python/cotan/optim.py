@@ -27,8 +27,18 @@ from ._core import tree_flatten
 from ._function import anywhere
 
 __all__ = [
-    "Minimum", "Optimizer", "adam", "adamw", "clip_by_global_norm",
-    "cosine_decay", "exponential_decay", "global_norm", "lbfgs", "rmsprop", "sgd", "warmup",
+    "Minimum",
+    "Optimizer",
+    "adam",
+    "adamw",
+    "clip_by_global_norm",
+    "cosine_decay",
+    "exponential_decay",
+    "global_norm",
+    "lbfgs",
+    "rmsprop",
+    "sgd",
+    "warmup",
 ]
 
 Schedule = Callable[[Any], Any]

@@ -20,8 +20,19 @@ from ._errors import make
 from ._operation import sizes_of
 
 __all__ = [
-    "Key", "bernoulli", "categorical", "exponential", "fold_in", "gamma", "key", "normal",
-    "permutation", "randint", "split", "truncated_normal", "uniform",
+    "Key",
+    "bernoulli",
+    "categorical",
+    "exponential",
+    "fold_in",
+    "gamma",
+    "key",
+    "normal",
+    "permutation",
+    "randint",
+    "split",
+    "truncated_normal",
+    "uniform",
 ]
 
 Shape = int | Sequence[int]
@@ -52,7 +63,9 @@ def fold_in(key: Key, data: int) -> Key:
     return key.fold_in(data)
 
 
-def uniform(key: Key, shape: Shape = (), dtype: Any = float, minval: float = 0.0, maxval: float = 1.0) -> Any:
+def uniform(
+    key: Key, shape: Shape = (), dtype: Any = float, minval: float = 0.0, maxval: float = 1.0
+) -> Any:
     """Uniform on an interval.
 
     >>> x = uniform(key(3), (1000,))

@@ -1,4 +1,4 @@
-"""Structures of arrays: dicts, lists, tuples, namedtuples, dataclasses, ``None``, and your own classes.
+"""Structures of arrays: dicts, lists, tuples, namedtuples, dataclasses, ``None``, your classes.
 
 >>> import cotan as ct
 >>> ct.tree.map(lambda x: 2 * x, {"w": [1.0, 2.0], "b": (3.0, None)})

@@ -7,10 +7,11 @@ import gc
 import weakref
 from typing import Any, NamedTuple
 
-import cotan as ct
-import cotan.numpy as cnp
 import numpy as np
 import pytest
+
+import cotan as ct
+import cotan.numpy as cnp
 
 RNG = np.random.default_rng(0)
 
@@ -20,8 +21,13 @@ def close(a: Any, b: Any, tol: float = 1e-10) -> None:
 
 
 BINARY = [
-    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b,
-    lambda a, b: a // b, lambda a, b: a % b, lambda a, b: abs(a) ** b,
+    lambda a, b: a + b,
+    lambda a, b: a - b,
+    lambda a, b: a * b,
+    lambda a, b: a / b,
+    lambda a, b: a // b,
+    lambda a, b: a % b,
+    lambda a, b: abs(a) ** b,
 ]
 
 
@@ -46,8 +52,10 @@ def test_element_types_are_those_of_numpy() -> None:
             y = np.asarray(b) if isinstance(b, np.generic) else b
             got = ct.jit(lambda x, y: x * y)(x, y)
             # What is a number of Python here takes the type of arrays with axes, too.
-            wide = np.multiply(np.atleast_1d(x) if isinstance(a, np.generic) else x,
-                               np.atleast_1d(y) if isinstance(b, np.generic) else y)
+            wide = np.multiply(
+                np.atleast_1d(x) if isinstance(a, np.generic) else x,
+                np.atleast_1d(y) if isinstance(b, np.generic) else y,
+            )
             assert got.dtype == wide.dtype, (a, b, got.dtype, wide.dtype)
     assert ct.jit(lambda x, y: x / y)(np.array(1), np.array(2)) == 0.5
     assert ct.jit(lambda x: x * 0.5)(np.float32([1, 2])).dtype == np.float32
@@ -65,12 +73,29 @@ def test_integers_divide_and_shift_like_python() -> None:
 
 
 INDICES = [
-    0, -1, slice(1, 3), slice(None, None, -1), slice(4, 0, -2), (0, 1), (slice(None), 2),
-    (slice(None), None, 1), (..., 0), (1, ...), None, (slice(1), slice(2, None), -1),
-    np.array([2, 0, 0]), np.array([[0, 1], [2, -1]]), (np.array([0, 1]), np.array([1, 2])),
-    (slice(None), np.array([0, 2])), (np.array([0, 1]), slice(None), np.array([1, 0])),
-    (0, slice(None), np.array([1, 0])), (..., np.array([1, 3])), (np.array([1]), None, 2),
-    np.array([True, False, True]), (slice(None), np.array([True, False, True, True])), [0, 2],
+    0,
+    -1,
+    slice(1, 3),
+    slice(None, None, -1),
+    slice(4, 0, -2),
+    (0, 1),
+    (slice(None), 2),
+    (slice(None), None, 1),
+    (..., 0),
+    (1, ...),
+    None,
+    (slice(1), slice(2, None), -1),
+    np.array([2, 0, 0]),
+    np.array([[0, 1], [2, -1]]),
+    (np.array([0, 1]), np.array([1, 2])),
+    (slice(None), np.array([0, 2])),
+    (np.array([0, 1]), slice(None), np.array([1, 0])),
+    (0, slice(None), np.array([1, 0])),
+    (..., np.array([1, 3])),
+    (np.array([1]), None, 2),
+    np.array([True, False, True]),
+    (slice(None), np.array([True, False, True, True])),
+    [0, 2],
     (slice(0, 2), np.array([[0], [1]]), slice(1, None)),
 ]
 
@@ -85,7 +110,11 @@ def test_indexing_is_that_of_numpy(index: Any) -> None:
     np.add.at(expected, index if not isinstance(index, list) else np.array(index), weights)
     close(ct.grad(lambda x: (x[index] * weights).sum())(x), expected)
     close(ct.jit(lambda x: x.at[index].add(weights))(x), x + expected)
-    if not isinstance(index, np.ndarray) or index.dtype == bool or len(set(index.flat)) == index.size:
+    if (
+        not isinstance(index, np.ndarray)
+        or index.dtype == bool
+        or len(set(index.flat)) == index.size
+    ):
         written = x.copy()
         written[index] = 7.0
         close(ct.jit(lambda x: x.at[index].set(7.0))(x), written)
@@ -114,7 +143,11 @@ class Layer:
 
 
 def test_structures_of_all_kinds() -> None:
-    tree = {"z": [1.0, (np.ones(2), None)], "p": Pair(np.float32([1, 2]), 3.0), "l": Layer(2.0, 1.0)}
+    tree = {
+        "z": [1.0, (np.ones(2), None)],
+        "p": Pair(np.float32([1, 2]), 3.0),
+        "l": Layer(2.0, 1.0),
+    }
     f = ct.jit(lambda t: ct.tree.map(lambda x: x * 2, t))
     out = f(tree)
     assert isinstance(out["p"], Pair) and isinstance(out["l"], Layer) and out["z"][1][1] is None
@@ -140,14 +173,18 @@ def test_comparison_with_none_is_identity() -> None:
 
 
 def test_transformations_nest_in_any_order() -> None:
-    f = lambda x: cnp.sin(x) * x**3  # noqa: E731
+    f = lambda x: cnp.sin(x) * x**3
     d = [np.sin(2.0) * 8, np.cos(2.0) * 8 + 12 * np.sin(2.0)]
     close(ct.grad(f)(2.0), d[1])
     second = 24 * np.cos(2.0) - 8 * np.sin(2.0) + 12 * np.sin(2.0)
     for twice in (
-        ct.grad(ct.grad(f)), ct.jacfwd(ct.grad(f)), ct.jacrev(ct.jacfwd(f)), ct.hessian(f),
+        ct.grad(ct.grad(f)),
+        ct.jacfwd(ct.grad(f)),
+        ct.jacrev(ct.jacfwd(f)),
+        ct.hessian(f),
         ct.jit(ct.grad(ct.jit(ct.grad(ct.jit(f))))),
-        lambda x: ct.jvp(ct.grad(f), (x,), (1.0,))[1], lambda x: ct.hvp(f)(x, 1.0),
+        lambda x: ct.jvp(ct.grad(f), (x,), (1.0,))[1],
+        lambda x: ct.hvp(f)(x, 1.0),
         lambda x: ct.vjp(ct.grad(f), x)[1](1.0)[0],
         ct.grad(lambda x: ct.vjp(f, x)[1](1.0)[0]),
         ct.grad(lambda x: ct.jvp(f, (x,), (1.0,))[1]),
@@ -161,7 +198,7 @@ def test_transformations_nest_in_any_order() -> None:
 
 
 def test_derivatives_by_some_arguments() -> None:
-    f = lambda x, y, k=1.0: k * x * y**2  # noqa: E731
+    f = lambda x, y, k=1.0: k * x * y**2
     assert float(ct.grad(f, argnums=1)(3.0, 4.0)) == 24.0
     assert [float(g) for g in ct.grad(f, argnums=(1, 0))(3.0, 4.0)] == [24.0, 16.0]
     assert float(ct.grad(f, argnums=-1)(3.0, 4.0)) == 24.0
@@ -171,7 +208,9 @@ def test_derivatives_by_some_arguments() -> None:
     assert (float(value), float(aux), float(g)) == (9.0, 3.0, 6.0)
     jac, aux = ct.jacrev(lambda x: (x * x, x.sum()), has_aux=True)(np.array([1.0, 2.0]))
     assert jac.tolist() == [[2.0, 0.0], [0.0, 4.0]] and float(aux) == 3.0
-    rows = ct.jacobian(lambda p: {"s": p["x"].sum(), "d": p["x"] * p["y"]})({"x": np.ones(2), "y": 2.0})
+    rows = ct.jacobian(lambda p: {"s": p["x"].sum(), "d": p["x"] * p["y"]})(
+        {"x": np.ones(2), "y": 2.0}
+    )
     assert rows["s"]["x"].tolist() == [1.0, 1.0] and rows["d"]["y"].tolist() == [1.0, 1.0]
     with pytest.raises(ct.CotanError, match="there is no argument 2"):
         ct.grad(f, argnums=2)(3.0, 4.0)

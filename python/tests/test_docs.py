@@ -8,9 +8,10 @@ import pkgutil
 import re
 from pathlib import Path
 
-import cotan as ct
 import numpy as np
 import pytest
+
+import cotan as ct
 
 MODULES = [m.name for m in pkgutil.walk_packages(ct.__path__, "cotan.") if m.name != "cotan._core"]
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,15 @@ def test_docstrings_have_examples() -> None:
 
 
 def test_public_functions_are_documented() -> None:
-    for name in ("cotan", "cotan.numpy", "cotan.linalg", "cotan.nn", "cotan.random", "cotan.optim", "cotan.tree"):
+    for name in (
+        "cotan",
+        "cotan.numpy",
+        "cotan.linalg",
+        "cotan.nn",
+        "cotan.random",
+        "cotan.optim",
+        "cotan.tree",
+    ):
         module = importlib.import_module(name)
         for key in getattr(module, "__all__", vars(module)):
             value = getattr(module, key)

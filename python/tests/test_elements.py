@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import cotan as ct
-import cotan.numpy as cnp
 import numpy as np
 import pytest
+
+import cotan as ct
+import cotan.numpy as cnp
 
 RNG = np.random.default_rng(1)
 
@@ -23,7 +24,9 @@ def test_build_of_elements_arrays_and_structures() -> None:
     rows = ct.jit(lambda a, b: ct.build(4, lambda i: {"row": a[i] * b, "i": i}))(a, b)
     close(rows["row"], np.outer(a, b))
     assert rows["i"].tolist() == [0, 1, 2, 3]
-    product = lambda a, b: ct.build((4, 4), lambda i, j: ct.build(3, lambda k: a[i, k] * b[k, j]).sum())  # noqa: E731
+    product = lambda a, b: ct.build(
+        (4, 4), lambda i, j: ct.build(3, lambda k: a[i, k] * b[k, j]).sum()
+    )
     x, y = RNG.standard_normal((4, 3)), RNG.standard_normal((3, 4))
     close(ct.jit(product)(x, y), x @ y)
     w = RNG.standard_normal((4, 4))
@@ -60,7 +63,10 @@ def test_loops_and_their_gradients() -> None:
 def test_while_loops_have_gradients_in_both_modes() -> None:
     def root(a: Any, **options: Any) -> Any:
         state = ct.while_loop(
-            lambda s: abs(s[0] * s[0] - a) > 1e-12, lambda s: (0.5 * (s[0] + a / s[0]), s[1] + 1), (a, 0), **options
+            lambda s: abs(s[0] * s[0] - a) > 1e-12,
+            lambda s: (0.5 * (s[0] + a / s[0]), s[1] + 1),
+            (a, 0),
+            **options,
         )
         return state[0]
 
@@ -72,12 +78,14 @@ def test_while_loops_have_gradients_in_both_modes() -> None:
 
 
 def test_branches() -> None:
-    f = lambda x: ct.cond(x.sum() > 0, lambda x: cnp.log(x), lambda x: -x, x).sum()  # noqa: E731
+    f = lambda x: ct.cond(x.sum() > 0, lambda x: cnp.log(x), lambda x: -x, x).sum()
     close(ct.grad(f)(np.array([1.0, 2.0])), [1.0, 0.5])
     close(ct.grad(f)(np.array([-1.0, -2.0])), [-1.0, -1.0])
     g = ct.jit(lambda i, x: ct.switch(i, [lambda x: x, lambda x: x * x, lambda x: -x], x))
     assert [float(g(i, 3.0)) for i in (-5, 0, 1, 2, 9)] == [3.0, 3.0, 9.0, -3.0, -3.0]
-    close(ct.grad(lambda x: cnp.where(x > 0, cnp.sqrt(x), 0.0).sum())(np.array([0.0, 4.0])), [0, 0.25])
+    close(
+        ct.grad(lambda x: cnp.where(x > 0, cnp.sqrt(x), 0.0).sum())(np.array([0.0, 4.0])), [0, 0.25]
+    )
     out = ct.cond(False, lambda: {"a": 1.0}, lambda: {"a": 2.0})
     assert float(out["a"]) == 2.0
 
@@ -171,7 +179,7 @@ def test_checkpoints_trade_work_for_memory() -> None:
 
 
 def test_linearize_and_checks() -> None:
-    f = lambda p: {"y": cnp.sin(p["x"]) * p["k"]}  # noqa: E731
+    f = lambda p: {"y": cnp.sin(p["x"]) * p["k"]}
     point = {"x": np.array([0.5, 1.0]), "k": 3.0}
     value, push = ct.linearize(f, point)
     close(value["y"], np.sin(point["x"]) * 3)

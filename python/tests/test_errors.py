@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import cotan as ct
-import cotan.numpy as cnp
 import numpy as np
 import pytest
+
+import cotan as ct
+import cotan.numpy as cnp
 
 CONCRETE = {
     "if": lambda x: 1.0 if x > 0 else x,
@@ -87,7 +88,10 @@ BAD: dict[str, tuple[type[Exception], Any]] = {
     "recursion": (ValueError, lambda: ct.jit(_endless)(1.0)),
     "random": (RuntimeError, lambda: ct.jit(lambda x: ct.random.normal(ct.random.key(0)))(1.0)),
     "text": (ValueError, lambda: ct.loads("def f(x: f64 = x")),
-    "text call": (ValueError, lambda: ct.loads("def f(x: [n]f64, y: [n]f64) = x + y").f(np.ones(2), np.ones(3))),
+    "text call": (
+        ValueError,
+        lambda: ct.loads("def f(x: [n]f64, y: [n]f64) = x + y").f(np.ones(2), np.ones(3)),
+    ),
     "deep": (ValueError, lambda: _deep()),
     "mask": (IndexError, lambda: ct.jit(lambda x: x[x > 0])(np.ones(2))),
 }
@@ -132,10 +136,15 @@ def test_exceptions_of_the_function_come_through() -> None:
         raise Mine("here")
 
     for run in (
-        lambda: ct.jit(f)(1.0), lambda: ct.grad(f)(1.0), lambda: ct.fold(f, 0.0, np.ones(2)),
-        lambda: ct.build(3, f), lambda: ct.cond(True, f, f, 1.0), lambda: ct.while_loop(f, f, 1.0),
+        lambda: ct.jit(f)(1.0),
+        lambda: ct.grad(f)(1.0),
+        lambda: ct.fold(f, 0.0, np.ones(2)),
+        lambda: ct.build(3, f),
+        lambda: ct.cond(True, f, f, 1.0),
+        lambda: ct.while_loop(f, f, 1.0),
         lambda: ct.jit(lambda x: ct.grad(lambda x: ct.build(2, f).sum())(x))(1.0),
-        lambda: ct.linearize(f, 1.0), lambda: ct.switch(0, [f], 1.0),
+        lambda: ct.linearize(f, 1.0),
+        lambda: ct.switch(0, [f], 1.0),
     ):
         with pytest.raises(Mine, match="here"):
             run()

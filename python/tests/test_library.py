@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import cotan as ct
-import cotan.numpy as cnp
 import numpy as np
 import pytest
+
+import cotan as ct
+import cotan.numpy as cnp
 
 RNG = np.random.default_rng(2)
 V = RNG.uniform(0.2, 0.9, 6)
@@ -132,7 +133,9 @@ CASES: dict[str, Any] = {
     "det": lambda n: np.linalg.det(S) if n is np else ct.linalg.det(S),
     "cholesky": lambda n: np.linalg.cholesky(S) if n is np else ct.linalg.cholesky(S),
     "norm": lambda n: np.linalg.norm(M, 1, axis=0) if n is np else ct.linalg.norm(M, 1, axis=0),
-    "matrix_power": lambda n: np.linalg.matrix_power(S, -2) if n is np else ct.linalg.matrix_power(S, -2),
+    "matrix_power": lambda n: (
+        np.linalg.matrix_power(S, -2) if n is np else ct.linalg.matrix_power(S, -2)
+    ),
 }
 
 
@@ -156,7 +159,7 @@ DISPATCHED: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", DISPATCHED)
 def test_functions_of_numpy_take_traced_arrays(name: str) -> None:
-    f = lambda x: DISPATCHED[name](np, x)  # noqa: E731
+    f = lambda x: DISPATCHED[name](np, x)
     np.testing.assert_allclose(ct.jit(f)(V), f(V), rtol=1e-12)
     ct.check_grads(lambda x: f(x), (V,), order=1)
 
@@ -175,18 +178,36 @@ DIFFERENTIABLE: dict[str, Any] = {
     "softmax": lambda x: ct.nn.softmax(x),
     "log_softmax": lambda x: ct.nn.log_softmax(cnp.reshape(x, (2, 3)), axis=0),
     "gelu": lambda x: ct.nn.gelu(x - 0.5) + ct.nn.gelu(x, approximate=False),
-    "activations": lambda x: ct.nn.silu(x) + ct.nn.elu(-x) + ct.nn.softplus(x) + ct.nn.mish(x) + ct.nn.selu(x),
+    "activations": lambda x: (
+        ct.nn.silu(x) + ct.nn.elu(-x) + ct.nn.softplus(x) + ct.nn.mish(x) + ct.nn.selu(x)
+    ),
     "layer_norm": lambda x: ct.nn.layer_norm(cnp.reshape(x, (2, 3)), np.ones(3), np.zeros(3)),
     "rms_norm": lambda x: ct.nn.rms_norm(x, np.ones(6)),
     "cross_entropy": lambda x: ct.nn.cross_entropy(cnp.reshape(x, (2, 3)), np.array([0, 2])),
-    "losses": lambda x: ct.nn.huber(x, 0.0) + ct.nn.mse(x, 1.0) + ct.nn.binary_cross_entropy_with_logits(x, 1.0),
-    "conv": lambda x: ct.nn.conv(cnp.reshape(cnp.tile(x, 6), (1, 1, 6, 6)), np.ones((2, 1, 3, 3)), stride=2, padding=1),
-    "conv kernel": lambda x: ct.nn.conv(np.ones((1, 2, 5)), cnp.reshape(x, (1, 2, 3)), padding="same"),
-    "conv_transpose": lambda x: ct.nn.conv_transpose(cnp.reshape(x, (1, 1, 6)), np.ones((1, 1, 3)), stride=2),
-    "pool": lambda x: ct.nn.max_pool(cnp.reshape(x, (1, 1, 2, 3)), (2, 2), stride=1) + ct.nn.avg_pool(cnp.reshape(x, (1, 1, 2, 3)), (2, 2), stride=1),
-    "attention": lambda x: ct.nn.attention(*(cnp.reshape(x, (1, 2, 3)) * k for k in (1.0, 2.0, 3.0))),
+    "losses": lambda x: (
+        ct.nn.huber(x, 0.0) + ct.nn.mse(x, 1.0) + ct.nn.binary_cross_entropy_with_logits(x, 1.0)
+    ),
+    "conv": lambda x: ct.nn.conv(
+        cnp.reshape(cnp.tile(x, 6), (1, 1, 6, 6)), np.ones((2, 1, 3, 3)), stride=2, padding=1
+    ),
+    "conv kernel": lambda x: ct.nn.conv(
+        np.ones((1, 2, 5)), cnp.reshape(x, (1, 2, 3)), padding="same"
+    ),
+    "conv_transpose": lambda x: ct.nn.conv_transpose(
+        cnp.reshape(x, (1, 1, 6)), np.ones((1, 1, 3)), stride=2
+    ),
+    "pool": lambda x: (
+        ct.nn.max_pool(cnp.reshape(x, (1, 1, 2, 3)), (2, 2), stride=1)
+        + ct.nn.avg_pool(cnp.reshape(x, (1, 1, 2, 3)), (2, 2), stride=1)
+    ),
+    "attention": lambda x: ct.nn.attention(
+        *(cnp.reshape(x, (1, 2, 3)) * k for k in (1.0, 2.0, 3.0))
+    ),
     "embedding": lambda x: ct.nn.embedding(cnp.reshape(x, (3, 2)), np.array([0, 2, 0])) ** 2,
-    "segments": lambda x: cnp.segment_sum(x, np.array([0, 1, 1, 0, 2, 2]), 3) * cnp.segment_max(x, np.array([0, 1, 1, 0, 2, 2]), 3),
+    "segments": lambda x: (
+        cnp.segment_sum(x, np.array([0, 1, 1, 0, 2, 2]), 3)
+        * cnp.segment_max(x, np.array([0, 1, 1, 0, 2, 2]), 3)
+    ),
     "fold": lambda x: ct.fold(lambda s, e: cnp.sin(s) + e * s, 1.0, x),
     "window": lambda x: cnp.sliding_window_view(x, 3) ** 2,
 }
@@ -199,7 +220,15 @@ def test_gradients_agree_with_differences(name: str) -> None:
 
 def test_f32_stays_f32() -> None:
     x = V.astype(np.float32)
-    for f in (cnp.sin, cnp.sum, cnp.mean, cnp.sort, ct.nn.softmax, lambda x: x * 2.0 + 1, lambda x: x @ x):
+    for f in (
+        cnp.sin,
+        cnp.sum,
+        cnp.mean,
+        cnp.sort,
+        ct.nn.softmax,
+        lambda x: x * 2.0 + 1,
+        lambda x: x @ x,
+    ):
         assert ct.jit(f)(x).dtype == np.float32
     assert ct.grad(lambda x: (cnp.sin(x) * 2.0).sum())(x).dtype == np.float32
 
@@ -235,7 +264,7 @@ OPTIMISERS = {
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_optimisers_find_the_minimum_of_a_parabola(name: str) -> None:
     method = OPTIMISERS[name]
-    loss = lambda p: ((p["x"] - 3.0) ** 2).sum() + (p["y"] + 1.0) ** 2  # noqa: E731
+    loss = lambda p: ((p["x"] - 3.0) ** 2).sum() + (p["y"] + 1.0) ** 2
     step = ct.jit(lambda p, s: method.step(p, ct.grad(loss)(p), s))
     p: Any = {"x": np.zeros(2, np.float32), "y": np.zeros(())}
     state = method.init(p)
@@ -248,7 +277,9 @@ def test_optimisers_find_the_minimum_of_a_parabola(name: str) -> None:
 
 
 def test_lbfgs_minimises_structures() -> None:
-    found = ct.optim.lbfgs(lambda p, k: ((p["x"] - k) ** 4).sum() + p["y"] ** 2, {"x": np.zeros(3), "y": 5.0}, 2.0)
+    found = ct.optim.lbfgs(
+        lambda p, k: ((p["x"] - k) ** 4).sum() + p["y"] ** 2, {"x": np.zeros(3), "y": 5.0}, 2.0
+    )
     np.testing.assert_allclose(found.point["x"], 2.0, atol=1e-2)
     assert abs(found.point["y"]) < 1e-6 and found.value < 1e-8 and found.iterations > 3
 

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import cotan as ct
 import pytest
+
+import cotan as ct
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "python" / "tour.ipynb"
 
@@ -49,9 +50,13 @@ def test_cells_run_one_after_the_other() -> None:
 
 
 def test_nbconvert_executes_it(tmp_path: Path) -> None:
-    pytest.importorskip("nbconvert", reason="nbconvert is not installed: pip install nbconvert ipykernel")
+    pytest.importorskip(
+        "nbconvert", reason="nbconvert is not installed: pip install nbconvert ipykernel"
+    )
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", NOTEBOOK]
-    done = subprocess.run([*command, "--output-dir", tmp_path], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [*command, "--output-dir", tmp_path], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert "as traced" in (tmp_path / "tour.html").read_text()

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import cotan as ct
-import cotan.numpy as cnp
 import numpy as np
 import pytest
+
+import cotan as ct
+import cotan.numpy as cnp
 
 PROGRAMS = int(os.environ.get("COTAN_RANDOM_PROGRAMS", "2000"))
 CHUNKS = 20
@@ -119,19 +120,25 @@ def compare(seed: int, expected: tuple[Any, ...]) -> None:
         wanted = np.asarray(wanted)
         scale = max(1.0, float(np.abs(wanted).max(initial=0.0)))
         np.testing.assert_allclose(
-            got / scale, wanted / scale, rtol=1e-7, atol=1e-9, err_msg=f"seed {seed}: {program(seed)[1]}"
+            got / scale,
+            wanted / scale,
+            rtol=1e-7,
+            atol=1e-9,
+            err_msg=f"seed {seed}: {program(seed)[1]}",
         )
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_against_autograd(chunk: int) -> None:
-    autograd = pytest.importorskip("autograd", reason="autograd is not installed: pip install autograd")
+    autograd = pytest.importorskip(
+        "autograd", reason="autograd is not installed: pip install autograd"
+    )
     import autograd.numpy as anp
 
     for seed in range(chunk, PROGRAMS, CHUNKS):
         f, steps = program(seed)
         x, y, v = arguments(seed)
-        g = lambda x, y, f=f: f(anp, x, y)  # noqa: E731
+        g = lambda x, y, f=f: f(anp, x, y)
         product: Any = np.zeros(())
         if seed % 4 == 0:
             product = autograd.hessian_vector_product(lambda x: g(x, y))(x, v)
@@ -146,7 +153,7 @@ def test_against_jax(chunk: int) -> None:
     for seed in range(PROGRAMS + chunk, PROGRAMS + PROGRAMS // 20, CHUNKS):
         f, _ = program(seed)
         x, y, v = arguments(seed)
-        g = lambda x, y, f=f: f(jax.numpy, x, y)  # noqa: E731
+        g = lambda x, y, f=f: f(jax.numpy, x, y)
         both = jax.value_and_grad(g, argnums=(0, 1))
         value, gradients = both(x, y)
         product: Any = np.zeros(())

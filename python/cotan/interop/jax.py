@@ -49,7 +49,10 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
         specs = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), args)
         return jax.pure_callback(
             lambda args, c: pulled(on_host(args), on_host(c)),
-            specs, args, cotangent, vmap_method="sequential",
+            specs,
+            args,
+            cotangent,
+            vmap_method="sequential",
         )
 
     wrapped: Any = jax.custom_vjp(lambda *args: run(args))

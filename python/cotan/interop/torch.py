@@ -6,6 +6,7 @@ differentiable by ``backward`` (once: its gradient is not differentiable by PyTo
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,11 @@ from .._function import jit
 
 def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of tensors, and of structures of these, that runs ``f`` and its gradient here."""
-    import torch  # type: ignore[import-not-found, unused-ignore]
+    torch: Any = importlib.import_module("torch")
 
     compiled = jit(f)
 
-    class Wrapped(torch.autograd.Function):  # type: ignore[misc, name-defined, unused-ignore]
+    class Wrapped(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, shape: Any, box: list[Any], *tensors: Any) -> Any:
             ctx.args = shape.unflatten([t.detach().cpu().numpy() for t in tensors])
@@ -31,7 +32,9 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
             box.append(out)
             made = tuple(torch.from_numpy(np.asarray(leaf)) for leaf in leaves)
             floats = [t.dtype in (torch.float32, torch.float64) for t in made]
-            ctx.mark_non_differentiable(*(t for t, is_float in zip(made, floats, strict=True) if not is_float))
+            ctx.mark_non_differentiable(
+                *(t for t, is_float in zip(made, floats, strict=True) if not is_float)
+            )
             return made
 
         @staticmethod

@@ -11,7 +11,6 @@ array([0.])
 """
 
 from .._control import where as where
-from . import _arrange, _create, _elementwise, _products, _reduce
 from ._arrange import *
 from ._create import *
 from ._elementwise import *

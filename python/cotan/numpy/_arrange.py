@@ -12,12 +12,46 @@ from .._errors import make
 from .._operation import operation, sizes_of
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "bincount", "broadcast_arrays", "broadcast_to", "column_stack",
-    "concat", "concatenate", "diag", "diagonal", "expand_dims", "flip", "hstack",
-    "matrix_transpose", "moveaxis", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll",
-    "rot90", "segment_max", "segment_mean", "segment_min", "segment_sum", "sliding_window_view",
-    "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "trace",
-    "transpose", "tril", "triu", "unstack", "vstack",
+    "atleast_1d",
+    "atleast_2d",
+    "bincount",
+    "broadcast_arrays",
+    "broadcast_to",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "diag",
+    "diagonal",
+    "expand_dims",
+    "flip",
+    "hstack",
+    "matrix_transpose",
+    "moveaxis",
+    "pad",
+    "permute_dims",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "rot90",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_sum",
+    "sliding_window_view",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "take",
+    "take_along_axis",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "unstack",
+    "vstack",
 ]
 
 
@@ -307,7 +341,9 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     elif all(isinstance(w, int) for w in pad_width):
         widths = [(pad_width[0], pad_width[-1])] * x.ndim
     else:
-        widths = [(int(w[0]), int(w[-1])) for w in pad_width] * (x.ndim if len(pad_width) == 1 else 1)
+        widths = [(int(w[0]), int(w[-1])) for w in pad_width] * (
+            x.ndim if len(pad_width) == 1 else 1
+        )
     if mode == "constant":
         return lib.pad_with(x, _core.asarray(constant_values).cast_to(x.dtype_name), widths)
     modes = {"edge": lib.pad_edge, "reflect": lib.pad_reflect, "wrap": lib.pad_wrap}

@@ -11,18 +11,101 @@ from .._function import Function
 from .._operation import operation
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "cbrt", "ceil", "clip", "cos", "cosh", "deg2rad", "degrees", "digamma",
-    "divide", "equal", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "gammaln", "greater", "greater_equal", "hypot", "invert",
-    "isclose", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "lgamma",
-    "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "maximum", "minimum", "mod", "multiply", "nan_to_num", "negative",
-    "not_equal", "polygamma", "positive", "pow", "power", "rad2deg", "radians", "reciprocal",
-    "remainder", "right_shift", "rint", "round", "sign", "sin", "sinh", "sqrt", "square",
-    "subtract", "tan", "tanh", "true_divide", "trunc",
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "digamma",
+    "divide",
+    "equal",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "gammaln",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "invert",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "left_shift",
+    "less",
+    "less_equal",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "nan_to_num",
+    "negative",
+    "not_equal",
+    "polygamma",
+    "positive",
+    "pow",
+    "power",
+    "rad2deg",
+    "radians",
+    "reciprocal",
+    "remainder",
+    "right_shift",
+    "rint",
+    "round",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "true_divide",
+    "trunc",
 ]
 
 
@@ -105,7 +188,9 @@ invert = bitwise_not = bitwise_invert = _library(
 isnan = _library("isnan", lib.isnan, "Where it is NaN.")
 isinf = _library("isinf", lib.isinf, "Where it is infinite.")
 isfinite = _library("isfinite", lib.isfinite, "Where it is neither infinite nor NaN.")
-deg2rad = radians = _library("deg2rad", lambda x: x * 0.017453292519943295, "From degrees to radians.")
+deg2rad = radians = _library(
+    "deg2rad", lambda x: x * 0.017453292519943295, "From degrees to radians."
+)
 rad2deg = degrees = _library("rad2deg", lambda x: x * 57.29577951308232, "From radians to degrees.")
 
 add = _operator("add", operator.add, "``x + y``.")
@@ -129,8 +214,12 @@ right_shift = bitwise_right_shift = _operator("right_shift", operator.rshift, "`
 logical_and = _binary("logical_and", "logical_and", "Where both are true.", "bool")
 logical_or = _binary("logical_or", "logical_or", "Where one is true.", "bool")
 logical_xor = _binary("logical_xor", "logical_xor", "Where one alone is true.", "bool")
-minimum = fmin = _binary("minimum", "min", "The smaller; of equals the derivative goes to the first.", "number")
-maximum = fmax = _binary("maximum", "max", "The larger; of equals the derivative goes to the first.", "number")
+minimum = fmin = _binary(
+    "minimum", "min", "The smaller; of equals the derivative goes to the first.", "number"
+)
+maximum = fmax = _binary(
+    "maximum", "max", "The larger; of equals the derivative goes to the first.", "number"
+)
 arctan2 = atan2 = _binary("arctan2", "atan2", "The angle of the point ``(y, x)``.", "float")
 
 

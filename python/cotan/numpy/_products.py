@@ -9,14 +9,23 @@ from .._core import lib
 from .._operation import operation, sizes_of
 
 __all__ = [
-    "cross", "dot", "einsum", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot",
+    "cross",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matmul",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
 ]
 
 
 @operation("x", "y")
 def matmul(x: Any, y: Any) -> Any:
-    """The product of matrices, also of batches of them; vectors are rows on the left, columns on the
-    right.
+    """The product of matrices, also of batches of them; vectors are rows on the left, and columns on
+    the right.
 
     >>> matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
     array([3., 7.])
