@@ -28,7 +28,7 @@ def main() -> None:
     expected = 2.0 * ct.grad(potential)(x.detach().numpy())
     assert torch.allclose(x.grad, torch.from_numpy(expected))
     assert torch.autograd.gradcheck(wrap(potential), (x,))
-    print(f"energy {float(energy):.4f}, gradient as PyTorch's differences say")
+    print(f"energy {energy.item():.4f}, gradient as PyTorch's differences say")
 
 
 if __name__ == "__main__":

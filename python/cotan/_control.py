@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._core import Array, TreeDef, tree_flatten
 from ._errors import make
-from ._function import Function, anywhere, transformed
+from ._function import Function, anywhere, expect_function
 
 Shape = int | Sequence[int]
 
@@ -261,7 +261,8 @@ def checkpoint(f: Callable[..., Any]) -> Function:
 
         return while_loop(lambda s: s[0] < 1, step, (0, (args, kwargs), zeros), max_steps=1)[2]
 
-    return transformed(f, ("checkpoint",), lambda: Function(apart, like=f))
+    expect_function("checkpoint", f)
+    return Function(apart, like=f)
 
 
 def _zeros(like: Array) -> Array:
@@ -439,12 +440,6 @@ def _spread(axes: Any, tree: Any, name: str) -> list[int | None]:
     return [axis for part, x in zip(parts, inside, strict=True) for axis in _spread(part, x, name)]
 
 
-def _hashable(axes: Any) -> Any:
-    if isinstance(axes, dict):
-        return tuple((key, _hashable(value)) for key, value in sorted(axes.items()))
-    return tuple(_hashable(axis) for axis in axes) if isinstance(axes, (list, tuple)) else axes
-
-
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
     """The function at each element along an axis of its arguments.
 
@@ -484,9 +479,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
         back = [_placed(x, axis) for x, axis in zip(results, places, strict=True)]
         return out.unflatten(back)
 
-    key = ("vmap", _hashable(in_axes), _hashable(out_axes))
-    name = f"vmap({getattr(f, '__name__', 'f')})"
-    return transformed(f, key, lambda: Function(mapped, like=f, name=name))
+    expect_function("vmap", f)
+    return Function(mapped, like=f, name=f"vmap({getattr(f, '__name__', 'f')})")
 
 
 def _moved(x: Array, source: int, target: int) -> Array:

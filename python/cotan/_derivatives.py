@@ -9,7 +9,7 @@ from typing import Any
 from . import _core
 from ._core import TreeDef, is_tracing, tree_flatten
 from ._errors import make
-from ._function import Function, transformed
+from ._function import Function, expect_function
 
 Argnums = int | Sequence[int]
 Argnames = str | Sequence[str] | None
@@ -123,16 +123,14 @@ def _derived(
     f: Callable[..., Any],
     which: tuple[Argnums, Argnames],
     staged: Callable[[_Point], Any],
-    extra: tuple[Any, ...] = (),
 ) -> Function:
     """The function that applies ``staged`` to the point of its arguments."""
+    expect_function(kind, f)
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
         return staged(_Point(kind, f, which, args, kwargs))
 
-    key = (kind, *(x if isinstance(x, (int, str, type(None))) else tuple(x) for x in which), *extra)
-    name = f"{kind}({getattr(f, '__name__', 'f')})"
-    return transformed(f, key, lambda: Function(derivative, like=f, name=name))
+    return Function(derivative, like=f, name=f"{kind}({getattr(f, '__name__', 'f')})")
 
 
 def grad(
@@ -161,7 +159,7 @@ def grad(
         value, aux, gradient = _value_aux_grad(p)
         return gradient, aux
 
-    return _derived("grad", f, (argnums, argnames), staged, (has_aux,))
+    return _derived("grad", f, (argnums, argnames), staged)
 
 
 def _value_aux_grad(p: _Point) -> tuple[Any, Any, Any]:
@@ -191,7 +189,7 @@ def value_and_grad(
         value, aux, gradient = _value_aux_grad(p)
         return (value, aux), gradient
 
-    return _derived("value_and_grad", f, (argnums, argnames), staged, (has_aux,))
+    return _derived("value_and_grad", f, (argnums, argnames), staged)
 
 
 def _jacobian(
@@ -209,7 +207,7 @@ def _jacobian(
         jacobian = p.out.unflatten(rows)
         return (jacobian, _pair(p.call(p.leaves))[1]) if has_aux else jacobian
 
-    return _derived(kind, f, which, staged, (has_aux,))
+    return _derived(kind, f, which, staged)
 
 
 def jacfwd(
@@ -286,6 +284,7 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = Non
     >>> ct.hvp(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
     """
+    expect_function("hvp", f)
     if not isinstance(argnums, int) and any(n < 0 for n in argnums) or argnums == -1:
         raise make("ArrayTypeError", "hvp", "negative `argnums`: the tangent comes last", None)
 
@@ -295,9 +294,7 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = Non
         _, parts = p.derive("hvp", p.scalar, _as_float_like(p.leaves, tangents))
         return p.tree.unflatten(parts)
 
-    key = ("hvp", argnums if isinstance(argnums, int) else tuple(argnums), argnames)
-    name = f"hvp({getattr(f, '__name__', 'f')})"
-    return transformed(f, key, lambda: Function(product, name=name))
+    return Function(product, name=f"hvp({getattr(f, '__name__', 'f')})")
 
 
 def jvp(
@@ -324,9 +321,8 @@ def jvp(
         both = p.out.unflatten(parts[:count]), p.out.unflatten(parts[count:])
         return (*both, _pair(p.call(p.leaves))[1]) if has_aux else both
 
-    key = ("jvp", has_aux)
-    made = transformed(f, key, lambda: Function(staged, name="jvp"))
-    return made(tuple(primals), tuple(tangents))
+    expect_function("jvp", f)
+    return Function(staged, name="jvp")(tuple(primals), tuple(tangents))
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -352,8 +348,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         count, parts = p.derive("vjp", results, _as_float_like(own, directions))
         return p.tree.unflatten(parts[count:])
 
-    value = transformed(f, ("value",), lambda: Function(f))(*primals)
-    pull = transformed(f, ("vjp", has_aux), lambda: Function(pulled, name="vjp"))
+    value, pull = Function(f)(*primals), Function(pulled, name="vjp")
 
     def pullback(cotangent: Any) -> Any:
         """The cotangents of the arguments, a tuple."""

@@ -221,25 +221,3 @@ def anywhere(body: Callable[..., Any], *trees: Any) -> Any:
 
     results = run_once(leaves, flat)
     return found[-1].unflatten(results)
-
-
-def transformed(
-    f: Callable[..., Any], key: tuple[Any, ...], make: Callable[[], Function]
-) -> Function:
-    """What a transformation made of a function before, so that ``grad(f)(x)`` in a loop is traced once.
-
-    It is kept with the function itself, and goes with it.
-    """
-    expect_function(key[0], f)
-    kept = getattr(f, "__dict__", {}).get("__cotan__")
-    # A copy of the attributes of another function, as functools.wraps makes one, does not count.
-    if kept is None or kept[0] is not f:
-        kept = (f, {})
-        try:
-            f.__cotan__ = kept  # type: ignore[attr-defined]
-        except (AttributeError, TypeError):
-            return make()
-    found: dict[tuple[Any, ...], Function] = kept[1]
-    if key not in found:
-        found[key] = make()
-    return found[key]

@@ -174,7 +174,8 @@ macro_rules! operators {
             let py = other.py();
             // `x == None` asks what `x is None` does.
             if other.is_none() && matches!(op, CompareOp::Eq | CompareOp::Ne) {
-                return Ok(PyBool::new(py, op == CompareOp::Ne).to_owned().into_any().unbind());
+                let differs = matches!(op, CompareOp::Ne);
+                return Ok(PyBool::new(py, differs).to_owned().into_any().unbind());
             }
             let (both, _) = promoted(py, &[self.operand(), Operand::of(other)?])?;
             let op = match op {
