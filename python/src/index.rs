@@ -185,10 +185,8 @@ fn positions(parts: &[Part], dims: &[usize]) -> Taken {
     let counts = |part: &Part| !matches!(part, Part::Rest | Part::NewAxis);
     let named = parts.iter().filter(|part| counts(part)).count();
     // What is whole at the end needs no positions.
-    let whole = |part: &Part| match part {
-        Part::Rest => true,
-        Part::Range { start: None | Some(0), stop: None, step: 1 } => true,
-        _ => false,
+    let whole = |part: &Part| {
+        matches!(part, Part::Rest | Part::Range { start: None | Some(0), stop: None, step: 1 })
     };
     let last = parts.iter().rposition(|part| !whole(part)).map_or(0, |last| last + 1);
     let parts = &parts[..last];
