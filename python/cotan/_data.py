@@ -17,7 +17,14 @@ def _refused(message: str, hint: str) -> Exception:
 
 def _as_ndarray(value: Any) -> np.ndarray[Any, Any]:
     """The ndarray of a value: by DLPack where there is no other way, without a copy."""
-    if isinstance(value, (np.ndarray, np.generic, int, float, list, tuple)):
+    if isinstance(value, (list, tuple)):
+        try:
+            return np.asarray(value)
+        except ValueError as error:
+            raise _refused(
+                f"nested lists that are no array: {error}", "give rows of equal length"
+            ) from None
+    if isinstance(value, (np.ndarray, np.generic, int, float)):
         return np.asarray(value)
     if hasattr(value, "__array__"):
         return np.asarray(value)
