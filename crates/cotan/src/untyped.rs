@@ -14,7 +14,7 @@
 //! let program = untyped::stage(&inputs, &mut |x: &[AnyArr]| {
 //!     Ok(vec![("y".to_owned(), untyped::elementwise(Op::Mul, &[x[0], x[0]]))])
 //! })?;
-//! assert_eq!(program.to_string(), "def main(x: [2]f64) = x * x\n");
+//! assert_eq!(program.to_string(), "def main(x: [2]f64) = {y = x * x}\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -261,7 +261,7 @@ mod tests {
         let inputs = [("a".to_owned(), vector(2)), ("b".to_owned(), vector(2))];
         let program = stage(&inputs, &mut |x| {
             let wrong = elementwise(Op::And, x);
-            assert!(take_error().is_some_and(|error| error.op() == "and"));
+            assert!(take_error().is_some_and(|error| error.op() == "logical_and"));
             assert!(wrong.ty().is_none() && take_error().is_none());
             let args = [("a".to_owned(), x[0]), ("b".to_owned(), x[1])];
             let derived = derivative("grad", Derivative::Grad, &args, &[1], &[], &mut |x| {
