@@ -40,6 +40,7 @@ impl Emitter<'_> {
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => false,
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => false,
             Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
+            Node::SegmentArg(..) => false,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
         };
         self.scopes.region(r).order().iter().all(fits)

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use crate::error::Result;
 use crate::function::{Arg, Choice, Function};
 use crate::jit::{Jit, Via, jit};
-pub(crate) use apply::{differentiable, program_at};
+pub(crate) use apply::{apply_untyped, differentiable, program_at};
 pub use kinds::{
     Grad, GradAux, Hessian, Hvp, JacFwd, JacRev, Jacobian, Jvp, Kind, ValueAndGrad,
     ValueAndGradAux, Vjp,

@@ -1,0 +1,35 @@
+//! Where elements lie: in a vector of ours, or in memory that somebody else owns.
+
+use std::ops::Deref;
+
+/// Elements that belong to somebody else: to an array of another library, perhaps. They must not
+/// change while they are lent.
+pub type Lender<T> = Box<dyn AsRef<[T]> + Send + Sync>;
+
+/// The elements of arrays, which are views of them.
+pub(crate) enum Buffer<T> {
+    Own(Vec<T>),
+    Lent(Lender<T>),
+}
+
+impl<T> Buffer<T> {
+    /// The elements to be changed, if they are ours.
+    pub(crate) fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        match self {
+            Buffer::Own(elements) => Some(elements),
+            Buffer::Lent(_) => None,
+        }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match self {
+            Buffer::Own(elements) => elements,
+            Buffer::Lent(lender) => lender.as_ref().as_ref(),
+        }
+    }
+}
