@@ -1,6 +1,7 @@
 //! Where elements lie: in a vector of ours, or in memory that somebody else owns.
 
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Elements that belong to somebody else: to an array of another library, perhaps. They must not
 /// change while they are lent.
@@ -11,6 +12,10 @@ pub(crate) enum Buffer<T> {
     Own(Vec<T>),
     Lent(Lender<T>),
 }
+
+// What a panic could leave half done would be seen by changes only, and nobody changes what is lent.
+impl<T: UnwindSafe> UnwindSafe for Buffer<T> {}
+impl<T: RefUnwindSafe> RefUnwindSafe for Buffer<T> {}
 
 impl<T> Buffer<T> {
     /// The elements to be changed, if they are ours.
