@@ -245,6 +245,7 @@ impl Scheduler<'_> {
                     Step::Copy { from, to }
                 }
                 Step::ArgSort { from, to, room } => Step::ArgSort { from, to, room },
+                Step::SegmentArg(step) => Step::SegmentArg(step),
             };
             let place = 2 * slots.slots.len() + 1;
             other.for_each_buffer(&mut |b| {
