@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import resource
@@ -163,17 +162,29 @@ def test_other_threads_run_meanwhile() -> None:
     assert ticks >= 5
 
 
-def _in_child(x: Any) -> Any:
+PROCESSES = """
+import multiprocessing, sys
+import cotan as ct, numpy as np
+
+def gradient(x):
     return ct.grad(lambda x: (x * x).sum())(x)
+
+if __name__ == "__main__":
+    big = np.ones(1 << 16)
+    gradient(big)  # the threads of the parent are not those of a child
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        results = pool.map(gradient, [big, big * 2, big * 3])
+    assert [r[0] for r in results] == [2.0, 4.0, 6.0]
+"""
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes(method: str) -> None:
-    big = np.ones(1 << 16)
-    _in_child(big)  # the threads of the parent are not those of a child
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        results = pool.map(_in_child, [big, big * 2, big * 3])
-    assert [r[0] for r in results] == [2.0, 4.0, 6.0]
+def test_processes(method: str, tmp_path: Any) -> None:
+    script = tmp_path / "processes.py"
+    script.write_text(PROCESSES)
+    command = [sys.executable, script, method]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_calls_leave_no_memory_behind() -> None:
