@@ -59,7 +59,7 @@ fn files_and_examples_agree() {
         }
     }
     assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n\n"));
-    assert!(count >= 100, "only {count} programs");
+    assert!(count >= 90, "only {count} programs");
 }
 
 /// The interpreter that defines StableHLO says the same of programs that it can run in a moment.

@@ -27,7 +27,22 @@ fn module(program: &Program) -> String {
 fn a_module() {
     insta::assert_snapshot!(module(&program(
         "def main(x: [3]f64, y: [3]f64) =\n  sum(build 3 (i => x[i] * exp(y[2 - i])))"
-    )), @"");
+    )), @r#"
+    module @cotan {
+      func.func public @main(
+        %arg0: tensor<3xf64>, // x
+        %arg1: tensor<3xf64> // y
+      ) -> (tensor<f64>) {
+        %1 = stablehlo.constant dense<2> : tensor<i64> // program:2:34
+        %2 = stablehlo.reverse %arg1, dims = [0] : tensor<3xf64> // program:2:32
+        %3 = stablehlo.exponential %2 : tensor<3xf64> // program:2:28
+        %4 = stablehlo.multiply %arg0, %3 : tensor<3xf64> // program:2:21
+        %5 = stablehlo.constant dense<0.0e0> : tensor<f64> // program:2:3
+        %6 = stablehlo.reduce(%4 init: %5) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64> // program:2:3
+        return %6 : tensor<f64>
+      }
+    }
+    "#);
 }
 
 #[test]
