@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use cotan_ir::{ErrorKind, Program, within};
+use cotan_ir::{ErrorKind, Program};
 use cotan_pipeline::{Derivative, Pass, Pipeline};
 use cotan_stablehlo::{Options, Sharding};
 
@@ -83,12 +83,10 @@ pub fn module(
     optimised: bool,
     limits: &Within<'_>,
 ) -> Outcome<String> {
-    let Within { limits, begin, terminal } = *limits;
+    let Within { limits, terminal, .. } = *limits;
     let passes: &[Pass] = if optimised { &[Pass::BULK, Pass::OPTIMISE] } else { &[Pass::BULK] };
     let written = watched(terminal, "compiling", || {
-        within(limits.watch(begin), || {
-            cotan_stablehlo::export(&Pipeline::new(passes).run(program)?, options)
-        })
+        cotan_stablehlo::export(&Pipeline::new(passes).run(program)?, options)
     });
     written.map_err(|error| match error.kind() {
         ErrorKind::Type => {

@@ -75,15 +75,13 @@ pub fn differentiated(
     wrt: &[usize],
     within: &Within<'_>,
 ) -> Outcome<Program> {
-    let Within { limits, begin, terminal } = *within;
+    let Within { limits, terminal, .. } = *within;
     let derivative = match mode {
         Derivative::Grad => Derivative::ValueAndGrad,
         other => other,
     };
-    watched(terminal, "differentiating", || {
-        cotan_ir::within(limits.watch(begin), || derive(program, derivative, Some(wrt)))
-    })
-    .map_err(|error| not_made(&error, program.sources(), limits, terminal))
+    watched(terminal, "differentiating", || derive(program, derivative, Some(wrt)))
+        .map_err(|error| not_made(&error, program.sources(), limits, terminal))
 }
 
 /// The name of a result among derivatives: never empty, never a mere number.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_ir::{CancelToken, Program};
+use cotan_ir::{CancelToken, Program, Watch};
 use cotan_pipeline::{Pass, Pipeline};
 
 use crate::backend::{Backend, Runner};
@@ -180,6 +180,13 @@ pub struct RunOptions {
     /// How many threads may work on the call; by default as many as the environment variable
     /// `COTAN_THREADS` says, or as the machine has. The results do not depend on it.
     pub threads: Option<usize>,
+}
+
+impl RunOptions {
+    /// When making a program has to end.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch { deadline: self.deadline, cancel: self.cancel.clone(), ..Watch::default() }
+    }
 }
 
 impl<A: Arrays, R: Arrays> Compiled<A, R> {

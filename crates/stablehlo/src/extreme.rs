@@ -1,12 +1,13 @@
-//! Positions of extremes, and sorting.
+//! Positions of extremes, of whole axes and of segments, and sorting.
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Extreme, Result, TermId};
 
 use crate::emit::Emitter;
+use crate::read::positions;
 use crate::value::{Ty, Val};
-use crate::writer::Writer;
+use crate::writer::{Writer, list};
 
 impl Emitter<'_> {
     /// The first position of the extreme along the outermost axis, of the first NaN if there is one,
@@ -27,34 +28,66 @@ impl Emitter<'_> {
             "{name}:2 = stablehlo.reduce({source} init: {start}), ({places} init: {after}) across dimensions = [0] : ({}, {}, {}, {}) -> ({kept}, {kept_places})",
             source.ty, places.ty, start.ty, after.ty
         ));
-        let integer = Ty::integer();
-        let pair = |w: &mut Writer, ty: &Ty| {
-            (Val::new(w.fresh(), ty.clone()), Val::new(w.fresh(), ty.clone()))
-        };
-        let ((a, b), (i, j)) = (pair(w, &element), pair(w, &integer));
+        let (first, second) = candidates(w, &element);
         w.open(format_args!(
-            " reducer({a}: {element}, {b}: {element}) ({i}: {integer}, {j}: {integer}) {{"
+            " reducer({}: {element}, {}: {element}) ({}: {integer}, {}: {integer}) {{",
+            first.key,
+            second.key,
+            first.place,
+            second.place,
+            integer = Ty::integer(),
         ));
-        let better = match extreme {
-            Extreme::Max => "GT",
-            Extreme::Min => "LT",
-        };
-        let (more, same) = (w.compare(better, &a, &b), w.compare("EQ", &a, &b));
-        let first = w.compare("LT", &i, &j);
-        let earlier = w.binary("and", &same, &first);
-        let mut wins = w.binary("or", &more, &earlier);
-        if element.dtype.is_float() {
-            // A NaN wins against everything but an earlier one.
-            let (odd, other) = (w.is_nan(&a), w.is_nan(&b));
-            let before = w.select(&other, &first, &odd);
-            let against = w.binary("and", &odd, &before);
-            let plain = w.unary("not", &other);
-            let wins_plain = w.binary("and", &wins, &plain);
-            wins = w.binary("or", &against, &wins_plain);
-        }
-        let (value, place) = (w.select(&wins, &a, &b), w.select(&wins, &i, &j));
-        w.give(&[value, place]);
+        give_winner(w, extreme, &first, &second);
         w.close("}");
+        Ok(Val::new(format!("{name}#1"), ty.clone()))
+    }
+
+    /// For each of `k` segments the position of its extreme, as [`arg_extreme`](Emitter::arg_extreme)
+    /// finds it; the size of the outermost axis where there is none. A scatter of pairs of an element
+    /// and its position that keeps the better one.
+    pub(crate) fn segment_arg(
+        &mut self,
+        ty: &Ty,
+        extreme: Extreme,
+        t: TermId,
+        ids: TermId,
+    ) -> Result<Val> {
+        let (source, ids) = (self.keys(t)?, self.value(ids)?);
+        let w = &mut self.w;
+        let none = Scalar::I64(source.ty.dims[0] as i64);
+        let no_places = w.fill(none, &ty.dims);
+        if source.ty.is_empty() {
+            return Ok(no_places);
+        }
+        let (sizes, element) = (source.ty.dims.clone(), source.ty.element());
+        let no_keys = w.fill(worst(element.dtype, extreme), &ty.dims);
+        let mut at = vec![ids];
+        at.extend((1..sizes.len()).map(|axis| w.iota(axis, &sizes)));
+        let targets = positions(w, &at, &sizes);
+        let places = w.iota(0, &sizes);
+        let name = w.fresh();
+        w.open(format_args!(
+            "{name}:2 = \"stablehlo.scatter\"({no_keys}, {no_places}, {targets}, {source}, {places}) <{{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [{axes}], scatter_dims_to_operand_dims = [{axes}], index_vector_dim = {}>, unique_indices = false}}> ({{",
+            sizes.len(),
+            axes = list(0..sizes.len()),
+        ));
+        let (first, second) = candidates(w, &element);
+        w.bare(format_args!(
+            "^bb0({}: {element}, {}: {integer}, {}: {element}, {}: {integer}):",
+            first.key,
+            first.place,
+            second.key,
+            second.place,
+            integer = Ty::integer(),
+        ));
+        give_winner(w, extreme, &first, &second);
+        w.close(format_args!(
+            "}}) : ({keys}, {ty}, {}, {}, {}) -> ({keys}, {ty})",
+            targets.ty,
+            source.ty,
+            places.ty,
+            keys = no_keys.ty,
+        ));
         Ok(Val::new(format!("{name}#1"), ty.clone()))
     }
 
@@ -85,6 +118,59 @@ impl Emitter<'_> {
         Ok(Val::new(format!("{name}#1"), ty.clone()))
     }
 
+    /// Of each segment the first position of its extreme, of its first NaN if it has one, the size of
+    /// the axis if it is empty: three scatters, of NaNs, of the others, and of where the best is.
+    pub(crate) fn segment_arg(
+        &mut self,
+        ty: &Ty,
+        extreme: Extreme,
+        t: TermId,
+        ids: TermId,
+    ) -> Result<Val> {
+        let (keys, ids) = (self.keys(t)?, self.value(ids)?);
+        let sizes = keys.ty.dims.clone();
+        let n = Scalar::I64(sizes.first().map_or(0, |&n| n as i64));
+        let nowhere = self.w.fill(n, &ty.dims);
+        if keys.ty.is_empty() {
+            return Ok(nowhere);
+        }
+        let at: Vec<Val> = std::iter::once(ids)
+            .chain((1..sizes.len()).map(|axis| self.w.iota(axis, &sizes)))
+            .collect();
+        let places = Places { at: &at, sizes: &sizes, unique: false };
+        let (rows, none) = (self.w.iota(0, &sizes), self.w.fill(n, &sizes));
+        let (nans, keys) = match keys.ty.dtype.is_float() {
+            false => (None, keys),
+            true => {
+                let nan = self.w.is_nan(&keys);
+                let where_nan = self.w.select(&nan, &rows, &none);
+                let first = scatter_into(&mut self.w, "minimum", &nowhere, &where_nan, &places);
+                let worst = self.w.fill(worst(keys.ty.dtype, extreme), &sizes);
+                (Some(first), self.w.select(&nan, &worst, &keys))
+            }
+        };
+        let start = self.w.fill(worst(keys.ty.dtype, extreme), &ty.dims);
+        let better = match extreme {
+            Extreme::Max => "maximum",
+            Extreme::Min => "minimum",
+        };
+        let best = scatter_into(&mut self.w, better, &start, &keys, &places);
+        // Ids out of range read anything here: their positions are dropped in the end.
+        let known = vec![true; sizes.len()];
+        let rival = self.read_at(&best, &at, &sizes, &known);
+        let w = &mut self.w;
+        let wins = w.compare("EQ", &keys, &rival);
+        let winners = w.select(&wins, &rows, &none);
+        let first = scatter_into(w, "minimum", &nowhere, &winners, &places);
+        Ok(match nans {
+            Some(nans) => {
+                let odd = w.compare("LT", &nans, &nowhere);
+                w.select(&odd, &nans, &first)
+            }
+            None => first,
+        })
+    }
+
     /// What is compared: truth values as integers.
     fn keys(&mut self, t: TermId) -> Result<Val> {
         let source = self.value(t)?;
@@ -93,6 +179,45 @@ impl Emitter<'_> {
             Dtype::F64 | Dtype::F32 | Dtype::I64 => source,
         })
     }
+}
+
+/// An element with its position.
+struct Candidate {
+    key: Val,
+    place: Val,
+}
+
+fn candidates(w: &mut Writer, element: &Ty) -> (Candidate, Candidate) {
+    let mut candidate = || Candidate {
+        key: Val::new(w.fresh(), element.clone()),
+        place: Val::new(w.fresh(), Ty::integer()),
+    };
+    (candidate(), candidate())
+}
+
+/// Ends a region with the better one: the extreme, the earlier among equals, a NaN before all else.
+fn give_winner(w: &mut Writer, extreme: Extreme, first: &Candidate, second: &Candidate) {
+    let (a, b) = (&first.key, &second.key);
+    let better = match extreme {
+        Extreme::Max => "GT",
+        Extreme::Min => "LT",
+    };
+    let (more, same) = (w.compare(better, a, b), w.compare("EQ", a, b));
+    let before = w.compare("LT", &first.place, &second.place);
+    let earlier = w.binary("and", &same, &before);
+    let mut wins = w.binary("or", &more, &earlier);
+    if a.ty.dtype.is_float() {
+        // A NaN wins against everything but an earlier one.
+        let (odd, other) = (w.is_nan(a), w.is_nan(b));
+        let first_odd = w.select(&other, &before, &odd);
+        let against = w.binary("and", &odd, &first_odd);
+        let plain = w.unary("not", &other);
+        let wins_plain = w.binary("and", &wins, &plain);
+        wins = w.binary("or", &against, &wins_plain);
+    }
+    let key = w.select(&wins, a, b);
+    let place = w.select(&wins, &first.place, &second.place);
+    w.give(&[key, place]);
 }
 
 /// An element that is no better than any other.

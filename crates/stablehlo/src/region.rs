@@ -40,7 +40,9 @@ impl Emitter<'_> {
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => false,
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => false,
             Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
+            Node::SegmentArg(..) => false,
+            Node::SegmentArg(..) | Node::MapAccum(_) | Node::While(_) => false,
+            Node::Custom(_) | Node::Result(..) => false,
         };
         self.scopes.region(r).order().iter().all(fits)
     }
