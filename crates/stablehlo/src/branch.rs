@@ -68,7 +68,7 @@ fn is_loop(program: &Program, t: TermId) -> bool {
         Node::Scatter(..) | Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => false,
         Node::Reshape(..) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
         Node::SegmentArg(..) => false,
-        Node::SegmentArg(..) | Node::Result(..) => false,
+        Node::Result(..) => false,
     }
 }
 

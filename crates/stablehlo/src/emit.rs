@@ -249,7 +249,6 @@ impl<'a> Emitter<'a> {
             Node::ArgExtreme(extreme, u) => self.arg_extreme(&ty, *extreme, *u)?,
             Node::ArgSort(u) => self.arg_sort(&ty, *u)?,
             Node::SegmentArg(extreme, _, u, ids) => self.segment_arg(&ty, *extreme, *u, *ids)?,
-            Node::SegmentArg(extreme, _, u, ids) => self.segment_arg(&ty, *extreme, *u, *ids)?,
             Node::Result(u, n) => self.result(*u, *n as usize)?,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => {
                 return Err(Error::internal("a former with several results"));

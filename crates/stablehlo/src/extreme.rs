@@ -1,4 +1,4 @@
-//! Positions of extremes, of whole axes and of segments, and sorting.
+//! Positions of extremes, and sorting.
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
@@ -116,59 +116,6 @@ impl Emitter<'_> {
         let (source, places) = (&source.ty, &places.ty);
         w.close(format_args!("}}) : ({source}, {places}) -> ({source}, {places})"));
         Ok(Val::new(format!("{name}#1"), ty.clone()))
-    }
-
-    /// Of each segment the first position of its extreme, of its first NaN if it has one, the size of
-    /// the axis if it is empty: three scatters, of NaNs, of the others, and of where the best is.
-    pub(crate) fn segment_arg(
-        &mut self,
-        ty: &Ty,
-        extreme: Extreme,
-        t: TermId,
-        ids: TermId,
-    ) -> Result<Val> {
-        let (keys, ids) = (self.keys(t)?, self.value(ids)?);
-        let sizes = keys.ty.dims.clone();
-        let n = Scalar::I64(sizes.first().map_or(0, |&n| n as i64));
-        let nowhere = self.w.fill(n, &ty.dims);
-        if keys.ty.is_empty() {
-            return Ok(nowhere);
-        }
-        let at: Vec<Val> = std::iter::once(ids)
-            .chain((1..sizes.len()).map(|axis| self.w.iota(axis, &sizes)))
-            .collect();
-        let places = Places { at: &at, sizes: &sizes, unique: false };
-        let (rows, none) = (self.w.iota(0, &sizes), self.w.fill(n, &sizes));
-        let (nans, keys) = match keys.ty.dtype.is_float() {
-            false => (None, keys),
-            true => {
-                let nan = self.w.is_nan(&keys);
-                let where_nan = self.w.select(&nan, &rows, &none);
-                let first = scatter_into(&mut self.w, "minimum", &nowhere, &where_nan, &places);
-                let worst = self.w.fill(worst(keys.ty.dtype, extreme), &sizes);
-                (Some(first), self.w.select(&nan, &worst, &keys))
-            }
-        };
-        let start = self.w.fill(worst(keys.ty.dtype, extreme), &ty.dims);
-        let better = match extreme {
-            Extreme::Max => "maximum",
-            Extreme::Min => "minimum",
-        };
-        let best = scatter_into(&mut self.w, better, &start, &keys, &places);
-        // Ids out of range read anything here: their positions are dropped in the end.
-        let known = vec![true; sizes.len()];
-        let rival = self.read_at(&best, &at, &sizes, &known);
-        let w = &mut self.w;
-        let wins = w.compare("EQ", &keys, &rival);
-        let winners = w.select(&wins, &rows, &none);
-        let first = scatter_into(w, "minimum", &nowhere, &winners, &places);
-        Ok(match nans {
-            Some(nans) => {
-                let odd = w.compare("LT", &nans, &nowhere);
-                w.select(&odd, &nans, &first)
-            }
-            None => first,
-        })
     }
 
     /// What is compared: truth values as integers.

@@ -41,8 +41,7 @@ impl Emitter<'_> {
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => false,
             Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
             Node::SegmentArg(..) => false,
-            Node::SegmentArg(..) | Node::MapAccum(_) | Node::While(_) => false,
-            Node::Custom(_) | Node::Result(..) => false,
+            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
         };
         self.scopes.region(r).order().iter().all(fits)
     }

@@ -34,8 +34,24 @@ impl Emitter<'_> {
     /// The sum of the sub-arrays of `source` at positions given by arrays of these sizes, one for
     /// each component. `unique` if no position occurs twice.
     fn add_at(&mut self, ty: &Ty, source: &Val, at: &[Val], sizes: &[usize], unique: bool) -> Val {
-        let zero = self.w.zeros(ty);
-        scatter_into(&mut self.w, "add", &zero, source, &Places { at, sizes, unique })
+        let w = &mut self.w;
+        let places = positions(w, at, sizes);
+        let zero = w.zeros(ty);
+        let name = w.fresh();
+        w.open(format_args!(
+            "{name} = \"stablehlo.scatter\"({zero}, {places}, {source}) <{{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{}], scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, unique_indices = {unique}}}> ({{",
+            list(sizes.len()..source.ty.rank()),
+            list(0..at.len()),
+            list(0..at.len()),
+            sizes.len(),
+        ));
+        let element = ty.element();
+        let (a, b) = (Val::new(w.fresh(), element.clone()), Val::new(w.fresh(), element.clone()));
+        w.bare(format_args!("^bb0({a}: {element}, {b}: {element}):"));
+        let sum = w.binary("add", &a, &b);
+        w.give(&[sum]);
+        w.close(format_args!("}}) : ({}, {}, {}) -> {ty}", zero.ty, places.ty, source.ty));
+        Val::new(name, ty.clone())
     }
 
     /// `oneHot sh v ix`
@@ -61,42 +77,6 @@ impl Emitter<'_> {
             None => written,
         })
     }
-}
-
-/// Positions given by arrays of some sizes, one for each component.
-pub(crate) struct Places<'a> {
-    pub at: &'a [Val],
-    pub sizes: &'a [usize],
-    /// Whether no position occurs twice.
-    pub unique: bool,
-}
-
-/// `init`, with each sub-array of `source` joined to what is at its position by an operation of two
-/// numbers; what is out of range is dropped.
-pub(crate) fn scatter_into(
-    w: &mut Writer,
-    op: &str,
-    init: &Val,
-    source: &Val,
-    places: &Places<'_>,
-) -> Val {
-    let Places { at, sizes, unique } = *places;
-    let places = positions(w, at, sizes);
-    let name = w.fresh();
-    w.open(format_args!(
-        "{name} = \"stablehlo.scatter\"({init}, {places}, {source}) <{{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{}], scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, unique_indices = {unique}}}> ({{",
-        list(sizes.len()..source.ty.rank()),
-        list(0..at.len()),
-        list(0..at.len()),
-        sizes.len(),
-    ));
-    let element = init.ty.element();
-    let (a, b) = (Val::new(w.fresh(), element.clone()), Val::new(w.fresh(), element.clone()));
-    w.bare(format_args!("^bb0({a}: {element}, {b}: {element}):"));
-    let joined = w.binary(op, &a, &b);
-    w.give(&[joined]);
-    w.close(format_args!("}}) : ({}, {}, {}) -> {}", init.ty, places.ty, source.ty, init.ty));
-    Val::new(name, init.ty.clone())
 }
 
 /// Whether an affine index function takes no position twice: each variable alone in a component.
