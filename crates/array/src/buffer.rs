@@ -13,6 +13,10 @@ pub(crate) enum Buffer<T> {
     Lent(Lender<T>),
 }
 
+// What a panic could leave half done would be seen by changes only, and nobody changes what is lent.
+impl<T: UnwindSafe> UnwindSafe for Buffer<T> {}
+impl<T: RefUnwindSafe> RefUnwindSafe for Buffer<T> {}
+
 impl<T> Buffer<T> {
     /// The elements to be changed, if they are ours.
     pub(crate) fn as_mut_slice(&mut self) -> Option<&mut [T]> {

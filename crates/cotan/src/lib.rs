@@ -98,6 +98,7 @@ pub use build::{Extent, build};
 pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
+pub use cotan_stablehlo::{Options as StableHloOptions, Sharding};
 pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
 pub use data::{load_safetensors, load_safetensors_like, save_safetensors};
