@@ -2,6 +2,8 @@
 //!
 //! Large contiguous arrays are lent to a call without a copy; results give their memory to numpy.
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
 use cotan_array::{Array, Dtype, Element, Shape};
 use numpy::ndarray::{ArrayD, IxDyn};
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
@@ -47,6 +49,10 @@ struct Lent<T> {
 unsafe impl<T: Sync> Send for Lent<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Lent<T> {}
+
+// Elements that are only read are whole after a panic.
+impl<T> UnwindSafe for Lent<T> {}
+impl<T> RefUnwindSafe for Lent<T> {}
 
 impl<T> AsRef<[T]> for Lent<T> {
     fn as_ref(&self) -> &[T] {

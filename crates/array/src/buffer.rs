@@ -5,7 +5,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Elements that belong to somebody else: to an array of another library, perhaps. They must not
 /// change while they are lent.
-pub type Lender<T> = Box<dyn AsRef<[T]> + Send + Sync>;
+pub type Lender<T> = Box<dyn AsRef<[T]> + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 /// The elements of arrays, which are views of them.
 pub(crate) enum Buffer<T> {
