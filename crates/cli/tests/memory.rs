@@ -47,6 +47,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The most bytes that each stage may take for a line, with what is there before.
+struct Most {
+    parse: usize,
+    elaborate: usize,
+    derive: usize,
+    optimise: usize,
+    plan: usize,
+    run: usize,
+}
+
 /// Does something within so many bytes for each line, with what is there before.
 #[track_caller]
 fn stage<T>(name: &str, most: usize, work: impl FnOnce() -> T) -> T {
@@ -62,30 +72,84 @@ fn stage<T>(name: &str, most: usize, work: impl FnOnce() -> T) -> T {
 
 const LINES: usize = 100_000;
 
-/// From a text of many lines to the run of its gradient, as the command does it: what a stage made is
-/// gone when the next but one begins.
-#[test]
-fn a_line_of_a_long_program_takes_few_bytes() {
-    let text = {
-        let lines: String =
-            (0..LINES).map(|n| format!("  let t{} = sin(t{n}) in\n", n + 1)).collect();
-        format!("def main(t0: f64) =\n{lines}  t{LINES}\n")
-    };
-    let modules = stage("parse", 1100, || load_text("a.ct", &text).unwrap());
+/// A program of `LINES` lines.
+fn program(head: &str, line: impl Fn(usize) -> String, end: &str) -> String {
+    let lines: String = (0..LINES).map(|n| format!("  {}\n", line(n))).collect();
+    format!("{head} =\n{lines}  {end}\n")
+}
+
+/// From a text of many lines to the run of its gradient, or of itself, as the command does it: what a
+/// stage made is gone when the next but one begins.
+fn runs(text: String, inputs: &[cotan_array::Array], gradient: bool, most: &Most) {
+    let modules = stage("parse", most.parse, || load_text("a.ct", &text).unwrap());
     drop(text);
-    let program = stage("elaborate", 1000, || {
+    let program = stage("elaborate", most.elaborate, || {
         instantiate(&modules, "main", &[], &[], &Limits::default()).unwrap().program
     });
     drop(modules);
-    let derived =
-        stage("derive", 1000, || derive(&program, Derivative::ValueAndGrad, None).unwrap());
-    drop(program);
+    let derived = if gradient {
+        let derive = || derive(&program, Derivative::ValueAndGrad, None).unwrap();
+        let derived = stage("derive", most.derive, derive);
+        drop(program);
+        derived
+    } else {
+        program
+    };
+    let nodes = derived.len() as f64 / LINES as f64;
     let options = cotan_opt::Options::default();
     let optimised =
-        stage("optimise", 1250, || cotan_opt::optimise_owned(derived, &options).unwrap().0);
+        stage("optimise", most.optimise, || cotan_opt::optimise_owned(derived, &options).unwrap().0);
+    println!("{nodes:.1} nodes a line, {:.1} optimised", optimised.len() as f64 / LINES as f64);
     let plan = || Executable::planned(&optimised, false, Engine::Native).unwrap();
-    let executable = stage("plan", 3000, plan);
-    let run = || executable.run(&[cotan_array::Array::scalar(0.5)], &RunLimits::default());
-    let results = stage("run", 1300, run).unwrap();
-    assert_eq!(results.len(), 2);
+    let executable = stage("plan", most.plan, plan);
+    let run = || executable.run(inputs, &RunLimits::default());
+    let results = stage("run", most.run, run).unwrap();
+    assert_eq!(results.len(), if gradient { 1 + inputs.len() } else { 1 });
+}
+
+/// The shapes that long programs have: of one number or of arrays, one line after the other or side by
+/// side. One test, because what is counted is what all threads allocate.
+#[test]
+fn a_line_of_a_long_program_takes_few_bytes() {
+    let scalar = cotan_array::Array::scalar;
+    let vector = cotan_array::Array::from_vec(
+        cotan_array::Shape::new("test", &[10]).unwrap(),
+        vec![0.5f64; 10],
+    )
+    .unwrap();
+    let end = format!("t{LINES}");
+    let sines = || {
+        let line = |n| format!("let t{} = sin(t{n}) in", n + 1);
+        program("def main(t0: f64)", line, &end)
+    };
+    let products = |ty: &str, end: &str| {
+        let line = |n| format!("let t{} = sin(t{n}) * a in", n + 1);
+        program(&format!("def main(t0: {ty}, a: f64)"), line, end)
+    };
+    let wide = || {
+        let line = |n| format!("let t{} = t{n} + sin(x * {n}.5) in", n + 1);
+        program("def main(x: f64, t0: f64)", line, &end)
+    };
+    let any = Most {
+        parse: 10_000,
+        elaborate: 10_000,
+        derive: 10_000,
+        optimise: 10_000,
+        plan: 10_000,
+        run: 10_000,
+    };
+    println!("sines");
+    runs(sines(), &[scalar(0.5)], true, &any);
+    println!("sines alone");
+    runs(sines(), &[scalar(0.5)], false, &any);
+    println!("products");
+    runs(products("f64", &end), &[scalar(0.5), scalar(1.01)], true, &any);
+    println!("products alone");
+    runs(products("f64", &end), &[scalar(0.5), scalar(1.01)], false, &any);
+    println!("wide");
+    runs(wide(), &[scalar(0.5), scalar(0.0)], true, &any);
+    println!("wide alone");
+    runs(wide(), &[scalar(0.5), scalar(0.0)], false, &any);
+    println!("arrays");
+    runs(products("[10]f64", &format!("sum({end})")), &[vector.clone(), scalar(1.01)], true, &any);
 }

@@ -71,14 +71,14 @@ impl fmt::Display for Show<'_> {
                 None => write!(f, "input {k}"),
             },
             Node::Var { level, position, param } => {
-                let letters = if matches!(param, Param::Index(_)) { "ijklmn" } else { "stuvwx" };
+                let letters = if matches!(**param, Param::Index(_)) { "ijklmn" } else { "stuvwx" };
                 let letter = letters.as_bytes()[(usize::from(*level) + 5) % 6] as char;
                 match position {
                     0 => write!(f, "{letter}"),
                     n => write!(f, "{letter}{n}"),
                 }
             }
-            Node::Op(op, args) => match (op.row().notation, args.as_slice()) {
+            Node::Op(op, args) => match (op.row().notation, &args[..]) {
                 (Notation::Infix(sign, _), &[a, b]) => {
                     write!(f, "({} {sign} {})", self.at(a), self.at(b))
                 }

@@ -380,7 +380,7 @@ impl Opt<'_> {
     /// What parameters of the source stand for.
     pub fn params(&self, params: &[TermId]) -> Vec<Param> {
         let param = |p: &TermId| match self.source.node(*p) {
-            Node::Var { param, .. } => Some(param.clone()),
+            Node::Var { param, .. } => Some((**param).clone()),
             _ => None,
         };
         params.iter().filter_map(param).collect()

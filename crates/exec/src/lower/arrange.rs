@@ -162,7 +162,8 @@ impl Copy {
         let Write::Store(to) = &nest.write else { return None };
         let source = &buffers[buffer.index()];
         let temporary = matches!(source.role, Role::Temporary(_));
-        if *buffer == nest.target || !checks.is_empty() || at.constant != 0 || !temporary {
+        let whole = checks.is_empty() && at.constant == 0 && nest.also.is_empty();
+        if *buffer == nest.target || !whole || !temporary {
             return None;
         }
         let mut digits: SmallVec<[Digit; 4]> = SmallVec::new();

@@ -12,21 +12,88 @@ use crate::plan::{Buffer, Compute, Role, Step};
 /// Maximum number of instructions of a fused nest: its values are kept until it has stored them.
 const MAX_INSTRS: usize = 64;
 
+/// So many steps are made before the long runs among them are fused, on the way: each of a million
+/// nests takes hundreds of bytes.
+const BATCH: usize = 4096;
+
+/// Steps of which the long runs are fused as they are made. What the nests store they all store still:
+/// who reads it is known at the end only.
+#[derive(Default)]
+pub(super) struct Compact {
+    /// How many of the steps are as they stay.
+    done: usize,
+}
+
+impl Compact {
+    /// Fuses the long runs of the last steps, if there are enough of them.
+    pub(super) fn look(&mut self, steps: &mut Vec<Step<Nest>>) {
+        if steps.len() < self.done + BATCH {
+            return;
+        }
+        let from = steps.split_off(self.done);
+        fuse_runs(from, steps, BATCH / 2, &|_| true);
+        self.done = steps.len();
+    }
+
+    /// Leaves out what the fused nests store and nothing reads, once all steps are there.
+    pub(super) fn finish(self, steps: &mut [Step<Nest>], buffers: &[Buffer]) {
+        if self.done == 0 {
+            return;
+        }
+        let touches = touches(steps, buffers);
+        for step in steps {
+            if let Step::Compute(nest) = step {
+                let own = |b: BufferId| matches!(buffers[b.index()].role, Role::Temporary(_));
+                nest.also.retain(|also| !own(also.target) || touches[also.target.index()] > 1);
+                nest.also.shrink_to_fit();
+            }
+        }
+    }
+}
+
+/// How often the steps touch each buffer.
+fn touches(steps: &[Step<Nest>], buffers: &[Buffer]) -> Vec<u32> {
+    let mut touches = vec![0u32; buffers.len()];
+    for step in steps {
+        step.for_each_buffer(&mut |b| touches[b.index()] += 1);
+    }
+    touches
+}
+
 /// Fuses the runs of nests of one position in a list of steps. Runs of fewer than `shortest` stay as
 /// they are: the groups around may gain by having one of them elsewhere.
 pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: usize) {
-    let is_scalar = |step: &Step<Nest>| matches!(step, Step::Compute(nest) if is_scalar(nest));
-    let longest = steps.chunk_by(|a, b| is_scalar(a) && is_scalar(b)).map(<[_]>::len).max();
+    let longest = runs(steps).map(<[_]>::len).max();
     if longest.is_none_or(|longest| longest < shortest) {
         return;
     }
-    let mut touches = vec![0u32; buffers.len()];
-    for step in steps.iter() {
-        step.for_each_buffer(&mut |b| touches[b.index()] += 1);
-    }
-    let lengths: Vec<usize> =
-        steps.chunk_by(|a, b| is_scalar(a) && is_scalar(b)).map(<[_]>::len).collect();
-    let mut from = std::mem::take(steps).into_iter();
+    let touches = touches(steps, buffers);
+    let is_read_elsewhere = |(b, touched): (BufferId, u32)| {
+        let own = matches!(buffers[b.index()].role, Role::Temporary(_));
+        !own || touched != touches[b.index()]
+    };
+    let from = std::mem::take(steps);
+    fuse_runs(from, steps, shortest, &is_read_elsewhere);
+}
+
+/// The runs of nests of one position, and each other step for itself.
+fn runs(steps: &[Step<Nest>]) -> impl Iterator<Item = &[Step<Nest>]> {
+    let is_scalar = |step: &Step<Nest>| matches!(step, Step::Compute(nest) if is_scalar(nest));
+    steps.chunk_by(move |a, b| is_scalar(a) && is_scalar(b))
+}
+
+/// Whether what is stored in a buffer is read elsewhere, if the nests at hand touch it so often.
+type IsRead<'a> = dyn Fn((BufferId, u32)) -> bool + 'a;
+
+/// Appends steps to others, with long runs fused.
+fn fuse_runs(
+    from: Vec<Step<Nest>>,
+    steps: &mut Vec<Step<Nest>>,
+    shortest: usize,
+    is_read: &IsRead<'_>,
+) {
+    let lengths: Vec<usize> = runs(&from).map(<[_]>::len).collect();
+    let mut from = from.into_iter();
     for length in lengths {
         if length < shortest {
             steps.extend(from.by_ref().take(length));
@@ -36,11 +103,11 @@ pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: us
         for step in from.by_ref().take(length) {
             let Step::Compute(nest) = step else { continue };
             if !fused.takes(&nest) {
-                steps.extend(std::mem::take(&mut fused).finish(&touches, buffers));
+                steps.extend(std::mem::take(&mut fused).finish(is_read));
             }
             fused.take(*nest);
         }
-        steps.extend(fused.finish(&touches, buffers));
+        steps.extend(fused.finish(is_read));
     }
 }
 
@@ -114,12 +181,12 @@ impl Fused {
     }
 
     /// The nest, without the stores of what nothing else reads.
-    fn finish(self, touches: &[u32], buffers: &[Buffer]) -> Option<Step<Nest>> {
+    fn finish(self, is_read: &IsRead<'_>) -> Option<Step<Nest>> {
         let Fused { mut instrs, mut dtypes, mut stores, touched, .. } = self;
         let last = stores.pop()?;
         stores.retain(|also| {
-            let own = matches!(buffers[also.target.index()].role, Role::Temporary(_));
-            !own || touched.get(&also.target) != touches.get(also.target.index())
+            let touched = touched.get(&also.target).copied().unwrap_or(0);
+            is_read((also.target, touched))
         });
         instrs.shrink_to_fit();
         dtypes.shrink_to_fit();

@@ -7,7 +7,8 @@ use rustc_hash::FxBuildHasher;
 use super::Builder;
 use crate::bounds::{self, Interval};
 use crate::error::{Error, ErrorKind, Result};
-use crate::term::{Levels, Meta, Node, TermId, Type};
+use crate::span::Span;
+use crate::term::{Kind, Levels, Meta, Node, TermId, Type};
 
 /// How often the deadline and the token are looked at, in nodes.
 const POLL: usize = 1024;
@@ -48,7 +49,7 @@ impl Builder {
 
     /// The position of a node's type: equal for equal types.
     pub(super) fn type_id(&self, t: TermId) -> u32 {
-        self.arena.meta[t.index()].ty
+        self.arena.kind(t).ty
     }
 
     /// The node, new or found.
@@ -74,8 +75,9 @@ impl Builder {
             return Err(Error::internal("a region must be made where it is used"));
         }
         let bounds = bounds::of_node(&self.arena, &node, self.arena.types[ty as usize].dtype);
-        let meta = Meta { free, bounds: self.interval(bounds), ty, span: self.span };
-        let t = TermId(self.arena.nodes.len() as u32);
+        let (kind, bounds) = (self.kind_of(Kind { ty, free }), self.interval(bounds));
+        let meta = Meta { kind, bounds, span: self.span_of_next() };
+        let t = TermId::new(self.arena.nodes.len() as u32);
         self.arena.nodes.push(node);
         self.arena.meta.push(meta);
         let entry = Entry { hash, term: t };
@@ -92,6 +94,27 @@ impl Builder {
         self.type_table.insert(ty.clone(), next);
         self.arena.types.push(ty);
         next
+    }
+
+    /// The position of a kind.
+    fn kind_of(&mut self, kind: Kind) -> u32 {
+        let kinds = &mut self.arena.kinds;
+        *self.kind_table.entry(kind).or_insert_with(|| {
+            kinds.push(kind);
+            kinds.len() as u32 - 1
+        })
+    }
+
+    /// The position of the place that nodes come from now.
+    fn span_of_next(&mut self) -> u32 {
+        let spans = &mut self.arena.spans;
+        if self.span == Span::NONE {
+            return u32::MAX;
+        }
+        if spans.last() != Some(&self.span) {
+            spans.push(self.span);
+        }
+        spans.len() as u32 - 1
     }
 
     /// The position of an interval.
@@ -192,9 +215,10 @@ mod tests {
     /// Large programs do not fit the caches: what nodes take in memory, they take in time.
     #[test]
     fn nodes_are_small() {
-        assert!(size_of::<Node>() <= 48, "{}", size_of::<Node>());
-        assert!(size_of::<Meta>() <= 32, "{}", size_of::<Meta>());
+        assert!(size_of::<Node>() <= 24, "{}", size_of::<Node>());
+        assert!(size_of::<Meta>() <= 12, "{}", size_of::<Meta>());
         assert!(size_of::<Entry>() <= 8);
+        assert!(size_of::<Option<TermId>>() <= 4);
     }
 
     /// Nothing but what can be represented limits the size of an array.
