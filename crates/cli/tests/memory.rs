@@ -97,8 +97,9 @@ fn runs(text: String, inputs: &[cotan_array::Array], gradient: bool, most: &Most
     };
     let nodes = derived.len() as f64 / LINES as f64;
     let options = cotan_opt::Options::default();
-    let optimised =
-        stage("optimise", most.optimise, || cotan_opt::optimise_owned(derived, &options).unwrap().0);
+    let optimised = stage("optimise", most.optimise, || {
+        cotan_opt::optimise_owned(derived, &options).unwrap().0
+    });
     println!("{nodes:.1} nodes a line, {:.1} optimised", optimised.len() as f64 / LINES as f64);
     let plan = || Executable::planned(&optimised, false, Engine::Native).unwrap();
     let executable = stage("plan", most.plan, plan);

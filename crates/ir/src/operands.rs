@@ -25,6 +25,11 @@ impl Operands {
         terms[..count].copy_from_slice(&operands[..count]);
         Operands { count: count as u8, terms }
     }
+
+    /// The operands, in order.
+    pub fn as_slice(&self) -> &[TermId] {
+        self
+    }
 }
 
 impl Deref for Operands {

@@ -78,7 +78,7 @@ impl fmt::Display for Show<'_> {
                     n => write!(f, "{letter}{n}"),
                 }
             }
-            Node::Op(op, args) => match (op.row().notation, &args[..]) {
+            Node::Op(op, args) => match (op.row().notation, args.as_slice()) {
                 (Notation::Infix(sign, _), &[a, b]) => {
                     write!(f, "({} {sign} {})", self.at(a), self.at(b))
                 }

@@ -77,8 +77,8 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         merged,
         made_before: FxHashSet::default(),
         kept: FxHashMap::default(),
-        uses: TermMap::new(),
-        gathered: TermMap::new(),
+        uses: Vec::new(),
+        gathered: FxHashMap::default(),
         searched: TermSet::new(),
         done: TermMap::new(),
         depth: 0,
@@ -115,13 +115,14 @@ impl Reads {
 }
 
 /// The gathers from each node.
-fn gather_counts(program: &Program) -> Vec<Reads> {
+fn gather_counts(program: &Program) -> FxHashMap<TermId, Reads> {
     let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
-    let mut counts = vec![Reads::default(); program.len()];
+    let mut counts: FxHashMap<TermId, Reads> = FxHashMap::default();
     for t in program.terms().filter(|t| live[t.index()]) {
         if let Node::Gather(u, _) = program.node(t) {
             let elements = program.shape(t).numel() as u64;
-            counts[u.index()] = counts[u.index()].and(Reads { count: 1, elements });
+            let reads = counts.entry(*u).or_default();
+            *reads = reads.and(Reads { count: 1, elements });
         }
     }
     counts
@@ -183,7 +184,7 @@ pub(crate) struct Opt<'a> {
     /// How often each node of the source is used.
     counts: Vec<u32>,
     /// The gathers from each node of the source.
-    gathers: Vec<Reads>,
+    gathers: FxHashMap<TermId, Reads>,
     /// The searches of the source whose positions are read at one place.
     searches: TermSet,
     /// What stands for each node of the source.
@@ -199,10 +200,10 @@ pub(crate) struct Opt<'a> {
     pub stored: Stored,
     /// What stands for it: by the loop, and the term of its step.
     pub kept: FxHashMap<(TermId, TermId), TermId>,
-    /// How often nodes of the result are used, as far as the source says.
-    uses: TermMap<u32>,
+    /// How often nodes of the result are used, as far as the source says; those past the end are not.
+    uses: Vec<u32>,
     /// The gathers from them.
-    gathered: TermMap<Reads>,
+    gathered: FxHashMap<TermId, Reads>,
     /// Those that stand for searches whose positions are read at one place.
     searched: TermSet,
     /// What nodes of the result were simplified to.
@@ -251,11 +252,15 @@ impl Opt<'_> {
             *slot = Some(image);
         }
         let uses = self.counts.get(t.index()).copied().unwrap_or(1);
-        let before = self.uses.get(image).copied().unwrap_or(0);
-        self.uses.insert(image, before.saturating_add(uses));
-        let gathers = self.gathers.get(t.index()).copied().unwrap_or_default();
-        let before = self.gathered.get(image).copied().unwrap_or_default();
-        self.gathered.insert(image, before.and(gathers));
+        if image.index() >= self.uses.len() {
+            self.uses.resize(image.index() + 1, 0);
+        }
+        let before = &mut self.uses[image.index()];
+        *before = before.saturating_add(uses);
+        if let Some(&gathers) = self.gathers.get(&t) {
+            let before = self.gathered.entry(image).or_default();
+            *before = before.and(gathers);
+        }
         if self.searches.contains(t) {
             self.searched.insert(image);
         }
@@ -285,13 +290,13 @@ impl Opt<'_> {
 
     /// How many places use a term, as far as is known.
     pub fn use_count(&self, t: TermId) -> u32 {
-        self.uses.get(t).copied().unwrap_or(0)
+        self.uses.get(t.index()).copied().unwrap_or(0)
     }
 
     /// The gathers from a term, if it is used for nothing else, as far as is known.
     pub fn only_gathered(&self, t: TermId) -> Option<Reads> {
-        let gathered = self.gathered.get(t).copied().filter(|reads| reads.count > 0)?;
-        (self.uses.get(t) == Some(&gathered.count)).then_some(gathered)
+        let gathered = self.gathered.get(&t).copied().filter(|reads| reads.count > 0)?;
+        (self.use_count(t) == gathered.count).then_some(gathered)
     }
 
     /// Images for all nodes of a scope.

@@ -472,7 +472,7 @@ impl Lowering<'_> {
                 let n = outer.rank();
                 let value = self.element(e, *v, &ix[n..])?;
                 let mut mask: Option<Val> = None;
-                for (&i, &j) in ix.iter().zip(jx) {
+                for (&i, &j) in ix.iter().zip(jx.iter()) {
                     let j = self.element(e, j, &[])?;
                     let same = e.op(Op::Eq, &[i, j])?;
                     mask = Some(match mask {
