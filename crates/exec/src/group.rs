@@ -237,6 +237,7 @@ impl Scheduler<'_> {
                     let (then, otherwise) = (self.list(then)?, self.list(otherwise)?);
                     Step::If(Box::new(Branches { condition, then, otherwise }))
                 }
+                Step::Scalars(scalars) => Step::Scalars(scalars),
                 Step::Zero(b) => Step::Zero(b),
                 Step::Copy { from, to } => {
                     if self.copy_along(from, to, &mut slots) {

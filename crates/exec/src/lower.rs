@@ -135,7 +135,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     }
     let mut buffers = lowering.buffers;
     drop(scopes);
-    compact.finish(&mut steps, &buffers);
+    compact.finish(&mut steps, &buffers, in_order);
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
     scalars::fuse(&mut steps, &buffers, tuning.scalars);
     if !in_order {

@@ -8,16 +8,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::nest::{Also, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Buffer, Compute, Role, Step};
+use crate::vm::{MAX_INSTRS, Scalars};
 
-/// Maximum number of instructions of a fused nest: its values are kept until it has stored them.
-const MAX_INSTRS: usize = 64;
+/// A program of so many steps has its long runs of nests of one position fused and packed on the way:
+/// each of a million nests takes hundreds of bytes. It has too many for machine code in any case.
+const MANY: usize = 1 << 14;
 
-/// So many steps are made before the long runs among them are fused, on the way: each of a million
-/// nests takes hundreds of bytes.
-const BATCH: usize = 4096;
+/// How many steps more it has each time.
+const BATCH: usize = 1 << 12;
 
-/// Steps of which the long runs are fused as they are made. What the nests store they all store still:
-/// who reads it is known at the end only.
+/// Steps of which the long runs are fused and packed as they are made. What the nests store they all
+/// store still: who reads it is known at the end only.
 #[derive(Default)]
 pub(super) struct Compact {
     /// How many of the steps are as they stay.
@@ -27,25 +28,32 @@ pub(super) struct Compact {
 impl Compact {
     /// Fuses the long runs of the last steps, if there are enough of them.
     pub(super) fn look(&mut self, steps: &mut Vec<Step<Nest>>) {
-        if steps.len() < self.done + BATCH {
+        let enough = if self.done == 0 { MANY } else { BATCH };
+        if steps.len() < self.done + enough {
             return;
         }
         let from = steps.split_off(self.done);
-        fuse_runs(from, steps, BATCH / 2, &|_| true);
+        let packed = |nest| match Scalars::pack(&nest) {
+            Some(scalars) => Step::Scalars(Box::new(scalars)),
+            None => Step::Compute(Box::new(nest)),
+        };
+        fuse_runs(from, BATCH / 2, &|_| true, &mut |step| match step {
+            Made::As(step) => steps.push(step),
+            Made::Fused(nest) => steps.push(packed(nest)),
+        });
         self.done = steps.len();
     }
 
     /// Leaves out what the fused nests store and nothing reads, once all steps are there.
-    pub(super) fn finish(self, steps: &mut [Step<Nest>], buffers: &[Buffer]) {
+    pub(super) fn finish(self, steps: &mut [Step<Nest>], buffers: &[Buffer], in_order: bool) {
         if self.done == 0 {
             return;
         }
         let touches = touches(steps, buffers);
         for step in steps {
-            if let Step::Compute(nest) = step {
+            if let Step::Scalars(scalars) = step {
                 let own = |b: BufferId| matches!(buffers[b.index()].role, Role::Temporary(_));
-                nest.also.retain(|also| !own(also.target) || touches[also.target.index()] > 1);
-                nest.also.shrink_to_fit();
+                scalars.finish(in_order, |b| !own(b) || touches[b.index()] > 1);
             }
         }
     }
@@ -73,7 +81,10 @@ pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: us
         !own || touched != touches[b.index()]
     };
     let from = std::mem::take(steps);
-    fuse_runs(from, steps, shortest, &is_read_elsewhere);
+    fuse_runs(from, shortest, &is_read_elsewhere, &mut |step| match step {
+        Made::As(step) => steps.push(step),
+        Made::Fused(nest) => steps.push(Step::Compute(Box::new(nest))),
+    });
 }
 
 /// The runs of nests of one position, and each other step for itself.
@@ -85,29 +96,41 @@ fn runs(steps: &[Step<Nest>]) -> impl Iterator<Item = &[Step<Nest>]> {
 /// Whether what is stored in a buffer is read elsewhere, if the nests at hand touch it so often.
 type IsRead<'a> = dyn Fn((BufferId, u32)) -> bool + 'a;
 
-/// Appends steps to others, with long runs fused.
+/// What becomes of steps.
+enum Made {
+    /// One stays as it is.
+    As(Step<Nest>),
+    /// Some become a nest.
+    Fused(Nest),
+}
+
+/// Fuses long runs, and hands on every step.
 fn fuse_runs(
     from: Vec<Step<Nest>>,
-    steps: &mut Vec<Step<Nest>>,
     shortest: usize,
     is_read: &IsRead<'_>,
+    push: &mut dyn FnMut(Made),
 ) {
     let lengths: Vec<usize> = runs(&from).map(<[_]>::len).collect();
     let mut from = from.into_iter();
     for length in lengths {
         if length < shortest {
-            steps.extend(from.by_ref().take(length));
+            from.by_ref().take(length).for_each(|step| push(Made::As(step)));
             continue;
         }
         let mut fused = Fused::default();
         for step in from.by_ref().take(length) {
             let Step::Compute(nest) = step else { continue };
             if !fused.takes(&nest) {
-                steps.extend(std::mem::take(&mut fused).finish(is_read));
+                if let Some(nest) = std::mem::take(&mut fused).finish(is_read) {
+                    push(Made::Fused(nest));
+                }
             }
             fused.take(*nest);
         }
-        steps.extend(fused.finish(is_read));
+        if let Some(nest) = fused.finish(is_read) {
+            push(Made::Fused(nest));
+        }
     }
 }
 
@@ -181,7 +204,7 @@ impl Fused {
     }
 
     /// The nest, without the stores of what nothing else reads.
-    fn finish(self, is_read: &IsRead<'_>) -> Option<Step<Nest>> {
+    fn finish(self, is_read: &IsRead<'_>) -> Option<Nest> {
         let Fused { mut instrs, mut dtypes, mut stores, touched, .. } = self;
         let last = stores.pop()?;
         stores.retain(|also| {
@@ -191,7 +214,7 @@ impl Fused {
         instrs.shrink_to_fit();
         dtypes.shrink_to_fit();
         stores.shrink_to_fit();
-        Some(Step::Compute(Box::new(Nest {
+        Some(Nest {
             extents: Vec::new(),
             reduced: 0,
             instrs,
@@ -201,6 +224,6 @@ impl Fused {
             write: Write::Store(last.at),
             also: stores,
             source: last.source,
-        })))
+        })
     }
 }
