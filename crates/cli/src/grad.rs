@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use cotan_interp::Value;
 use cotan_ir::Program;
-use cotan_pipeline::{Derivative, derive};
+use cotan_pipeline::{Derivative, derive_owned};
 
 use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
@@ -42,12 +42,12 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
         Derivative::Grad => Derivative::ValueAndGrad,
         other => other,
     };
+    let (own, sources) = (program.inputs().len(), program.sources().clone());
     let derived = watched(terminal, "differentiating", || {
-        cotan_ir::within(args.limits.watch(begin), || derive(&program, derivative, Some(&wrt)))
+        let derive = || derive_owned(program, derivative, Some(&wrt));
+        cotan_ir::within(args.limits.watch(begin), derive)
     })
-    .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?;
-    let own = program.inputs().len();
-    drop(program);
+    .map_err(|error| not_made(&error, &sources, &args.limits, terminal))?;
     let more = derived.inputs().get(own..).unwrap_or_default();
     inputs.read_more(&directions, more, &within)?;
     let names: Vec<String> = derived.outputs().iter().map(|output| output.name.clone()).collect();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cotan_exec::{Engine, Executable, RunLimits};
 use cotan_ir::Limits;
-use cotan_pipeline::{Derivative, derive};
+use cotan_pipeline::{Derivative, derive_owned};
 use cotan_syntax::{instantiate, load_text};
 
 struct Counting;
@@ -88,10 +88,8 @@ fn runs(text: String, inputs: &[cotan_array::Array], gradient: bool, most: &Most
     });
     drop(modules);
     let derived = if gradient {
-        let derive = || derive(&program, Derivative::ValueAndGrad, None).unwrap();
-        let derived = stage("derive", most.derive, derive);
-        drop(program);
-        derived
+        let derive = || derive_owned(program, Derivative::ValueAndGrad, None).unwrap();
+        stage("derive", most.derive, derive)
     } else {
         program
     };

@@ -14,6 +14,8 @@ mod pattern;
 mod postfix;
 mod types;
 
+use std::num::NonZeroU32;
+
 use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
 use rustc_hash::FxHashMap;
@@ -73,7 +75,7 @@ fn parse_by<'t>(
 
 /// For every opening bracket, the token that closes it. A closing bracket closes the innermost
 /// open one of its kind, and leaves those within it open for ever; declarations leave all open.
-fn match_brackets(tokens: &[Token]) -> Vec<Option<u32>> {
+fn match_brackets(tokens: &[Token]) -> Vec<Option<NonZeroU32>> {
     let mut closing = vec![None; tokens.len()];
     let mut open: Vec<(usize, TokenKind)> = Vec::new();
     let mut waiting: FxHashMap<TokenKind, usize> = FxHashMap::default();
@@ -88,7 +90,7 @@ fn match_brackets(tokens: &[Token]) -> Vec<Option<u32>> {
             while let Some((opened, close)) = open.pop() {
                 *waiting.entry(close).or_default() -= 1;
                 if close == token.kind {
-                    closing[opened] = Some(at as u32);
+                    closing[opened] = NonZeroU32::new(at as u32);
                     break;
                 }
             }
@@ -102,7 +104,7 @@ struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     /// Per token: see [`match_brackets`].
-    closing: Vec<Option<u32>>,
+    closing: Vec<Option<NonZeroU32>>,
     comments: Vec<Comment>,
     /// The next token.
     at: usize,
@@ -114,7 +116,7 @@ struct Parser<'t> {
     found_too_deep: bool,
     ast: Ast,
     /// Per expression: how deep it is, as [`MAX_NESTING`] counts it.
-    heights: Vec<usize>,
+    heights: Vec<u16>,
     names: FxHashMap<&'t str, Name>,
     diagnostics: Diagnostics,
 }
@@ -251,10 +253,10 @@ impl<'t> Parser<'t> {
         let mut height = 0;
         self.ast.for_each_child(id, |child| {
             let below = self.heights.get(child.index()).copied().unwrap_or(0);
-            height = height.max(below + usize::from(Some(child) != left_operand));
+            height = height.max(below + u16::from(Some(child) != left_operand));
         });
         self.heights.push(height);
-        if height <= MAX_NESTING + 1 {
+        if usize::from(height) <= MAX_NESTING + 1 {
             return id;
         }
         self.too_deep(span);
@@ -393,7 +395,7 @@ impl<'t> Parser<'t> {
         let Some(opened) = self.tokens.get(open).copied() else { return };
         match self.closing.get(open).copied().flatten() {
             Some(close) => {
-                let close = close as usize;
+                let close = close.get() as usize;
                 if self.at < close {
                     let bracket = self.tokens.get(close).map_or("", |token| self.text_of(*token));
                     self.expected(&format!("`,` or `{bracket}`"));
