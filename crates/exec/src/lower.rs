@@ -134,7 +134,8 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         outputs.push(buffer);
     }
     let mut buffers = lowering.buffers;
-    drop(scopes);
+    // A long program has much of these.
+    drop((lowering.places, scopes));
     compact.finish(&mut steps, &buffers, in_order);
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
     scalars::fuse(&mut steps, &buffers, tuning.scalars);
