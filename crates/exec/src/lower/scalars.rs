@@ -8,14 +8,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::nest::{Also, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Buffer, Compute, Role, Step};
-use crate::vm::{MAX_INSTRS, Scalars};
+use crate::vm::{MAX_PACKED, Scalars};
 
-/// A program of so many steps has its long runs of nests of one position fused and packed on the way:
-/// each of a million nests takes hundreds of bytes. It has too many for machine code in any case.
-const MANY: usize = 1 << 14;
+/// Maximum number of instructions of a fused nest: its values are kept until it has stored them.
+const MAX_INSTRS: usize = 64;
 
-/// How many steps more it has each time.
-const BATCH: usize = 1 << 12;
+/// A program of nests with so many instructions has its long runs of nests of one position fused and
+/// packed on the way: each of a million nests takes hundreds of bytes. It has too many for machine code
+/// in any case.
+const MANY: usize = 1 << 16;
+
+/// How many instructions more it has each time.
+const BATCH: usize = 1 << 14;
+
+/// The runs that are packed have at least so many nests.
+const PACKED_RUN: usize = 32;
 
 /// Steps of which the long runs are fused and packed as they are made. What the nests store they all
 /// store still: who reads it is known at the end only.
@@ -23,13 +30,21 @@ const BATCH: usize = 1 << 12;
 pub(super) struct Compact {
     /// How many of the steps are as they stay.
     done: usize,
+    /// How many have been looked at, and how many instructions those have that are not done.
+    seen: usize,
+    instrs: usize,
 }
 
 impl Compact {
     /// Fuses the long runs of the last steps, if there are enough of them.
     pub(super) fn look(&mut self, steps: &mut Vec<Step<Nest>>) {
-        let enough = if self.done == 0 { MANY } else { BATCH };
-        if steps.len() < self.done + enough {
+        for step in &steps[self.seen.min(steps.len())..] {
+            if let Step::Compute(nest) = step {
+                self.instrs += nest.instrs.len();
+            }
+        }
+        self.seen = steps.len();
+        if self.instrs < if self.done == 0 { MANY } else { BATCH } {
             return;
         }
         let from = steps.split_off(self.done);
@@ -37,11 +52,11 @@ impl Compact {
             Some(scalars) => Step::Scalars(Box::new(scalars)),
             None => Step::Compute(Box::new(nest)),
         };
-        fuse_runs(from, BATCH / 2, &|_| true, &mut |step| match step {
+        fuse_runs(from, (PACKED_RUN, MAX_PACKED), &|_| true, &mut |step| match step {
             Made::As(step) => steps.push(step),
             Made::Fused(nest) => steps.push(packed(nest)),
         });
-        self.done = steps.len();
+        *self = Compact { done: steps.len(), seen: steps.len(), instrs: 0 };
     }
 
     /// Leaves out what the fused nests store and nothing reads, once all steps are there.
@@ -71,7 +86,7 @@ fn touches(steps: &[Step<Nest>], buffers: &[Buffer]) -> Vec<u32> {
 /// Fuses the runs of nests of one position in a list of steps. Runs of fewer than `shortest` stay as
 /// they are: the groups around may gain by having one of them elsewhere.
 pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: usize) {
-    let longest = runs(steps).map(<[_]>::len).max();
+    let longest = runs(steps, MAX_INSTRS).map(<[_]>::len).max();
     if longest.is_none_or(|longest| longest < shortest) {
         return;
     }
@@ -81,15 +96,16 @@ pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: us
         !own || touched != touches[b.index()]
     };
     let from = std::mem::take(steps);
-    fuse_runs(from, shortest, &is_read_elsewhere, &mut |step| match step {
+    fuse_runs(from, (shortest, MAX_INSTRS), &is_read_elsewhere, &mut |step| match step {
         Made::As(step) => steps.push(step),
         Made::Fused(nest) => steps.push(Step::Compute(Box::new(nest))),
     });
 }
 
-/// The runs of nests of one position, and each other step for itself.
-fn runs(steps: &[Step<Nest>]) -> impl Iterator<Item = &[Step<Nest>]> {
-    let is_scalar = |step: &Step<Nest>| matches!(step, Step::Compute(nest) if is_scalar(nest));
+/// The runs of nests of one position and at most so many instructions, and each other step for itself.
+fn runs(steps: &[Step<Nest>], most: usize) -> impl Iterator<Item = &[Step<Nest>]> {
+    let is_scalar =
+        move |step: &Step<Nest>| matches!(step, Step::Compute(nest) if is_scalar(nest, most));
     steps.chunk_by(move |a, b| is_scalar(a) && is_scalar(b))
 }
 
@@ -104,14 +120,14 @@ enum Made {
     Fused(Nest),
 }
 
-/// Fuses long runs, and hands on every step.
+/// Fuses long runs to nests of at most so many instructions, and hands on every step.
 fn fuse_runs(
     from: Vec<Step<Nest>>,
-    shortest: usize,
+    (shortest, most): (usize, usize),
     is_read: &IsRead<'_>,
     push: &mut dyn FnMut(Made),
 ) {
-    let lengths: Vec<usize> = runs(&from).map(<[_]>::len).collect();
+    let lengths: Vec<usize> = runs(&from, most).map(<[_]>::len).collect();
     let mut from = from.into_iter();
     for length in lengths {
         if length < shortest {
@@ -121,7 +137,7 @@ fn fuse_runs(
         let mut fused = Fused::default();
         for step in from.by_ref().take(length) {
             let Step::Compute(nest) = step else { continue };
-            if !fused.takes(&nest) {
+            if !fused.takes(&nest, most) {
                 if let Some(nest) = std::mem::take(&mut fused).finish(is_read) {
                     push(Made::Fused(nest));
                 }
@@ -135,11 +151,11 @@ fn fuse_runs(
 }
 
 /// Whether a nest computes one element and stores it.
-fn is_scalar(nest: &Nest) -> bool {
+fn is_scalar(nest: &Nest, most: usize) -> bool {
     nest.extents.is_empty()
         && matches!(nest.write, Write::Store(_))
         && nest.also.is_empty()
-        && nest.instrs.len() <= MAX_INSTRS
+        && nest.instrs.len() <= most
 }
 
 /// An element of a buffer.
@@ -161,7 +177,7 @@ struct Fused {
 
 impl Fused {
     /// Whether a nest may follow: there is room, and what it reads and writes is known.
-    fn takes(&self, nest: &Nest) -> bool {
+    fn takes(&self, nest: &Nest, most: usize) -> bool {
         let reads = nest.instrs.iter().all(|instr| match instr {
             Instr::Load { buffer, checks, .. } => {
                 checks.is_empty() || !self.written.contains(buffer)
@@ -172,7 +188,7 @@ impl Fused {
         let Write::Store(at) = &nest.write else { return false };
         let stored = |also: &Also| also.target == nest.target && also.at.constant == at.constant;
         reads
-            && self.instrs.len() + nest.instrs.len() <= MAX_INSTRS
+            && self.instrs.len() + nest.instrs.len() <= most
             && !(self.written.contains(&nest.target) && self.stores.iter().any(stored))
     }
 

@@ -14,8 +14,8 @@ use super::tile::{self, Code};
 use super::{code_of, fuse_products};
 use crate::nest::{Affine, Also, BufferId, Instr, Nest, Val, Write};
 
-/// There are at most so many instructions.
-pub(crate) const MAX_INSTRS: usize = 64;
+/// There are at most so many instructions: positions are bytes, and values stay in the first cache.
+pub(crate) const MAX_PACKED: usize = 256;
 
 /// What an instruction counts for where the limits of a run are looked at, in additions.
 const WORK: usize = 16;
@@ -64,7 +64,7 @@ struct Slot([u64; 8]);
 impl Scalars {
     /// A nest of one position, if it is short and reads and stores at known places only.
     pub(crate) fn pack(nest: &Nest) -> Option<Scalars> {
-        if !nest.extents.is_empty() || nest.instrs.len() > MAX_INSTRS {
+        if !nest.extents.is_empty() || nest.instrs.len() > MAX_PACKED {
             return None;
         }
         let three = |args: &[Val]| {
@@ -144,7 +144,7 @@ impl Scalars {
         let Some(mut nest) = self.unpack() else { return };
         nest.also.retain(|also| keep(also.target));
         if !in_order {
-            fuse_products(&mut nest, &[0; MAX_INSTRS], 0);
+            fuse_products(&mut nest, &[0; MAX_PACKED], 0);
         }
         let Some(mut packed) = Scalars::pack(&nest.without_dead()) else { return };
         // Each function once.
@@ -204,7 +204,7 @@ impl Scalars {
 
     /// Runs it. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &Frame) {
-        let mut slots = [Slot([0; 8]); MAX_INSTRS];
+        let mut slots = [Slot([0; 8]); MAX_PACKED];
         let first: *mut u8 = slots.as_mut_ptr().cast();
         // SAFETY: there is a slot for each position of an instruction.
         let slot = |v: usize| unsafe { first.add(v * size_of::<Slot>()) };
