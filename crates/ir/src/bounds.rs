@@ -13,7 +13,7 @@ use crate::scalar::Op;
 use crate::term::{Arena, Node, Param, TermId};
 
 /// The integers from `lo` to `hi`, both included. Empty when `lo > hi`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     /// The smallest.
     pub lo: i64,

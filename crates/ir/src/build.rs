@@ -38,7 +38,7 @@ use crate::term::{
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     arena: Arena,
-    node_table: HashTable<make::Entry>,
+    node_table: HashTable<TermId>,
     region_table: HashTable<RegionId>,
     type_table: FxHashMap<Type, u32>,
     kind_table: FxHashMap<Kind, u32>,

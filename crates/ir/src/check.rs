@@ -121,12 +121,12 @@ impl<'a> Checker<'a> {
 
     /// There is one record for each node, and the types they refer to exist, once each.
     fn tables(&self) -> Result<(), CheckError> {
-        let Arena { nodes, meta, kinds, types, .. } = self.arena;
+        let Arena { nodes, kind_of, kinds, types, .. } = self.arena;
         let fail = |message: &str| Err(self.error(Place::Tables, message));
-        if meta.len() != nodes.len() {
+        if kind_of.len() != nodes.len() {
             return fail("as many records as nodes are needed");
         }
-        if meta.iter().any(|m| m.kind as usize >= kinds.len()) {
+        if kind_of.iter().any(|&kind| kind as usize >= kinds.len()) {
             return fail("a node refers to a kind that does not exist");
         }
         if kinds.iter().any(|kind| kind.ty as usize >= types.len()) {

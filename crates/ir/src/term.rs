@@ -423,34 +423,27 @@ pub struct Output {
     pub term: TermId,
 }
 
-/// What is known of a node beside the node itself. Most nodes have it in common with the one before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Meta {
-    /// Index into the kinds.
-    pub(crate) kind: u32,
-    /// Index into the intervals; past their end for [`Interval::ALL`].
-    pub(crate) bounds: u32,
-    /// Index into the spans; past their end for [`Span::NONE`].
-    pub(crate) span: u32,
-}
-
-/// The type and the free variables of nodes.
+/// What is known of a node beside the node itself, as most nodes have it in common with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     /// Index into the types. For formers with several results it means nothing.
     pub(crate) ty: u32,
     pub(crate) free: Levels,
+    pub(crate) bounds: Interval,
 }
 
 /// Nodes, regions and inputs: what a [`Program`] and a [`crate::Builder`] have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Arena {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) meta: Vec<Meta>,
+    /// For each node its kind: an index into the kinds.
+    pub(crate) kind_of: Vec<u32>,
+    /// For each node its place in the source: an index into the spans, past their end for none. Nodes
+    /// past the end of this have none, either.
+    pub(crate) span_of: Vec<u32>,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) types: Vec<Type>,
     pub(crate) spans: Vec<Span>,
-    pub(crate) intervals: Vec<Interval>,
     pub(crate) regions: Vec<Region>,
     pub(crate) inputs: Vec<Input>,
 }
@@ -461,7 +454,8 @@ impl Arena {
         const LONG: usize = 1 << 12;
         if self.nodes.len() >= LONG {
             self.nodes.shrink_to_fit();
-            self.meta.shrink_to_fit();
+            self.kind_of.shrink_to_fit();
+            self.span_of.shrink_to_fit();
             self.spans.shrink_to_fit();
         }
     }
@@ -493,7 +487,7 @@ impl Arena {
     }
 
     pub(crate) fn kind(&self, t: TermId) -> Kind {
-        self.kinds[self.meta[t.index()].kind as usize]
+        self.kinds[self.kind_of[t.index()] as usize]
     }
 
     /// The shape of a node.
@@ -513,13 +507,12 @@ impl Arena {
 
     /// An interval that holds every element of a node of type `i64` or `bool` (0 and 1).
     pub fn bounds(&self, t: TermId) -> Interval {
-        let known = self.intervals.get(self.meta[t.index()].bounds as usize);
-        known.copied().unwrap_or(Interval::ALL)
+        self.kind(t).bounds
     }
 
     /// The place of a node in the source.
     pub fn span(&self, t: TermId) -> Span {
-        let known = self.spans.get(self.meta[t.index()].span as usize);
+        let known = self.span_of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
         known.copied().unwrap_or(Span::NONE)
     }
 

@@ -187,11 +187,16 @@ fn step(p: &mut Program) -> &mut Region {
     &mut p.arena.regions[r.index()]
 }
 
+/// Records something else of a node.
+fn set_kind(p: &mut Program, t: usize, change: impl Fn(Kind) -> Kind) {
+    let kind = p.arena.kinds[p.arena.kind_of[t] as usize];
+    p.arena.kind_of[t] = p.arena.kinds.len() as u32;
+    p.arena.kinds.push(change(kind));
+}
+
 /// Records other free variables of a node.
 fn set_free(p: &mut Program, t: usize, free: Levels) {
-    let kind = p.arena.kinds[p.arena.meta[t].kind as usize];
-    p.arena.meta[t].kind = p.arena.kinds.len() as u32;
-    p.arena.kinds.push(Kind { free, ..kind });
+    set_kind(p, t, |kind| Kind { free, ..kind });
 }
 
 /// What to damage, what the checker must say, and how to damage it.
@@ -201,7 +206,7 @@ const FAR: TermId = TermId::new(9_999);
 
 const DAMAGES: &[Damage] = &[
     ("a record is lost", "as many records as nodes", |p| {
-        p.arena.meta.pop();
+        p.arena.kind_of.pop();
     }),
     ("a type is lost", "a type that does not exist", |p| p.arena.types.truncate(1)),
     ("a type is listed twice", "listed twice", |p| {
@@ -361,7 +366,7 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a recorded type", "but is recorded as", |p| {
         let t = find(p, |n| matches!(n, Node::ArgSort(_)));
-        p.arena.meta[t].kind = p.arena.meta[0].kind;
+        p.arena.kind_of[t] = p.arena.kind_of[0];
     }),
     ("recorded free variables", "free levels are", |p| {
         let t = find(p, |n| matches!(n, Node::ArgSort(_)));
@@ -373,8 +378,7 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a recorded interval", "lies in", |p| {
         let t = find(p, |n| matches!(n, Node::ArgExtreme(..)));
-        p.arena.meta[t].bounds = p.arena.intervals.len() as u32;
-        p.arena.intervals.push(Interval::new(0, 3));
+        set_kind(p, t, |kind| Kind { bounds: Interval::new(0, 3), ..kind });
     }),
     ("a variable too deep", "level 0 is not between", |p| {
         let t = find(p, |n| matches!(n, Node::Var { level: 2, .. }));
@@ -386,9 +390,9 @@ const DAMAGES: &[Damage] = &[
         }
     }),
     ("two equal nodes", "is equal to node 2", |p| {
-        let (node, meta) = (p.arena.nodes[2].clone(), p.arena.meta[2]);
+        let (node, kind) = (p.arena.nodes[2].clone(), p.arena.kind_of[2]);
         p.arena.nodes.push(node);
-        p.arena.meta.push(meta);
+        p.arena.kind_of.push(kind);
     }),
     ("two equal regions", "is equal to region 0", |p| {
         let region = p.arena.regions[0].clone();
