@@ -116,7 +116,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     };
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
-    let mut compact = scalars::Compact::default();
+    let mut compact = scalars::Compact::new(&tuning);
     lowering.scope(scopes.top(), &results, &mut steps, |steps| compact.look(steps))?;
     let mut outputs = Vec::with_capacity(results.len());
     let mut taken: FxHashSet<BufferId> = FxHashSet::default();
@@ -136,7 +136,7 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     let mut buffers = lowering.buffers;
     // A long program has much of these.
     drop((lowering.places, scopes));
-    compact.finish(&mut steps, &buffers, in_order);
+    compact.finish(&mut steps, &mut buffers, &mut outputs, in_order);
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
     scalars::fuse(&mut steps, &buffers, tuning.scalars);
     if !in_order {
@@ -218,6 +218,7 @@ impl Lowering<'_> {
                 self.places.insert(t, place);
             }
         }
+        show(steps);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 
 use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ast::{Ast, Comment, Expr, ExprId, ExprKind, Ident, Item, MAX_NESTING, Module, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -64,7 +64,7 @@ fn parse_by<'t>(
         found_too_deep: false,
         ast: Ast::default(),
         heights: Vec::new(),
-        names: FxHashMap::default(),
+        names: FxHashSet::default(),
         diagnostics,
     };
     let items = items(&mut parser);
@@ -117,7 +117,7 @@ struct Parser<'t> {
     ast: Ast,
     /// Per expression: how deep it is, as [`MAX_NESTING`] counts it.
     heights: Vec<u16>,
-    names: FxHashMap<&'t str, Name>,
+    names: FxHashSet<Name>,
     diagnostics: Diagnostics,
 }
 
@@ -223,7 +223,12 @@ impl<'t> Parser<'t> {
 
     fn name_of(&mut self, token: Token) -> Name {
         let text = self.text_of(token).trim_matches('`');
-        self.names.entry(text).or_insert_with(|| Name::from(text)).clone()
+        if let Some(name) = self.names.get(text) {
+            return name.clone();
+        }
+        let name = Name::from(text);
+        self.names.insert(name.clone());
+        name
     }
 
     fn at_name(&self) -> bool {

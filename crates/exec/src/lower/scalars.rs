@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::group::Tuning;
 use crate::nest::{Also, BufferId, Instr, Nest, Val, Write};
 use crate::plan::{Buffer, Compute, Role, Step};
 use crate::vm::{MAX_PACKED, Scalars};
@@ -13,21 +14,15 @@ use crate::vm::{MAX_PACKED, Scalars};
 /// Maximum number of instructions of a fused nest: its values are kept until it has stored them.
 const MAX_INSTRS: usize = 64;
 
-/// A program of nests with so many instructions has its long runs of nests of one position fused and
-/// packed on the way: each of a million nests takes hundreds of bytes. It has too many for machine code
-/// in any case.
-const MANY: usize = 1 << 16;
-
-/// How many instructions more it has each time.
-const BATCH: usize = 1 << 14;
-
-/// The runs that are packed have at least so many nests.
-const PACKED_RUN: usize = 32;
-
 /// Steps of which the long runs are fused and packed as they are made. What the nests store they all
 /// store still: who reads it is known at the end only.
-#[derive(Default)]
+///
+/// Each of a million nests takes hundreds of bytes, and there are too many for machine code in any case.
 pub(super) struct Compact {
+    /// How many instructions nests have that are packed.
+    many: usize,
+    /// How many nests a run has at least.
+    shortest: usize,
     /// How many of the steps are as they stay.
     done: usize,
     /// How many have been looked at, and how many instructions those have that are not done.
@@ -36,6 +31,11 @@ pub(super) struct Compact {
 }
 
 impl Compact {
+    pub(super) fn new(tuning: &Tuning) -> Compact {
+        let (many, shortest) = (tuning.packed, tuning.scalars);
+        Compact { many, shortest, done: 0, seen: 0, instrs: 0 }
+    }
+
     /// Fuses the long runs of the last steps, if there are enough of them.
     pub(super) fn look(&mut self, steps: &mut Vec<Step<Nest>>) {
         for step in &steps[self.seen.min(steps.len())..] {
@@ -44,7 +44,8 @@ impl Compact {
             }
         }
         self.seen = steps.len();
-        if self.instrs < if self.done == 0 { MANY } else { BATCH } {
+        // In small parts, once there is much.
+        if self.instrs < if self.done == 0 { self.many } else { self.many / 4 } {
             return;
         }
         let from = steps.split_off(self.done);
@@ -52,24 +53,66 @@ impl Compact {
             Some(scalars) => Step::Scalars(Box::new(scalars)),
             None => Step::Compute(Box::new(nest)),
         };
-        fuse_runs(from, (PACKED_RUN, MAX_PACKED), &|_| true, &mut |step| match step {
+        fuse_runs(from, (self.shortest, MAX_PACKED), &|_| true, &mut |step| match step {
             Made::As(step) => steps.push(step),
             Made::Fused(nest) => steps.push(packed(nest)),
         });
-        *self = Compact { done: steps.len(), seen: steps.len(), instrs: 0 };
+        (self.done, self.seen, self.instrs) = (steps.len(), steps.len(), 0);
     }
 
     /// Leaves out what the fused nests store and nothing reads, once all steps are there.
-    pub(super) fn finish(self, steps: &mut [Step<Nest>], buffers: &[Buffer], in_order: bool) {
+    pub(super) fn finish(
+        self,
+        steps: &mut [Step<Nest>],
+        buffers: &mut Vec<Buffer>,
+        outputs: &mut [BufferId],
+        in_order: bool,
+    ) {
         if self.done == 0 {
             return;
         }
         let touches = touches(steps, buffers);
-        for step in steps {
+        for step in &mut *steps {
             if let Step::Scalars(scalars) = step {
                 let own = |b: BufferId| matches!(buffers[b.index()].role, Role::Temporary(_));
                 scalars.finish(in_order, |b| !own(b) || touches[b.index()] > 1);
             }
+        }
+        drop_untouched(steps, buffers, outputs);
+    }
+}
+
+/// Leaves out temporaries that no step touches, if the steps are simple ones: most of those of packed
+/// operations.
+fn drop_untouched(steps: &mut [Step<Nest>], buffers: &mut Vec<Buffer>, outputs: &mut [BufferId]) {
+    let simple = |step: &Step<Nest>| {
+        matches!(step, Step::Scalars(_) | Step::Compute(_) | Step::Zero(_) | Step::Copy { .. })
+    };
+    if !steps.iter().all(simple) {
+        return;
+    }
+    let touches = touches(steps, buffers);
+    let mut numbers = touches.iter();
+    let mut moved = Vec::with_capacity(buffers.len());
+    let mut kept = 0;
+    buffers.retain(|buffer| {
+        moved.push(BufferId(kept));
+        let touched = numbers.next().is_some_and(|&count| count > 0);
+        let keep = touched || !matches!(buffer.role, Role::Temporary(_));
+        kept += u32::from(keep);
+        keep
+    });
+    buffers.shrink_to_fit();
+    let to = |b: &mut BufferId| *b = moved[b.index()];
+    outputs.iter_mut().for_each(to);
+    for step in steps {
+        match step {
+            Step::Scalars(scalars) => scalars.for_each_buffer_mut(&to),
+            Step::Compute(nest) => nest.for_each_buffer_mut(&to),
+            Step::Zero(b) => to(b),
+            Step::Copy { from, to: target } => [from, target].into_iter().for_each(to),
+            Step::Contract(_) | Step::ArgSort { .. } => {}
+            Step::Loop(_) | Step::While(_) | Step::If(_) => {}
         }
     }
 }

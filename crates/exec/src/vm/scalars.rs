@@ -182,6 +182,16 @@ impl Scalars {
         }
     }
 
+    /// The same, to be exchanged for others.
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        self.stores.iter_mut().for_each(|stored| f(&mut stored.target));
+        for short in &mut self.instrs {
+            if let Short::Load(buffer, _) = short {
+                f(buffer);
+            }
+        }
+    }
+
     /// The buffers that it writes.
     pub(crate) fn for_each_written(&self, f: &mut dyn FnMut(BufferId)) {
         self.stores.iter().for_each(|stored| f(stored.target));
