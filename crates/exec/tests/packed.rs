@@ -54,8 +54,7 @@ fn lines(b: &mut Builder, mut ts: Vec<TermId>, count: usize, seed: u64) -> Resul
 /// gives what the interpreter gives.
 #[test]
 fn packed_operations_are_those_of_nests() {
-    let inputs =
-        [numbers(&[5]), array(&[3], &[3i64, -7, 20]), array(&[3], &[1.5f32, -2.0, 8.0])];
+    let inputs = [numbers(&[5]), array(&[3], &[3i64, -7, 20]), array(&[3], &[1.5f32, -2.0, 8.0])];
     let count = size(12_000, 60);
     let kernels = same(&inputs, |b, xs| {
         let mut results = Vec::new();

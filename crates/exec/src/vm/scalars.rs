@@ -1,7 +1,7 @@
 //! Straight code over single elements, in few bytes.
 //!
 //! A long program of scalars is millions of operations that run once each. As kernels they would take
-//! a hundred bytes each, for loops and lanes that are not there. Here an instruction is sixteen bytes,
+//! a hundred bytes each, for loops and lanes that are not there. Here an instruction is twelve bytes,
 //! and what it computes is what the kernel of the same nest computes, to the last bit.
 
 use cotan_array::Dtype;
@@ -23,8 +23,8 @@ const WORK: usize = 16;
 /// An instruction; operands are positions of instructions before it.
 #[derive(Clone, Copy, Debug)]
 enum Short {
-    /// A number, as bits of its type.
-    Const(u64),
+    /// One of the numbers.
+    Const(u8),
     /// An element of a buffer.
     Load(BufferId, u32),
     Op(Op, [u8; 3]),
@@ -52,6 +52,8 @@ pub(crate) struct Scalars {
     instrs: Box<[Short]>,
     dtypes: Box<[Dtype]>,
     stores: Box<[Stored]>,
+    /// Numbers, as bits of their types.
+    numbers: Box<[u64]>,
     /// The functions of operations.
     codes: Box<[Code]>,
 }
@@ -72,8 +74,16 @@ impl Scalars {
             args.iter().zip(&mut all).for_each(|(v, to)| *to = v.0 as u8);
             all
         };
+        let mut numbers: Vec<u64> = Vec::new();
         let short = |instr: &Instr| match instr {
-            Instr::Const(bits) => Some(Short::Const(*bits)),
+            Instr::Const(bits) => {
+                let known = numbers.iter().position(|number| number == bits);
+                let at = known.unwrap_or_else(|| {
+                    numbers.push(*bits);
+                    numbers.len() - 1
+                });
+                Some(Short::Const(at as u8))
+            }
             Instr::Load { buffer, at, checks } if checks.is_empty() => {
                 Some(Short::Load(*buffer, u32::try_from(at.constant).ok()?))
             }
@@ -94,6 +104,7 @@ impl Scalars {
         let last = stored(nest.value, nest.target, at, nest.source);
         Some(Scalars {
             instrs: nest.instrs.iter().map(short).collect::<Option<_>>()?,
+            numbers: numbers.into(),
             dtypes: nest.dtypes.as_slice().into(),
             stores: also.chain([last]).collect::<Option<_>>()?,
             codes: Box::default(),
@@ -104,7 +115,7 @@ impl Scalars {
     fn unpack(&self) -> Option<Nest> {
         let val = |v: u8| Val(u32::from(v));
         let instr = |short: &Short| match *short {
-            Short::Const(bits) => Some(Instr::Const(bits)),
+            Short::Const(at) => Some(Instr::Const(*self.numbers.get(usize::from(at))?)),
             Short::Load(buffer, at) => {
                 let at = Affine::constant(i64::from(at), 0);
                 Some(Instr::Load { buffer, at, checks: Vec::new() })
@@ -222,7 +233,9 @@ impl Scalars {
             let (to, size) = (slot(n), self.dtypes[n].size());
             match *short {
                 // SAFETY: a slot holds an element of any type.
-                Short::Const(bits) => unsafe { tile::put(self.dtypes[n], to, bits) },
+                Short::Const(at) => unsafe {
+                    tile::put(self.dtypes[n], to, self.numbers[usize::from(at)]);
+                },
                 Short::Load(buffer, at) => {
                     let Some(from) = frame.element(buffer, i64::from(at), size) else {
                         debug_assert!(false, "a load outside its buffer");
@@ -280,7 +293,7 @@ mod tests {
     /// What is packed is what is unpacked, in few bytes; what has other instructions is not packed.
     #[test]
     fn packing_keeps_nests_of_known_places() {
-        assert!(size_of::<Short>() <= 16 && size_of::<Stored>() <= 16);
+        assert!(size_of::<Short>() <= 12 && size_of::<Stored>() <= 16);
         let load = |buffer: u32, at: i64| Instr::Load {
             buffer: BufferId(buffer),
             at: Affine::constant(at, 0),
