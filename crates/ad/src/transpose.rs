@@ -20,8 +20,8 @@ use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
 use crate::while_transpose::transpose_while;
 
-/// A read of an array: index and cotangent.
-type Read<T> = (Box<[T]>, Guarded<T>);
+/// A read of an array: index and cotangent, a guarded one perhaps.
+type Read<T, C> = (Box<[T]>, C);
 
 /// Cotangents as they come together.
 struct Cotangents<T> {
@@ -30,7 +30,7 @@ struct Cotangents<T> {
     /// For each result of a loop.
     results: FxHashMap<DeltaId, Vec<Option<Guarded<T>>>>,
     /// The reads of each term whose cotangents are not in `accum` yet: index and cotangent.
-    reads: FxHashMap<DeltaId, Vec<Read<T>>>,
+    reads: FxHashMap<DeltaId, Vec<Read<T, Guarded<T>>>>,
     guards: Guards<T>,
     /// The guard of what is being transposed.
     guard: Guard,
@@ -105,7 +105,7 @@ impl<T: Clone> Cotangents<T> {
 fn scatter_reads<A: Algebra>(
     a: &mut A,
     outer: &[usize],
-    reads: &[(Box<[A::T]>, A::T)],
+    reads: &[Read<A::T, A::T>],
 ) -> Result<A::T> {
     let cotangents: Vec<A::T> = reads.iter().map(|(_, c)| c.clone()).collect();
     let mut tables = Vec::with_capacity(outer.len());

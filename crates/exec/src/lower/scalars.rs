@@ -180,10 +180,10 @@ fn fuse_runs(
         let mut fused = Fused::default();
         for step in from.by_ref().take(length) {
             let Step::Compute(nest) = step else { continue };
-            if !fused.takes(&nest, most) {
-                if let Some(nest) = std::mem::take(&mut fused).finish(is_read) {
-                    push(Made::Fused(nest));
-                }
+            if !fused.takes(&nest, most)
+                && let Some(nest) = std::mem::take(&mut fused).finish(is_read)
+            {
+                push(Made::Fused(nest));
             }
             fused.take(*nest);
         }
