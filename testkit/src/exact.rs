@@ -91,7 +91,7 @@ impl Bounds<'_> {
                 program.region(*r).results().first().map_or(0.0, |&u| self.of(u))
             }
             Node::Iota(k) => *k as f64,
-            Node::ArgExtreme(_, u) | Node::ArgSort(u) => {
+            Node::ArgExtreme(_, u) | Node::ArgSort(u) | Node::SegmentArg(_, _, u, _) => {
                 program.shape(*u).dims().first().map_or(0.0, |&k| k as f64)
             }
             Node::MapAccum(m) => {

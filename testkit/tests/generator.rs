@@ -31,7 +31,7 @@ fn every_former_and_every_typed_operation_is_generated() {
                     let result = op.result_dtype(&args).unwrap();
                     *ops.entry(TypedOp { op: *op, args, result }).or_default() += 1;
                 }
-                Node::ArgExtreme(extreme, _) => {
+                Node::ArgExtreme(extreme, _) | Node::SegmentArg(extreme, ..) => {
                     extremes[usize::from(*extreme == Extreme::Max)] += 1;
                 }
                 _ => {}
@@ -121,7 +121,9 @@ fn configurations_keep_their_promises() {
         let program = generate(&Config::smooth(), rng).map_err(|e| e.to_string())?;
         for node in live(&program) {
             let compared = match node {
-                Node::ArgExtreme(_, t) | Node::ArgSort(t) => program.dtype(*t).is_float(),
+                Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::SegmentArg(_, _, t, _) => {
+                    program.dtype(*t).is_float()
+                }
                 Node::Op(op, args) => {
                     let args: Vec<_> = args.iter().map(|&t| program.dtype(t)).collect();
                     let result = op.result_dtype(&args).ok_or("an operation without type")?;

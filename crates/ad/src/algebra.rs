@@ -94,6 +94,14 @@ pub trait Algebra {
     fn arg_extreme(&mut self, extreme: Extreme, t: &Self::T) -> Result<Self::T>;
     /// `argsortOuter t`
     fn arg_sort(&mut self, t: &Self::T) -> Result<Self::T>;
+    /// `segmentArgmax k t ids`, `segmentArgmin k t ids`
+    fn segment_arg(
+        &mut self,
+        extreme: Extreme,
+        k: usize,
+        t: &Self::T,
+        ids: &Self::T,
+    ) -> Result<Self::T>;
     /// `mapAccum`: the final states, then the outputs.
     fn map_accum(&mut self, m: &Loop<Self::T>) -> Result<Vec<Self::T>>;
     /// `while`: the final states, then the outputs.
@@ -283,6 +291,10 @@ impl<A: Algebra> Interpreter<'_, A> {
             Node::ArgSort(u) => {
                 let u = self.image(*u)?;
                 self.algebra.arg_sort(&u)?
+            }
+            Node::SegmentArg(extreme, k, u, ids) => {
+                let (u, ids) = (self.image(*u)?, self.image(*ids)?);
+                self.algebra.segment_arg(*extreme, *k, &u, &ids)?
             }
             Node::MapAccum(m) => {
                 let (step, captures) = extract_step(self.program, self.scopes, m)?;

@@ -305,6 +305,17 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         Ok(self.lift(primal))
     }
 
+    fn segment_arg(
+        &mut self,
+        extreme: Extreme,
+        k: usize,
+        t: &DualArray<A>,
+        ids: &DualArray<A>,
+    ) -> Result<DualArray<A>> {
+        let primal = self.a.segment_arg(extreme, k, &t.primal, &ids.primal)?;
+        Ok(self.lift(primal))
+    }
+
     // D[mapAccum]: see `map_accum.rs`.
     fn map_accum(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
         self.deltas.meet_loop();

@@ -186,6 +186,17 @@ impl Algebra for Eager {
         self.one(std::slice::from_ref(t), |b, ts| b.arg_sort(ts[0]))
     }
 
+    fn segment_arg(
+        &mut self,
+        extreme: Extreme,
+        k: usize,
+        t: &Rc<Value>,
+        ids: &Rc<Value>,
+    ) -> Result<Rc<Value>> {
+        let operands = [t.clone(), ids.clone()];
+        self.one(&operands, |b, ts| b.segment_arg(extreme, k, ts[0], ts[1]))
+    }
+
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Rc<Value>]) -> Result<Vec<Rc<Value>>> {
         interpret(&c.function, args, self)
     }

@@ -132,6 +132,16 @@ impl Algebra for Staged {
         self.b.arg_sort(*t)
     }
 
+    fn segment_arg(
+        &mut self,
+        extreme: Extreme,
+        k: usize,
+        t: &TermId,
+        ids: &TermId,
+    ) -> Result<TermId> {
+        self.b.segment_arg(extreme, k, *t, *ids)
+    }
+
     fn map_accum(&mut self, m: &Loop<TermId>) -> Result<Vec<TermId>> {
         let mut params: Vec<Param> = Vec::with_capacity(m.init.len() + m.inputs.len());
         params.extend(m.init.iter().map(|&s| Param::Value(self.b.ty(s).clone())));
@@ -231,7 +241,7 @@ impl Staged {
             Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
                 return false;
             }
-            Node::MapAccum(_) | Node::While(_) => return false,
+            Node::SegmentArg(..) | Node::MapAccum(_) | Node::While(_) => return false,
             Node::Custom(_) | Node::Result(..) => return false,
         };
         operands.into_iter().all(|u| self.finite(u, visits))

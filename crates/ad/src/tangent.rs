@@ -259,6 +259,17 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         Ok(TangentArray { primal: self.a.arg_sort(&t.primal)?, tangent: None })
     }
 
+    fn segment_arg(
+        &mut self,
+        extreme: Extreme,
+        k: usize,
+        t: &TangentArray<A>,
+        ids: &TangentArray<A>,
+    ) -> Result<TangentArray<A>> {
+        let primal = self.a.segment_arg(extreme, k, &t.primal, &ids.primal)?;
+        Ok(TangentArray { primal, tangent: None })
+    }
+
     fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
         let results = self.tangent_loop(m)?;
         results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()

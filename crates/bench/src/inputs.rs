@@ -92,6 +92,11 @@ pub fn generate(benchmark: &Benchmark, case: &Case) -> Result<Inputs> {
             made.param("B", r.normal(&[n, n], 1.0)?);
         }
         "stencil" => made.param("u", Random::new(44).normal(&[size("n"), size("n")], 1.0)?),
+        "binmax" => {
+            let (mut r, n) = (Random::new(48), size("n"));
+            made.datum("idx", r.integers(&[n], size("bins"))?);
+            made.param("v", r.normal(&[n], 1.0)?);
+        }
         "histogram" => {
             let (mut r, n) = (Random::new(45), size("n"));
             made.datum("idx", r.integers(&[n], size("bins"))?);

@@ -44,7 +44,7 @@ fn gradients_written_by_hand_agree_with_the_interpreter() {
         }
         count += 1;
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 12);
 }
 
 /// The same input with one element moved.

@@ -351,6 +351,20 @@ impl Bot<'_> {
                 rule!(self, "build/argSort", t, expected, self.b.transpose(&[1, 0], sorted)?)
             }
 
+            // build1 k (\i -> segmentArgmax m t ids)
+            //   ~>  tr (segmentArgmax m (tr (build1 t)) (tr (build1 ids)))
+            Node::SegmentArg(extreme, segments, u, ids) => {
+                let (v, lanes) = (self.many(batch, *u)?, self.many(batch, *ids)?);
+                let v = self.b.transpose(&[1, 0], v)?;
+                let lanes = self.b.transpose(&[1, 0], lanes)?;
+                let extreme = match extreme {
+                    Extreme::Max if self.faulty(Fault::BuildSegmentArgFlipped) => Extreme::Min,
+                    same => *same,
+                };
+                let found = self.b.segment_arg(extreme, *segments, v, lanes)?;
+                rule!(self, "build/segmentArg", t, expected, self.b.transpose(&[1, 0], found)?)
+            }
+
             Node::Const(_) | Node::Input(_) | Node::Iota(_) => {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }

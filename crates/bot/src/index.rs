@@ -49,6 +49,13 @@ enum Combine {
         at: TermId,
         mask: Range,
     },
+    /// `segmentArgmax` or `segmentArgmin` of the two on top, read at an index.
+    SegmentArg {
+        extreme: Extreme,
+        segments: usize,
+        at: TermId,
+        mask: Range,
+    },
     /// A stack of so many terms, read at an index.
     Stack {
         count: usize,
@@ -88,7 +95,7 @@ impl Bot<'_> {
             Node::Iota(_) | Node::OneHot(..) => true,
             Node::Gather(_, r) => is_light(&self.b, *r) || self.is_own(t),
             Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::Stack(_) => self.is_own(t),
-            Node::ArgExtreme(..) | Node::ArgSort(_) => self.is_own(t),
+            Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => self.is_own(t),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => false,
             Node::Build1(_) | Node::MapAccum(_) | Node::While(_) => false,
             Node::Custom(_) | Node::Result(..) => false,
@@ -287,6 +294,24 @@ impl Bot<'_> {
                 tasks.push(push(moved, ix[1..].into()));
             }
 
+            // index (segmentArgmax k t ids) (u ::: ix)
+            //   ~>  mask (ix in range) (index (segmentArgmax k t' ids') [u])
+            //       where t' = index (tr [1, .., n, 0] t) ix, and ids' alike
+            Node::SegmentArg(..) if ix.len() == 1 => return self.b.index(t, &ix).map(Some),
+            Node::SegmentArg(extreme, k, u, ids) => {
+                let dims = self.b.shape(t).dims()[1..].to_vec();
+                let mask = match self.faulty(Fault::IndexSegmentArgNoMask) {
+                    true => Range::Inside,
+                    false => self.all_in_range(&ix[1..], &dims)?,
+                };
+                let moved = self.move_outer_axis(u, ix.len() - 1)?;
+                let moved_ids = self.move_outer_axis(ids, ix.len() - 1)?;
+                let how = Combine::SegmentArg { extreme, segments: k, at: first()?, mask };
+                tasks.push(Task::Combine { from: t, indices, how });
+                tasks.push(push(moved_ids, ix[1..].into()));
+                tasks.push(push(moved, ix[1..].into()));
+            }
+
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
@@ -383,6 +408,12 @@ impl Bot<'_> {
                 let sorted = self.b.arg_sort(parts[0])?;
                 let read = self.b.index(sorted, &[at])?;
                 rule!(self, "index/argSort", from, expected, self.mask(mask, read)?)
+            }
+            Combine::SegmentArg { extreme, segments, at, mask } => {
+                let parts = take(2)?;
+                let found = self.b.segment_arg(extreme, segments, parts[0], parts[1])?;
+                let read = self.b.index(found, &[at])?;
+                rule!(self, "index/segmentArg", from, expected, self.mask(mask, read)?)
             }
             Combine::Stack { count, at } => {
                 let mut parts = take(count)?;

@@ -52,7 +52,7 @@ fn is_normal(program: &Program, counts: &[u32], t: TermId) -> bool {
     match program.node(*u) {
         Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Result(..) => true,
         Node::Scatter(..) => true,
-        Node::Stack(_) | Node::ArgSort(_) => ix.len() == 1 || bound,
+        Node::Stack(_) | Node::ArgSort(_) | Node::SegmentArg(..) => ix.len() == 1 || bound,
         Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::ArgExtreme(..) => bound,
         Node::Gather(_, r) => bound && !is_light(program, *r),
         Node::Index(..) | Node::Replicate(..) | Node::Transpose(..) => false,

@@ -126,6 +126,8 @@ pub const RULES: &[Rule] = &[
         "build k (i => argmax_outer(t))  ~>  argmax_outer(transpose(build t, [1, 0]))", "", Ours),
     rule(Build, "build/argSort", "",
         "build k (i => argsort_outer(t))  ~>  transpose(argsort_outer(transpose(build t, [1, 0])), [1, 0])", "", Ours),
+    rule(Build, "build/segmentArg", "",
+        "build k (i => segment_argmax_outer(t, ids, m))  ~>  transpose(segment_argmax_outer(transpose(build t, [1, 0]), transpose(build ids, [1, 0]), m), [1, 0])", "", Ours),
     rule(Build, "build/mapAccum", "",
         "build k (i => map_accum(s, xs, f))  ~>  map_accum over build s and transposed build xs, its step vectorised", "", Ours),
     rule(Build, "build/while", "",
@@ -184,6 +186,8 @@ pub const RULES: &[Rule] = &[
         "argmax_outer(t)[ix]  ~>  argmax_outer(transpose(t, [1, .., n, 0])[ix])", "used once", Ours),
     rule(Index, "index/argSort", "",
         "argsort_outer(t)[u ::: ix]  ~>  mask(ix in range, argsort_outer(transpose(t, [1, .., n, 0])[ix])[u])", "ix not empty, used once", Ours),
+    rule(Index, "index/segmentArg", "",
+        "segment_argmax_outer(t, ids, m)[u ::: ix]  ~>  mask(ix in range, segment_argmax_outer(transpose(t, [1, .., n, 0])[ix], transpose(ids, [1, .., n, 0])[ix], m)[u])", "ix not empty, used once", Ours),
     rule(Index, "index/stack-static", "",
         "stack(t1, .., tk)[c ::: ix]  ~>  tc[ix]", "c a constant in range", Ours),
 

@@ -149,7 +149,7 @@ impl Bot<'_> {
             Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::ArgExtreme(..) => {
                 self.remake(node, None)
             }
-            Node::ArgSort(_) | Node::Result(..) => self.remake(node, None),
+            Node::ArgSort(_) | Node::SegmentArg(..) | Node::Result(..) => self.remake(node, None),
             Node::Gather(_, r) | Node::Scatter(_, _, r) => {
                 let region = self.region(*r, true)?;
                 self.remake(node, Some(region))

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::fmt::{self, Write as _};
 
 use cotan_array::Dtype;
-use cotan_ir::{Program, TermId, Type};
+use cotan_ir::{Extreme, Program, TermId, Type};
 
 use crate::contract::Contraction;
 use crate::group::{Group, Member, Wedged};
@@ -97,7 +97,8 @@ fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
         // The room that sorting takes belongs to what is sorted.
         Step::ArgSort { from, room, .. } if *room == b => source(steps, *from),
         Step::Scalars(scalars) => scalars.source(b),
-        Step::Contract(_) | Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => None,
+        Step::Contract(_) | Step::Zero(_) | Step::Copy { .. } => None,
+        Step::ArgSort { .. } | Step::SegmentArg(_) => None,
     })
 }
 
@@ -162,6 +163,18 @@ impl Text<'_> {
                 Step::ArgSort { from, to, .. } => {
                     let (from, to) = (self.name(*from), self.name(*to));
                     self.line(format_args!("{to} = argsort {from}"));
+                }
+                Step::SegmentArg(step) => {
+                    let extreme = match step.extreme {
+                        Extreme::Max => "segment_argmax",
+                        Extreme::Min => "segment_argmin",
+                    };
+                    let keys = match step.keys {
+                        Some(keys) => self.name(keys.buffer),
+                        None => "iota".to_owned(),
+                    };
+                    let (ids, to) = (self.name(step.ids.buffer), self.name(step.to));
+                    self.line(format_args!("{to} = {extreme} {keys} by {ids}"));
                 }
                 Step::Loop(l) => {
                     let order = if l.reverse { " from the last to the first" } else { "" };

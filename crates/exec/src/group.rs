@@ -252,6 +252,7 @@ impl Scheduler<'_> {
                     Step::Copy { from, to }
                 }
                 Step::ArgSort { from, to, room } => Step::ArgSort { from, to, room },
+                Step::SegmentArg(step) => Step::SegmentArg(step),
             };
             let place = 2 * slots.slots.len() + 1;
             // What only packed operations touch is in nobody's way, and there may be very much of it.

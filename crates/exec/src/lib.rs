@@ -24,6 +24,7 @@ mod run;
 #[cfg(test)]
 mod samples;
 mod search;
+mod segment;
 mod threads;
 mod vm;
 mod workspace;

@@ -31,6 +31,7 @@ mod places;
 mod product;
 mod repeat;
 mod scalars;
+mod segment;
 mod split;
 mod sums;
 mod twice;
@@ -303,6 +304,12 @@ impl Lowering<'_> {
                 let (from, to) = (self.buffer_of(*u)?, self.temporary(ty));
                 let room = self.buffer(Dtype::I64, sorting_room(&ty.shape)?, Role::Temporary(0));
                 steps.push(Step::ArgSort { from, to, room });
+                Place::Buffer(to)
+            }
+            Node::SegmentArg(extreme, segments, u, ids) => {
+                let to = self.temporary(ty);
+                let step = self.segment_step((*extreme, *segments), *u, *ids, to)?;
+                steps.push(step);
                 Place::Buffer(to)
             }
             Node::MapAccum(m) if let Some(fold) = self.fold(m) => {

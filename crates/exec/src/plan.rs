@@ -7,6 +7,7 @@ use cotan_array::{Array, Dtype, Shape};
 use crate::contract::Draft;
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
+use crate::segment::SegmentStep;
 use crate::vm::Scalars;
 
 /// What a buffer is.
@@ -116,6 +117,8 @@ pub(crate) enum Step<C: Compute> {
     Copy { from: BufferId, to: BufferId },
     /// The permutation that sorts along the outermost axis. There is room for a few columns.
     ArgSort { from: BufferId, to: BufferId, room: BufferId },
+    /// Extremes by segment.
+    SegmentArg(Box<SegmentStep>),
     /// A loop with states.
     Loop(Box<Loop<C>>),
     /// A loop as long as a condition holds.
@@ -134,6 +137,7 @@ impl<C: Compute> Step<C> {
             Step::Zero(b) => f(*b),
             Step::Copy { from, to } => [*from, *to].into_iter().for_each(f),
             Step::ArgSort { from, to, room } => [*from, *to, *room].into_iter().for_each(f),
+            Step::SegmentArg(step) => step.for_each_buffer(f),
             Step::Loop(l) => l.for_each_buffer(f),
             Step::While(w) => {
                 f(w.condition);

@@ -161,6 +161,18 @@ fn a_sort() {
 }
 
 #[test]
+fn extremes_by_segment() {
+    let n = 1 << 20;
+    let found = program(|b| {
+        let x = floats(b, &[n])?;
+        let x = b.op(Op::Sin, &[x])?;
+        let numbers = b.iota(n)?;
+        b.segment_arg(Extreme::Max, n, x, numbers)
+    });
+    looks_often("extremes by segment", n * 8, false, &found);
+}
+
+#[test]
 fn a_search_that_takes_no_part_of_another() {
     let n = 28 << 20;
     let found = program(|b| {

@@ -387,6 +387,16 @@ impl Run<'_> {
                     return Err(Stop::Limit);
                 }
             }
+            Step::SegmentArg(step) => {
+                let keys = step.keys.unwrap_or(step.ids);
+                let [to, ids, keys] =
+                    [step.to, step.ids.buffer, keys.buffer].map(|b| frame.pointers[b.index()]);
+                let go_on = &mut |work: usize| frame.go_on(work, self.limits);
+                // SAFETY: the buffers have the shapes that the plan says.
+                if !unsafe { step.run(to.cast(), ids.cast(), keys, go_on) } {
+                    return Err(Stop::Limit);
+                }
+            }
             Step::Loop(l) => return self.accumulate(l, space),
             Step::While(w) => return self.repeat(w, space),
             Step::If(branches) => {

@@ -105,6 +105,13 @@ fn long() -> Vec<(&'static str, Program)> {
             let x = b.op(Op::Sin, &[x])?;
             b.arg_sort(x)
         }),
+        ("extremes of 10^8 in 5 * 10^7 segments", |b| {
+            let n = 100_000_000;
+            let (x, f) = (floats(b, &[n])?, squares(b, n, 50_000_000)?);
+            let numbers = b.iota(50_000_000)?;
+            let ids = b.gather(numbers, f)?;
+            b.segment_arg(Extreme::Max, 50_000_000, x, ids)
+        }),
         ("sums of 0 elements, 10^9 of them", |b| {
             let x = floats(b, &[0, 1_000_000_000])?;
             b.sum_outer(x)

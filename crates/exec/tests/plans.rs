@@ -48,6 +48,26 @@ fn an_infinite_factor_of_a_sum_without_effect() {
     same(&[w, p, numbers(&[4, 32, 6])], |b, ts| sum_of_sums(b, ts, 32, true));
 }
 
+/// Neither copies of ids nor numbers of rows are made for extremes by segment.
+#[test]
+fn views_that_are_read_where_they_lie() {
+    let ids: Vec<i64> = (0..40).map(|n| n * n % 9 - 1).collect();
+    for numbered in [false, true] {
+        let kernels = same(&[numbers(&[40, 3]), array(&[40], &ids)], |b, ts| {
+            let rows = b.iota(40)?;
+            let spread = |b: &mut Builder, t: TermId| {
+                let copies = b.replicate(3, t)?;
+                b.transpose(&[1, 0], copies)
+            };
+            let (ids, rows) = (spread(b, ts[1])?, spread(b, rows)?);
+            let keys = if numbered { rows } else { ts[0] };
+            Ok(vec![b.segment_arg(Extreme::Max, 7, keys, ids)?])
+        });
+        assert_eq!(kernels.lines().count(), 1, "{kernels}");
+        assert!(kernels.contains("segment_argmax"), "{kernels}");
+    }
+}
+
 /// Adds to the row `positions[n]` of a state in step `n`, and gives the states before.
 fn rows_added(b: &mut Builder, init: TermId, xs: &[TermId], reverse: bool) -> Result<Vec<TermId>> {
     let params = [

@@ -201,6 +201,80 @@ fn searches() {
     });
 }
 
+/// Keys and ids that lie in memory as they are, are views of something smaller or turned, are
+/// computed, and are the numbers of rows.
+#[test]
+fn extremes_by_segment() {
+    let special = [f64::NAN, 0.0, -0.0, f64::INFINITY, 2.0, f64::NEG_INFINITY];
+    let inputs = [
+        array(&[2, 3], &special),
+        array(&[2, 3], &[1i64, 0, -1, 1, 2, 1]),
+        array(&[2], &[1i64, 1]),
+        array(&[2, 3], &[true, false, true, true, false, false]),
+        array(&[3, 2], &[0i64, 0, 1, 1, 5, 0]),
+    ];
+    same(&inputs, |b, xs| {
+        let &[x, ids, row_ids, truths, turned_ids] = xs else { unreachable!() };
+        let turned = b.transpose(&[1, 0], x)?;
+        let copies = b.replicate(3, row_ids)?;
+        let copies = b.transpose(&[1, 0], copies)?;
+        let numbers = b.iota(3)?;
+        let numbers = b.replicate(2, numbers)?;
+        let row_numbers = b.transpose(&[1, 0], numbers)?;
+        let computed = b.op(Op::Mul, &[x, x])?;
+        let (deep, deep_ids) = (b.replicate(2, x)?, b.replicate(2, ids)?);
+        let (deep, deep_ids) = (b.transpose(&[1, 2, 0], deep)?, b.transpose(&[1, 2, 0], deep_ids)?);
+        let mut results = Vec::new();
+        for extreme in [Extreme::Max, Extreme::Min] {
+            for segments in [0, 1, 2, 7] {
+                for (t, ids) in [
+                    (x, ids),
+                    (x, copies),
+                    (turned, turned_ids),
+                    (truths, ids),
+                    (computed, ids),
+                    (row_numbers, turned_ids),
+                    (numbers, numbers),
+                    (turned_ids, row_numbers),
+                    (deep, deep_ids),
+                ] {
+                    results.push(b.segment_arg(extreme, segments, t, ids)?);
+                }
+            }
+        }
+        Ok(results)
+    });
+}
+
+/// Extremes by segment in the steps of a loop, of what the loop changes and of what it does not.
+#[test]
+fn extremes_by_segment_in_loops() {
+    let inputs = [numbers(&[5]), array(&[5], &[0i64, 1, 0, 2, 1])];
+    same(&inputs, |b, xs| {
+        let (x, ids) = (xs[0], xs[1]);
+        let rows = b.replicate(2, x)?;
+        let rows = b.transpose(&[1, 0], rows)?;
+        let row_ids = b.replicate(2, ids)?;
+        let row_ids = b.transpose(&[1, 0], row_ids)?;
+        let state = value(Dtype::I64, &[5]);
+        let step = b.lambda(&[state, value(Dtype::F64, &[])], |b, vars| {
+            let factors = b.broadcast_to(vars[1], &[5])?;
+            let scaled = b.op(Op::Mul, &[x, factors])?;
+            let first = b.segment_arg(Extreme::Max, 5, scaled, vars[0])?;
+            let second = b.segment_arg(Extreme::Min, 3, rows, row_ids)?;
+            let one = b.scalar(1i64)?;
+            let second = b.index(second, &[one, one])?;
+            let second = b.broadcast_to(second, &[5])?;
+            let next = b.op(Op::Sub, &[first, second])?;
+            Ok(vec![next, first])
+        })?;
+        let (init, inputs) = (vec![ids].into(), vec![x].into());
+        let m = MapAccum { length: 5, reverse: false, init, inputs, step };
+        let done = b.map_accum(m)?;
+        Ok(vec![b.result(done, 0)?, b.result(done, 1)?])
+    });
+}
+
 /// States that exchange places, an input that is passed on, an output that is a state.
 fn exchange(b: &mut Builder, xs: &[TermId], length: usize, reverse: bool) -> Result<Vec<TermId>> {
     let row = || value(Dtype::F64, &[2]);

@@ -46,6 +46,7 @@ impl Machine<'_> {
             Node::OneHot(outer, v, ix) => one(self.one_hot(ty, outer, *v, ix)?),
             Node::ArgExtreme(extreme, t) => one(self.arg_extreme(ty, *extreme, *t)?),
             Node::ArgSort(t) => one(self.arg_sort(ty, *t)?),
+            Node::SegmentArg(extreme, _, t, ids) => one(self.segment_arg(ty, *extreme, *t, *ids)?),
             Node::MapAccum(m) => Slot::Several(self.map_accum(t, m)?),
             Node::While(w) => Slot::Several(self.while_accum(t, w)?),
             Node::Custom(c) => Slot::Several(self.custom(c)?),
@@ -304,6 +305,55 @@ impl Machine<'_> {
         })
     }
 
+    /// `(segmentArgmax m t ids)[j : is]` is the first `k` with the largest `t[k : is]` among those
+    /// with `ids[k : is] = j`, the first NaN if there is one, the number of all `k` if there are
+    /// none; `segmentArgmin` alike.
+    fn segment_arg(
+        &mut self,
+        ty: &Type,
+        extreme: Extreme,
+        t: TermId,
+        ids: TermId,
+    ) -> Result<Tensor> {
+        let (t, ids) = (self.value(t)?, self.value(ids)?);
+        let better = match extreme {
+            Extreme::Max => Ordering::Greater,
+            Extreme::Min => Ordering::Less,
+        };
+        let (n, inner) = (t.outer(), ty.shape.drop_outer(1));
+        let mut found = self.tabulate(ty, |_, _| Ok(position(n)))?;
+        self.each_position(inner.dims(), |m, is| {
+            let (lane, ids) = (m.lane(&t, is)?, m.lane(&ids, is)?);
+            m.scalar_ops(n as u64)?;
+            let mut poisoned = false;
+            m.in_parts(n, |part| {
+                for k in part {
+                    let (x, id) = (lane[k], ids[k]);
+                    poisoned |= x.poisoned || id.poisoned;
+                    let Some(j) = row(id.value, found.outer()) else { continue };
+                    let place = offset(found.dims(), cons(j, is));
+                    let champion = row(found.entries[place].value, n).map(|best| lane[best].value);
+                    // The first NaN stays.
+                    let wins = champion.is_none_or(|champion| {
+                        let beaten = is_nan(x.value) || x.value.compare(champion) == Some(better);
+                        beaten && !is_nan(champion)
+                    });
+                    if wins {
+                        found.entries[place] = position(k);
+                    }
+                }
+            })?;
+            // Every position would be another if this element or its id were.
+            m.in_parts(if poisoned { found.outer() } else { 0 }, |part| {
+                for j in part {
+                    let place = offset(found.dims(), cons(j, is));
+                    found.entries[place] = found.entries[place].tainted_by(true);
+                }
+            })
+        })?;
+        Ok(found)
+    }
+
     /// `for k in 0 .. n, or backwards: (s, y[k]) = step(s, x[k])`; results are the final `s`, then
     /// the `y`.
     fn map_accum(&mut self, t: TermId, m: &MapAccum) -> Result<Vec<Rc<Tensor>>> {
@@ -512,6 +562,14 @@ fn cons(k: usize, is: &[usize]) -> impl Iterator<Item = usize> {
 fn position(k: usize) -> Entry {
     // Sizes of axes fit in i64 by the invariant of shapes.
     Entry::sound(Scalar::I64(k as i64))
+}
+
+/// The position below `n` that an integer stands for, if any.
+fn row(k: Scalar, n: usize) -> Option<usize> {
+    match k {
+        Scalar::I64(k) => usize::try_from(k).ok().filter(|&k| k < n),
+        _ => None,
+    }
 }
 
 /// Whether `x` is not even equal to itself.

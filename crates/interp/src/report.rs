@@ -31,6 +31,7 @@ pub struct Counts {
     /// one per element added by `sumOuter` (the first is added to 0) and by `scatter` (dropped
     /// elements are not added);
     /// `k - 1` per `argmax` or `argmin` of `k > 0` elements;
+    /// one per element of `segmentArgmax` or `segmentArgmin`;
     /// `k * ceil(log2 k)` per `argsort` of `k > 0` elements, the comparisons of a merge sort.
     pub scalar_ops: u64,
     /// Elements taken from arrays: by every former from its operands, where it is in range, and

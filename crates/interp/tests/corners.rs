@@ -149,6 +149,29 @@ fn extremes_of_ties_zeros_nans_and_nothing() {
     assert_eq!(both(Value::of(&[3], vec![true, false, true]).unwrap()), at(0, 1));
 }
 
+#[test]
+fn extremes_by_segment_of_ties_zeros_nans_and_nothing() {
+    let found = |x: Value, ids: &[i64], segments: usize| {
+        [Extreme::Max, Extreme::Min].map(|extreme| {
+            let inputs = [x.clone(), ints(ids)];
+            eval(&inputs, |b, xs| b.segment_arg(extreme, segments, xs[0], xs[1]))
+        })
+    };
+    let same = |[max, min]: [Value; 2], expected: [&[i64]; 2]| {
+        assert_same(&max, &ints(expected[0]));
+        assert_same(&min, &ints(expected[1]));
+    };
+    let x = floats(&[2.0, 1.0, 2.0, NAN, NAN, -INF]);
+    same(found(x, &[0, 1, 0, 1, 1, 0], 3), [&[0, 3, 6], &[5, 3, 6]]);
+    same(found(floats(&[-0.0, 0.0, -INF]), &[1, 1, -1], 2), [&[3, 0], &[3, 0]]);
+    same(found(floats(&[1.0, 2.0]), &[i64::MIN, i64::MAX], 2), [&[2, 2], &[2, 2]]);
+    same(found(floats(&[]), &[], 2), [&[0, 0], &[0, 0]]);
+    same(found(floats(&[1.0]), &[0], 0), [&[], &[]]);
+    same(found(ints(&[i64::MIN, i64::MAX]), &[0, 0], 1), [&[1], &[0]]);
+    let truths = Value::of(&[3], vec![true, false, true]).unwrap();
+    same(found(truths, &[1, 1, 1], 2), [&[3, 0], &[3, 1]]);
+}
+
 /// So the maximum of nothing, written with `argmax`, is a read out of range.
 #[test]
 fn the_largest_of_nothing_reads_zero() {

@@ -339,6 +339,34 @@ fn argsort_is_the_stable_permutation() {
     }
 }
 
+#[test]
+fn segments_have_the_first_extreme_of_their_elements() {
+    for dims in shapes(3, &SIZES).into_iter().filter(|dims| !dims.is_empty()) {
+        for segments in SIZES {
+            for extreme in [Extreme::Max, Extreme::Min] {
+                // Some ids are below the range, and some above.
+                let id = |ix: &[usize]| ix.iter().sum::<usize>() as i64 % 5 - 1;
+                let inputs = [tabulate(&dims, tied), tabulate_ints(&dims, id)];
+                let got = eval(&inputs, |b, xs| b.segment_arg(extreme, segments, xs[0], xs[1]));
+                let found = [&[segments], &dims[1..]].concat();
+                let expected = tabulate_ints(&found, |ix| {
+                    let at = |k: usize| [&[k], &ix[1..]].concat();
+                    let own = |k: &usize| id(&at(*k)) == ix[0] as i64;
+                    let beats = |j: usize, k: usize| match extreme {
+                        Extreme::Max => tied(&at(j)) > tied(&at(k)),
+                        Extreme::Min => tied(&at(j)) < tied(&at(k)),
+                    };
+                    let best = (0..dims[0])
+                        .filter(own)
+                        .find(|&k| !(0..dims[0]).filter(own).any(|j| beats(j, k)));
+                    best.unwrap_or(dims[0]) as i64
+                });
+                assert_same(&got, &expected);
+            }
+        }
+    }
+}
+
 /// `s' = 2 s + x`, `y = s - x`, both ways, with an outer array captured by the step.
 #[test]
 fn map_accum_steps_through() {

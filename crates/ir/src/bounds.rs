@@ -150,6 +150,11 @@ pub(crate) fn of_node(arena: &Arena, node: &Node, dtype: Dtype) -> Interval {
         Node::Stack(ts) => ts.iter().fold(Interval::EMPTY, |x, &t| x.hull(b(t))),
         Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => b(*t),
         Node::Build1(r) => arena.region(*r).results.first().map_or(top, |&t| b(t)),
+        // The size stands for a segment without elements.
+        Node::SegmentArg(_, _, t, _) => {
+            let k = arena.shape(*t).dims().first().copied().unwrap_or(0);
+            Interval::new(0, i64::try_from(k).unwrap_or(i64::MAX))
+        }
         Node::ArgExtreme(_, t) | Node::ArgSort(t) => {
             let k = arena.shape(*t).dims().first().copied().unwrap_or(0);
             Interval::new(0, (i64::try_from(k).unwrap_or(i64::MAX) - 1).max(0))

@@ -359,6 +359,30 @@ impl Builder {
         self.make(Node::ArgSort(t), Type::new(Dtype::I64, self.shape(t).clone()))
     }
 
+    /// For each of `k` segments, the position along the outermost axis of the largest or smallest
+    /// element that has it as its id, or the size of that axis.
+    pub fn segment_arg(
+        &mut self,
+        extreme: crate::Extreme,
+        k: usize,
+        t: TermId,
+        ids: TermId,
+    ) -> Result<TermId> {
+        let node = Node::SegmentArg(extreme, k, t, ids);
+        let name = node.name();
+        self.operand(name, t)?;
+        self.operand(name, ids)?;
+        let (_, inner) = self.expect_axis(name, t)?;
+        if self.dtype(ids) != Dtype::I64 || self.shape(ids) != self.shape(t) {
+            let message = format!("ids {} for the elements of {}", self.ty(ids), self.ty(t));
+            let hint = "there must be an i64 for each element";
+            return Err(self.at(Error::type_error(name, message).with_hint(hint)));
+        }
+        let dims = [&[k], inner.dims()].concat();
+        let shape = Shape::new(name, &dims)?;
+        self.make(node, Type::new(Dtype::I64, shape))
+    }
+
     // ---- binders ------------------------------------------------------------------------------
 
     /// `build1 k (\i -> t)`; the region has one index parameter and one result.

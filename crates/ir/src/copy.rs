@@ -149,6 +149,9 @@ impl Builder {
             Node::OneHot(sh, v, ix) => self.one_hot(sh.dims(), image(*v)?, &images(ix)?),
             Node::ArgExtreme(extreme, t) => self.arg_extreme(*extreme, image(*t)?),
             Node::ArgSort(t) => self.arg_sort(image(*t)?),
+            Node::SegmentArg(extreme, k, t, ids) => {
+                self.segment_arg(*extreme, *k, image(*t)?, image(*ids)?)
+            }
             Node::MapAccum(m) => self.map_accum(MapAccum {
                 length: m.length,
                 reverse: m.reverse,

@@ -75,7 +75,7 @@ fn constant_chain(arena: &Arena, t: TermId) -> Option<Vec<TermId>> {
                 return None;
             }
             Node::Stack(_) | Node::Build1(_) | Node::OneHot(..) => return None,
-            Node::ArgExtreme(..) | Node::ArgSort(_) => return None,
+            Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => return None,
             Node::MapAccum(_) | Node::While(_) => return None,
             Node::Custom(_) | Node::Result(..) => return None,
         }

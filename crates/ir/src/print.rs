@@ -158,6 +158,10 @@ impl<'a> Printer<'a> {
                 let name = self.program.node(t).name();
                 call(format!("{name}({})", self.argument(*u, indent)))
             }
+            Node::SegmentArg(_, k, u, ids) => {
+                let name = self.program.node(t).name();
+                call(format!("{name}({}, {k})", self.list(&[*u, *ids], indent)))
+            }
             Node::Gather(u, r) => {
                 let sizes = self.program.index_sizes(*r);
                 let array = self.argument(*u, indent);

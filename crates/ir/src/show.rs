@@ -111,6 +111,9 @@ impl fmt::Display for Show<'_> {
             Node::SumOuter(t) | Node::ArgExtreme(_, t) | Node::ArgSort(t) => {
                 write!(f, "{}({})", node.name(), self.at(*t))
             }
+            Node::SegmentArg(_, k, t, ids) => {
+                write!(f, "{}({}, {k})", node.name(), self.list(&[*t, *ids]))
+            }
             Node::MapAccum(m) => {
                 write!(f, "map_accum(({}), ({}), ..)", self.list(&m.init), self.list(&m.inputs))
             }

@@ -186,6 +186,11 @@ pub enum Node {
     ArgExtreme(Extreme, TermId),
     /// The stable permutation that sorts along the outermost axis ascending, NaNs last.
     ArgSort(TermId),
+    /// `segmentArg k t ids`: for each of `k` segments and each place of the inner axes, the position
+    /// along the outermost axis of the extreme element of `t` there whose id, in the array `ids` of
+    /// the same shape, is that segment: the first among equals, the first NaN if there is one, the
+    /// size of the axis if no element has the id. Elements with other ids are left out.
+    SegmentArg(Extreme, usize, TermId, TermId),
     /// A loop with state; see [`MapAccum`]. Its results are read by [`Node::Result`].
     MapAccum(Box<MapAccum>),
     /// A loop as long as a condition holds; see [`While`]. Its results are read by
@@ -198,7 +203,7 @@ pub enum Node {
     Result(TermId, u32),
 }
 
-/// Which extreme an [`Node::ArgExtreme`] looks for.
+/// Which extreme an [`Node::ArgExtreme`] or [`Node::SegmentArg`] looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extreme {
     /// The largest element.
@@ -323,6 +328,7 @@ impl Node {
             Node::SumOuter(t) | Node::Gather(t, _) | Node::Scatter(_, t, _) => f(*t),
             Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => f(*t),
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => f(*t),
+            Node::SegmentArg(_, _, t, ids) => [*t, *ids].into_iter().for_each(f),
             Node::Stack(ts) => ts.iter().copied().for_each(f),
             Node::MapAccum(m) => m.init.iter().chain(m.inputs.iter()).copied().for_each(f),
             Node::While(w) => w.init.iter().copied().for_each(f),
@@ -344,6 +350,7 @@ impl Node {
             Node::SumOuter(t) | Node::Gather(t, _) | Node::Scatter(_, t, _) => set(t),
             Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => set(t),
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => set(t),
+            Node::SegmentArg(_, _, t, ids) => [t, ids].into_iter().for_each(set),
             Node::Stack(ts) => ts.iter_mut().for_each(set),
             Node::MapAccum(m) => m.init.iter_mut().chain(&mut m.inputs).for_each(set),
             Node::While(w) => w.init.iter_mut().for_each(set),
@@ -363,7 +370,7 @@ impl Node {
             Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => None,
             Node::SumOuter(_) | Node::Replicate(..) | Node::Transpose(..) => None,
             Node::Reshape(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => None,
-            Node::Stack(_) | Node::Result(..) => None,
+            Node::SegmentArg(..) | Node::Stack(_) | Node::Result(..) => None,
         }
     }
 
@@ -394,6 +401,8 @@ impl Node {
             Node::ArgExtreme(Extreme::Max, _) => "argmax_outer",
             Node::ArgExtreme(Extreme::Min, _) => "argmin_outer",
             Node::ArgSort(_) => "argsort_outer",
+            Node::SegmentArg(Extreme::Max, ..) => "segment_argmax_outer",
+            Node::SegmentArg(Extreme::Min, ..) => "segment_argmin_outer",
             Node::MapAccum(_) => "map_accum",
             Node::While(_) => "while_accum",
             Node::Custom(c) => match c.kind {

@@ -154,7 +154,7 @@ impl Opt<'_> {
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Cond(..) => None,
             Node::Index(..) | Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) => None,
             Node::Stack(_) | Node::Build1(_) | Node::Iota(_) | Node::OneHot(..) => None,
-            Node::ArgExtreme(..) | Node::ArgSort(_) => None,
+            Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => None,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
         }
     }
@@ -285,6 +285,7 @@ impl Opt<'_> {
             | Node::OneHot(..)
             | Node::ArgExtreme(..)
             | Node::ArgSort(_)
+            | Node::SegmentArg(..)
             | Node::MapAccum(_)
             | Node::While(_)
             | Node::Custom(_)

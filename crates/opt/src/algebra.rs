@@ -546,7 +546,8 @@ impl Opt<'_> {
                     return false;
                 }
                 Node::ArgExtreme(..) | Node::ArgSort(_) | Node::MapAccum(_) => return false,
-                Node::While(_) | Node::Custom(_) | Node::Result(..) => return false,
+                Node::SegmentArg(..) | Node::While(_) | Node::Custom(_) => return false,
+                Node::Result(..) => return false,
             }
         }
         false

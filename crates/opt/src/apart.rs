@@ -79,7 +79,8 @@ impl Opt<'_> {
                     return None;
                 }
                 Node::ArgExtreme(..) | Node::ArgSort(_) | Node::MapAccum(_) => return None,
-                Node::While(_) | Node::Custom(_) | Node::Result(..) => return None,
+                Node::SegmentArg(..) | Node::While(_) | Node::Custom(_) => return None,
+                Node::Result(..) => return None,
             }
         }
         let (inner, sizes) = inner?;

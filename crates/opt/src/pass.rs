@@ -354,7 +354,8 @@ impl Opt<'_> {
             | Node::Iota(_)
             | Node::OneHot(..)
             | Node::ArgExtreme(..)
-            | Node::ArgSort(_)) => {
+            | Node::ArgSort(_)
+            | Node::SegmentArg(..)) => {
                 let images = &self.images;
                 let raw = self.b.remake(node, None, |u| {
                     images[u.index()].ok_or_else(|| Error::internal("an operand has no image"))
@@ -439,7 +440,7 @@ impl Opt<'_> {
             Node::Reshape(_, t) => self.reshape_rules(raw, t),
             Node::OneHot(_, v, ix) => self.one_hot_rules(raw, v, &ix),
             Node::Input(_) | Node::Var { .. } | Node::Iota(_) | Node::Build1(_) => Ok(None),
-            Node::ArgExtreme(..) | Node::ArgSort(_) => Ok(None),
+            Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => Ok(None),
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => Ok(None),
         }
     }

@@ -230,6 +230,7 @@ impl Again<'_> {
             Node::SumOuter(u) | Node::ArgExtreme(_, u) | Node::Scatter(_, u, _) => {
                 of(self.size(*u), 1)
             }
+            Node::SegmentArg(_, _, u, _) => of(self.size(*u), 2),
             Node::Gather(..) | Node::Cond(..) => of(self.size(t), 1),
             Node::ArgSort(_) => of(self.size(t), 16),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Index(..) => 0,

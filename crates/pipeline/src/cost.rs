@@ -91,6 +91,7 @@ impl Counter<'_> {
             }
             Node::Op(..) => (elements(t), Cost::default()),
             Node::SumOuter(u) | Node::ArgExtreme(_, u) => (elements(*u), Cost::default()),
+            Node::SegmentArg(_, _, u, _) => (elements(*u), Cost::default()),
             Node::ArgSort(u) => {
                 let outer = self.program.shape(*u).dims().first().copied().unwrap_or(0) as u64;
                 let depth = u64::from(outer.max(1).next_power_of_two().trailing_zeros());

@@ -24,6 +24,7 @@ pub enum Former {
     OneHot,
     ArgExtreme,
     ArgSort,
+    SegmentArg,
     MapAccum,
     While,
     Custom,
@@ -32,7 +33,7 @@ pub enum Former {
 
 impl Former {
     /// All formers, in the order of [`Node`].
-    pub const ALL: [Former; 22] = [
+    pub const ALL: [Former; 23] = [
         Former::Const,
         Former::Input,
         Former::Var,
@@ -51,6 +52,7 @@ impl Former {
         Former::OneHot,
         Former::ArgExtreme,
         Former::ArgSort,
+        Former::SegmentArg,
         Former::MapAccum,
         Former::While,
         Former::Custom,
@@ -78,6 +80,7 @@ impl Former {
             Node::OneHot(..) => Former::OneHot,
             Node::ArgExtreme(..) => Former::ArgExtreme,
             Node::ArgSort(_) => Former::ArgSort,
+            Node::SegmentArg(..) => Former::SegmentArg,
             Node::MapAccum(_) => Former::MapAccum,
             Node::While(_) => Former::While,
             Node::Custom(_) => Former::Custom,

@@ -6,7 +6,7 @@
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Extreme, MapAccum, Param, RegionId, Result, TermId, Type};
+use cotan_ir::{MapAccum, Param, RegionId, Result, TermId, Type};
 
 use super::{Generator, array_type};
 
@@ -22,7 +22,7 @@ const FEW: usize = 12;
 impl<'a> Generator<'a> {
     /// A random phrase, if one fits.
     pub(super) fn phrase(&mut self, ty: &Type, size: usize) -> Result<Option<TermId>> {
-        let phrases: [Phrase<'a>; 35] = [
+        let phrases: [Phrase<'a>; 36] = [
             Self::neutral,
             Self::divided_twice,
             Self::multiples,
@@ -56,6 +56,7 @@ impl<'a> Generator<'a> {
             Self::put_parts,
             Self::best,
             Self::best_of_rows,
+            Self::best_by_segment,
             Self::updated,
             Self::updated,
         ];
@@ -619,7 +620,7 @@ impl<'a> Generator<'a> {
         }
         let n = 1 + self.rng.below(8);
         let Some(t) = self.rows(ty, &[n], size)? else { return Ok(None) };
-        let extreme = *self.rng.pick(&[Extreme::Max, Extreme::Min]);
+        let extreme = self.extreme();
         let position = self.b.arg_extreme(extreme, t)?;
         self.b.index(t, &[position]).map(Some)
     }
@@ -633,7 +634,7 @@ impl<'a> Generator<'a> {
         }
         let n = 1 + self.rng.below(6);
         let last = self.rng.chance(50);
-        let extreme = *self.rng.pick(&[Extreme::Max, Extreme::Min]);
+        let extreme = self.extreme();
         let Some(t) = (match last {
             false => self.rows(ty, &[n], size)?,
             true => self.rows(&array_type(ty.dtype, &[n], &[])?, &dims, size)?,

@@ -1,13 +1,13 @@
 //! One term of a given type, by former.
 
 use cotan_array::{Array, Dtype, Element};
-use cotan_ir::{Extreme, Param, Result, TermId, Type};
+use cotan_ir::{Param, Result, TermId, Type};
 
 use super::{Data, Former, Generator, array_type};
 use crate::Rng;
 
 /// How often each former is chosen where it fits.
-const WEIGHTS: [(Former, usize); 17] = [
+const WEIGHTS: [(Former, usize); 18] = [
     (Former::Const, 1),
     (Former::Input, 2),
     (Former::Cond, 3),
@@ -25,6 +25,7 @@ const WEIGHTS: [(Former, usize); 17] = [
     (Former::OneHot, 2),
     (Former::ArgExtreme, 5),
     (Former::ArgSort, 8),
+    (Former::SegmentArg, 8),
 ];
 /// The weight of `map_accum`, chosen together with the result that is read from it.
 const MAP_ACCUM: usize = 4;
@@ -75,7 +76,7 @@ impl Generator<'_> {
                 Former::Iota => integer && dims.len() == 1,
                 Former::OneHot => numeric,
                 Former::ArgExtreme => integer && room,
-                Former::ArgSort => integer && outermost.is_some(),
+                Former::ArgSort | Former::SegmentArg => integer && outermost.is_some(),
                 Former::MapAccum | Former::While | Former::Custom => self.may_open(1),
             }
     }
@@ -166,7 +167,7 @@ impl Generator<'_> {
                 }
                 let source = array_type(self.ordered_dtype(), &sizes, dims)?;
                 let t = self.term(&source, size)?;
-                let extreme = if self.rng.chance(50) { Extreme::Max } else { Extreme::Min };
+                let extreme = self.extreme();
                 self.b.arg_extreme(extreme, t)
             }
             Former::ArgSort => {
@@ -174,6 +175,7 @@ impl Generator<'_> {
                 let t = self.term(&source, size)?;
                 self.b.arg_sort(t)
             }
+            Former::SegmentArg => self.segment_arg(ty, size),
             Former::MapAccum => self.map_accum(ty, size),
             Former::While => self.while_accum(ty, size),
             Former::Custom => self.custom(ty, size),
@@ -181,7 +183,7 @@ impl Generator<'_> {
     }
 
     /// The element type of something to be compared: no float when the result must be smooth.
-    fn ordered_dtype(&mut self) -> Dtype {
+    pub(super) fn ordered_dtype(&mut self) -> Dtype {
         if self.config.smooth { Dtype::I64 } else { *self.rng.pick(&Dtype::ALL) }
     }
 

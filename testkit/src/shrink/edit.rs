@@ -92,7 +92,8 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
             Node::Const(_) | Node::Cond(..) | Node::Op(..) | Node::Index(..) => {}
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => {}
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) | Node::Iota(_) => {}
-            Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) | Node::Result(..) => {}
+            Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {}
+            Node::SegmentArg(..) | Node::Result(..) => {}
         }
         edits.push(Edit::Zero(t));
         if program.free(t) == Levels::NONE {

@@ -183,6 +183,10 @@ impl Rebuilder<'_> {
             }
             Node::ArgExtreme(extreme, u) => self.b.arg_extreme(*extreme, self.image(*u)?),
             Node::ArgSort(u) => self.b.arg_sort(self.image(*u)?),
+            Node::SegmentArg(extreme, k, u, ids) => {
+                let (u, ids) = (self.image(*u)?, self.image(*ids)?);
+                self.b.segment_arg(*extreme, self.size(*k), u, ids)
+            }
             Node::MapAccum(m) => self.map_accum(t, m),
             Node::While(w) => self.while_accum(t, w),
             Node::Custom(c) => {

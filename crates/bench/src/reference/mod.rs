@@ -4,6 +4,7 @@
 //! The code is plain Rust that the compiler vectorises; it is to be built for the processor at hand
 //! (`just bench` does so). Every function writes into arrays of its own, made once.
 
+mod binmax;
 mod dot;
 mod gmm;
 mod histogram;
@@ -52,6 +53,7 @@ pub fn by_name(benchmark: &str, case: &Case, inputs: &Inputs) -> Result<Option<B
         "matmul" => Box::new(matmul::MatMul::new(inputs)?),
         "stencil" => Box::new(stencil::Stencil::new(inputs, case.size("steps"))?),
         "histogram" => Box::new(histogram::Histogram::new(inputs, case.size("bins"))?),
+        "binmax" => Box::new(binmax::BinMax::new(inputs, case.size("bins"))?),
         "lj" => Box::new(lj::LennardJones::new(inputs)?),
         "kmeans" => Box::new(kmeans::KMeans::new(inputs)?),
         "logsumexp" => Box::new(logsumexp::LogSumExp::new(inputs)?),

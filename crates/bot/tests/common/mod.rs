@@ -48,7 +48,7 @@ pub fn verdict(program: &Program, fault: Option<Fault>, oracle: &Oracle, rng: &m
 pub fn configs() -> Vec<Config> {
     use Former::{
         ArgExtreme, ArgSort, Build1, Cond, Gather, Index, MapAccum, OneHot, Op, Reshape, Scatter,
-        Stack, SumOuter, Transpose, While,
+        SegmentArg, Stack, SumOuter, Transpose, While,
     };
     let only = |formers: &[Former]| Config { formers: formers.to_vec(), ..Config::default() };
     let integers = |formers: &[Former]| Config {
@@ -59,15 +59,15 @@ pub fn configs() -> Vec<Config> {
         Config::default(),
         Config::integers(),
         Config::ring(),
-        Config::default().without(&[Former::Iota, ArgExtreme, ArgSort]),
-        integers(&[Build1, Index, ArgExtreme, ArgSort, Op]),
+        Config::default().without(&[Former::Iota, ArgExtreme, ArgSort, SegmentArg]),
+        integers(&[Build1, Index, ArgExtreme, ArgSort, SegmentArg, Op]),
         only(&[Build1, Index, Stack, Scatter, Op, Cond]),
         only(&[Build1, Index, Transpose, Gather, SumOuter]),
         only(&[Build1, Index, MapAccum, Op]),
         only(&[Build1, Index, While, Op]),
         only(&[Build1, Index, OneHot, Reshape, Op]),
         only(&[Build1, Index, Stack, Scatter]),
-        integers(&[Build1, Index, ArgExtreme, ArgSort]),
+        integers(&[Build1, Index, ArgExtreme, ArgSort, SegmentArg]),
         Config { guarded_reads: 80, ..only(&[Build1, Index, Op, Gather]) },
     ]
 }

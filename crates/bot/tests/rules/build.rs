@@ -374,6 +374,27 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "build/segmentArg",
+            |s| {
+                let (k, segments, sh) = (s.size(), s.size(), s.shape_of_rank(1, 3));
+                let ids = s.array_of(Dtype::I64, &cons(k, &sh))?;
+                Ok((k, segments, s.array(&cons(k, &sh))?, ids))
+            },
+            |b, &(k, segments, t, ids)| {
+                let found = b.build(k, |b, i| {
+                    let (row, ids) = (b.index(t, &[i])?, b.index(ids, &[i])?);
+                    b.segment_arg(Extreme::Max, segments, row, ids)
+                })?;
+                to_float(b, found)
+            },
+            |b, &(k, segments, t, ids)| {
+                let (turned, ids) = (turned_rows(b, k, t)?, turned_rows(b, k, ids)?);
+                let found = b.segment_arg(Extreme::Max, segments, turned, ids)?;
+                let found = b.transpose(&[1, 0], found)?;
+                to_float(b, found)
+            },
+        ),
+        check(
             "build/mapAccum",
             |s| {
                 let (k, length, sh) = (s.size(), s.size(), s.shape_of_rank(0, 1));

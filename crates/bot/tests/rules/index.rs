@@ -363,6 +363,31 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "index/segmentArg",
+            |s| {
+                let (k, segments, sh) = (s.size(), s.size(), s.shape_of_rank(1, 2));
+                let n = 1 + s.choice(sh.len());
+                let (t, ids) = (s.array(&cons(k, &sh))?, s.array_of(Dtype::I64, &cons(k, &sh))?);
+                let spots = (Spot::new(s, &[segments])?, Spot::new(s, &sh[..n])?);
+                Ok((segments, t, ids, spots, n))
+            },
+            |b, (segments, t, ids, (first, rest), _)| {
+                let found = b.segment_arg(Extreme::Min, *segments, *t, *ids)?;
+                let ix = [first.at(b)?, rest.at(b)?].concat();
+                let read = b.index(found, &ix)?;
+                b.op(Op::ToF64, &[read])
+            },
+            |b, (segments, t, ids, (first, rest), n)| {
+                let row = behind_index(b, *t, rest, *n)?;
+                let ids = behind_index(b, *ids, rest, *n)?;
+                let found = b.segment_arg(Extreme::Min, *segments, row, ids)?;
+                let ix = first.at(b)?;
+                let read = b.index(found, &ix)?;
+                let read = rest.mask(b, read)?;
+                b.op(Op::ToF64, &[read])
+            },
+        ),
+        check(
             "index/stack-static",
             |s| {
                 let (count, sh) = (s.positive_size(), s.shape_of_rank(0, 2));

@@ -235,6 +235,7 @@ impl Lowering<'_> {
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => LOOP,
             Node::ArgSort(u) => elements(*u).saturating_mul(64),
             Node::SumOuter(u) | Node::ArgExtreme(_, u) => elements(*u),
+            Node::SegmentArg(_, _, u, _) => elements(*u).saturating_mul(4),
             Node::Scatter(_, u, _) => elements(*u).saturating_mul(4),
             Node::Op(op, _) => elements(t).saturating_mul(u64::from(op_cost(*op))),
             Node::Cond(..) | Node::Gather(..) | Node::Build1(_) | Node::OneHot(..) => elements(t),

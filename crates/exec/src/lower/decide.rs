@@ -188,6 +188,7 @@ impl Lowering<'_> {
                 Node::ArgSort(u) => {
                     forced.insert(*u);
                 }
+                Node::SegmentArg(_, _, u, ids) => forced.extend(self.segment_bases(*u, *ids)),
                 Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
                 Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
                 Node::ArgExtreme(..) => {}
@@ -360,6 +361,7 @@ impl Lowering<'_> {
                 Node::ArgSort(u) => {
                     forced.insert(*u);
                 }
+                Node::SegmentArg(_, _, u, ids) => forced.extend(self.segment_bases(*u, *ids)),
                 Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Iota(_) => {}
                 Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => {}
                 Node::ArgExtreme(..) | Node::Gather(..) | Node::Scatter(..) | Node::Build1(_) => {}
@@ -419,7 +421,7 @@ impl Lowering<'_> {
                 Some(if length <= SHORT_SUM { length as u32 } else { LARGEST_BODY + 1 })
             }
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => None,
-            Node::ArgExtreme(..) | Node::ArgSort(_) => None,
+            Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => None,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
         }
     }

@@ -514,9 +514,11 @@ impl Lowering<'_> {
                 Ok(sum)
             }
             Node::Input(_) | Node::Var { .. } => Err(Unsupported("a variable without a place")),
-            Node::SumOuter(_) | Node::Scatter(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
-                Err(Unsupported("a reduction inside an index function"))
-            }
+            Node::SumOuter(_)
+            | Node::Scatter(..)
+            | Node::ArgExtreme(..)
+            | Node::ArgSort(_)
+            | Node::SegmentArg(..) => Err(Unsupported("a reduction inside an index function")),
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => {
                 Err(Unsupported("a loop inside an index function"))
             }

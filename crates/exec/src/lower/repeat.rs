@@ -52,6 +52,7 @@ pub(super) fn for_each_written(step: &Step<Nest>, f: &mut dyn FnMut(BufferId)) {
         Step::Contract(draft) => draft.nests().for_each(|nest| f(nest.target)),
         Step::Zero(b) | Step::Copy { to: b, .. } => f(*b),
         Step::ArgSort { to, room, .. } => [*to, *room].into_iter().for_each(f),
+        Step::SegmentArg(step) => f(step.to),
         // What a loop writes was made for it alone: states, what it collects, and inside.
         Step::Loop(l) => for_each_made(l, f),
         Step::While(w) => for_each_made(&w.body, f),

@@ -111,7 +111,7 @@ fn drop_untouched(steps: &mut [Step<Nest>], buffers: &mut Vec<Buffer>, outputs: 
             Step::Compute(nest) => nest.for_each_buffer_mut(&to),
             Step::Zero(b) => to(b),
             Step::Copy { from, to: target } => [from, target].into_iter().for_each(to),
-            Step::Contract(_) | Step::ArgSort { .. } => {}
+            Step::Contract(_) | Step::ArgSort { .. } | Step::SegmentArg(_) => {}
             Step::Loop(_) | Step::While(_) | Step::If(_) => {}
         }
     }

@@ -43,6 +43,7 @@ fn sample() -> Program {
     let flat = b.reshape(&[14], turned).unwrap();
     let sorted = b.arg_sort(flat).unwrap();
     let largest = b.arg_extreme(Extreme::Max, flat).unwrap();
+    let by_id = b.segment_arg(Extreme::Min, 4, flat, sorted).unwrap();
     let best = b.index(flat, &[largest]).unwrap();
     let positive = b.op(Op::Lt, &[n, two]).unwrap();
     let zero = b.scalar(0.0).unwrap();
@@ -81,8 +82,14 @@ fn sample() -> Program {
     let w = While { bound: Some(3), init: [last, n].into(), step };
     let looped = b.while_accum(w).unwrap();
     let steps = b.result(looped, 2).unwrap();
-    let outputs =
-        [("sorted", sorted), ("copies", copies), ("last", last), ("all", all), ("steps", steps)];
+    let outputs = [
+        ("sorted", sorted),
+        ("by_id", by_id),
+        ("copies", copies),
+        ("last", last),
+        ("all", all),
+        ("steps", steps),
+    ];
     b.finish(outputs.map(|(name, term)| Output { name: name.to_string(), term }).to_vec()).unwrap()
 }
 
@@ -109,6 +116,7 @@ fn every_former_is_accepted() {
         "reshape",
         "result",
         "scatter",
+        "segment_argmin_outer",
         "stack",
         "sum_outer",
         "while_accum",
@@ -341,6 +349,18 @@ const DAMAGES: &[Damage] = &[
     }),
     ("the order of a scalar", "fewer than 1 axes", |p| {
         change!(p, Node::ArgSort(t) => *t = TermId::new(1));
+    }),
+    ("the segments of a scalar", "fewer than 1 axes", |p| {
+        change!(p, Node::SegmentArg(_, _, t, _) => *t = TermId::new(1));
+    }),
+    ("ids of another shape", "ids [4, 3]f64 for the elements of", |p| {
+        change!(p, Node::SegmentArg(_, _, _, ids) => *ids = TermId::new(0));
+    }),
+    ("ids that are no integers", "ids [14]f64 for the elements of", |p| {
+        change!(p, Node::SegmentArg(_, _, t, ids) => *ids = *t);
+    }),
+    ("another number of segments", "recorded as [4]i64", |p| {
+        change!(p, Node::SegmentArg(_, k, _, _) => *k = 5);
     }),
     ("a state too many", "wrong number of parameters", |p| {
         change!(p, Node::MapAccum(m) => m.init = vec![m.init[0]; 2].into());

@@ -197,6 +197,18 @@ impl<'a> Checker<'a> {
                 Ok(Type::new(Dtype::I64, u.shape.clone()))
             }
 
+            // G |- t : Array (k ::: sh) rho    G |- ids : Array (k ::: sh) Int
+            // ----------------------------------------------------------------
+            // G |- segmentArgmax m t ids : Array (m ::: sh) Int
+            Node::SegmentArg(_, m, u, ids) => {
+                let (u, ids) = (array(u)?, array(ids)?);
+                let inner = tail(u, 1)?;
+                if ids.dtype != Dtype::I64 || ids.shape != u.shape {
+                    return Err(format!("ids {ids} for the elements of {u}"));
+                }
+                array_type(Dtype::I64, &[*m], inner)
+            }
+
             // G |- s0 : S    G |- xs : k ::: X    G, s : S, x : X |- (s', y) : (S, Y)
             // -----------------------------------------------------------------------
             // G |- mapAccum k (\s x -> (s', y)) s0 xs : (S, k ::: Y)

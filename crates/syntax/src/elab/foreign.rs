@@ -51,8 +51,12 @@ const NAMES: &[(&str, &str)] = &[
     ),
     ("dynamic_slice", "write `x[i : i + 3]`: the length of a slice is static"),
     (
-        "segment_sum bincount histogram scatter_add index_add reduce_by_index hist",
-        "write `scatter(x, [bins], i => [ix[i]])`, which adds up what meets at one place",
+        "bincount histogram scatter_add index_add reduce_by_index hist",
+        "write `segment_sum(x, ix, bins)`, which adds up what meets at one place",
+    ),
+    (
+        "segment_prod scatter_max scatter_min scatter_reduce index_reduce",
+        "write `segment_max(x, ix, bins)`, `segment_min` or `segment_sum`",
     ),
     ("head first", "write `xs[0]`"),
     ("last", "write `xs[-1]`"),

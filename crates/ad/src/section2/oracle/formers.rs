@@ -61,6 +61,9 @@ impl<M: Derivative> Machine<'_, M> {
             Node::OneHot(outer, v, ix) => Rc::new(self.one_hot(outer, *v, ix, ty)?),
             Node::ArgExtreme(extreme, t) => Rc::new(self.arg_extreme(*extreme, *t)?),
             Node::ArgSort(t) => Rc::new(self.arg_sort(*t)?),
+            Node::SegmentArg(extreme, k, t, ids) => {
+                Rc::new(self.segment_arg(*extreme, *k, *t, *ids)?)
+            }
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => {
                 return Err(self.internal("has several results"));
             }
@@ -196,19 +199,37 @@ impl<M: Derivative> Machine<'_, M> {
 
     /// The first of the extreme elements, or the first NaN; 0 if there are no elements.
     fn arg_extreme(&mut self, extreme: Extreme, t: TermId) -> Result<Vec<Dual<M::D>>> {
-        let wins = |x: Scalar, champion: Scalar| match x.compare(champion) {
-            Some(order) => match extreme {
-                Extreme::Max => order == Ordering::Greater,
-                Extreme::Min => order == Ordering::Less,
-            },
-            None => is_nan(x) && !is_nan(champion),
-        };
         let lanes = self.lanes(t)?;
         let best = |lane: &Vec<Scalar>| {
-            let best = (1..lane.len()).fold(0, |b, k| if wins(lane[k], lane[b]) { k } else { b });
-            self.integer(best)
+            let better = |b: usize, k: usize| if wins(extreme, lane[k], lane[b]) { k } else { b };
+            self.integer((1..lane.len()).fold(0, better))
         };
         Ok(lanes.iter().map(best).collect())
+    }
+
+    /// For each id, the first of the extreme elements that have it, or the first NaN; the number of
+    /// elements if none has it.
+    fn segment_arg(
+        &mut self,
+        extreme: Extreme,
+        segments: usize,
+        t: TermId,
+        ids: TermId,
+    ) -> Result<Vec<Dual<M::D>>> {
+        let n = self.program.shape(t).dims().first().copied().unwrap_or(0);
+        let (lanes, ids) = (self.lanes(t)?, self.lanes(ids)?);
+        self.spend(segments.saturating_mul(lanes.len()))?;
+        let mut found: Vec<Option<usize>> = vec![None; segments * lanes.len()];
+        for (place, (lane, ids)) in lanes.iter().zip(&ids).enumerate() {
+            for (k, id) in ids.iter().enumerate() {
+                let Scalar::I64(id) = *id else { continue };
+                if (0..segments as i64).contains(&id) {
+                    let best = &mut found[id as usize * lanes.len() + place];
+                    *best = best.filter(|&b| !wins(extreme, lane[k], lane[b])).or(Some(k));
+                }
+            }
+        }
+        Ok(found.into_iter().map(|best| self.integer(best.unwrap_or(n))).collect())
     }
 
     /// The stable permutation that sorts each lane, NaNs last.
@@ -358,6 +379,17 @@ fn unravel(n: usize, dims: &[usize]) -> Vec<usize> {
         .collect();
     ix.reverse();
     ix
+}
+
+/// Whether an element comes before the best so far.
+fn wins(extreme: Extreme, x: Scalar, champion: Scalar) -> bool {
+    match x.compare(champion) {
+        Some(order) => match extreme {
+            Extreme::Max => order == Ordering::Greater,
+            Extreme::Min => order == Ordering::Less,
+        },
+        None => is_nan(x) && !is_nan(champion),
+    }
 }
 
 /// Whether `x` is not even equal to itself.

@@ -1,6 +1,6 @@
 //! What the functions of the library have in common: errors, axes, reading by an index function.
 
-use cotan_ir::{Param, RegionId, broadcast_dims};
+use cotan_ir::{Extreme, Param, RegionId, broadcast_dims};
 
 use crate::arr::Arr;
 use crate::element::{Element, Number};
@@ -164,9 +164,16 @@ pub(super) fn permuted<T: Element>(op: &'static str, x: Arr<T>, order: &[usize])
     Arr::from_raw(emit(op, &[x.raw], |b, ts| b.permute(ts[0], order)))
 }
 
-/// The positions that sort along the outermost axis: stable, ascending, NaN last.
-pub(super) fn sorting<T: Element>(x: Arr<T>) -> Arr<i64> {
-    Arr::from_raw(emit("argsort", &[x.raw], |b, ts| b.arg_sort(ts[0])))
+/// For each id below `n`, the positions along the outermost axis of the extreme elements that have
+/// it, the first among equals; the size of the axis for ids that do not occur.
+pub(super) fn extreme_at<T: Element>(
+    op: &'static str,
+    extreme: Extreme,
+    x: Arr<T>,
+    ids: Arr<i64>,
+    n: usize,
+) -> Arr<i64> {
+    Arr::from_raw(emit(op, &[x.raw, ids.raw], |b, ts| b.segment_arg(extreme, n, ts[0], ts[1])))
 }
 
 /// The product of sizes; beyond what is possible, the most, which no array can have.

@@ -1,8 +1,8 @@
 //! Writing at many positions at once.
 
-use super::access::{
-    attempt, column, fitted, in_common, product, reshaped, scattered, shown, sorting,
-};
+use cotan_ir::Extreme;
+
+use super::access::{attempt, extreme_at, fitted, in_common, product, reshaped, scattered, shown};
 use crate::arr::{Arr, Operand, iota};
 use crate::element::{Element, Number};
 use crate::error::{Error, Result};
@@ -52,6 +52,28 @@ impl<T: Element> Writes<T> {
             Some((number, all, _)) => select(all, number, -1).flatten(),
             None => Arr::nothing(),
         }
+    }
+
+    /// Whether each position is that of the only update.
+    fn only_place(&self) -> Arr<bool> {
+        let along = |(axis, (&i, &k)): (usize, (&Arr<i64>, &usize))| {
+            let after = vec![1; self.outer.len() - axis - 1];
+            reshaped("index_set", iota(k).eq(i), &[&[k], after.as_slice()].concat())
+        };
+        let places = self.index.iter().zip(&self.outer).enumerate().map(along);
+        places.reduce(|before, place| before & place).unwrap_or_else(Arr::nothing)
+    }
+
+    /// Whether each position is updated, and the last update of each.
+    fn last_updates(&self) -> (Arr<bool>, Arr<T>) {
+        let updates = product(&self.common);
+        let places = product(&self.outer);
+        // The last is the one with the largest number.
+        let last = extreme_at("index_set", Extreme::Max, iota(updates), self.positions(), places);
+        let last = reshaped("index_set", last, &self.outer);
+        let dims: Vec<usize> = [updates].into_iter().chain(self.inner.iter().copied()).collect();
+        let written = reshaped("index_set", self.updates, &dims).take(last, 0);
+        (last.lt(updates), written)
     }
 }
 
@@ -116,7 +138,7 @@ impl<T: Element> Arr<T> {
     ///
     /// Of several updates of one position the last counts, in the row-major order of the index
     /// arrays; it alone gets the derivative. Updates outside are dropped, and negative positions
-    /// are outside. Takes time `O(m log m)` for `m` updates.
+    /// are outside.
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -133,43 +155,16 @@ impl<T: Element> Arr<T> {
             if writes.outer.is_empty() {
                 return Ok(writes.updates);
             }
-            let last = reshaped(
-                "index_set",
-                last_at(writes.positions(), product(&writes.outer)),
-                &writes.outer,
-            );
-            let dims: Vec<usize> =
-                [product(&writes.common)].into_iter().chain(writes.inner.iter().copied()).collect();
-            let written = reshaped("index_set", writes.updates, &dims).take(last, 0);
+            let (there, written) = match writes.common.is_empty() {
+                true => (writes.only_place(), writes.updates),
+                false => writes.last_updates(),
+            };
             let ones = vec![1; writes.inner.len()];
             let mask_dims = [writes.outer.as_slice(), &ones].concat();
-            let mask = reshaped("index_set", last.ge(0), &mask_dims);
+            let mask = reshaped("index_set", there, &mask_dims);
             Ok(select(mask, written, self))
         })
     }
-}
-
-/// For each id below `n`, the last position along the outermost axis of `ids` that has it, or -1.
-/// Other axes of `ids` are each for themselves.
-pub(super) fn last_at(ids: Arr<i64>, n: usize) -> Arr<i64> {
-    // Sorted by id, the last of each id comes before another id or the end.
-    let order = sorting(ids);
-    let sorted = ids.take_along(order, 0);
-    let dims = ids.shape();
-    let (m, inner) = match *dims {
-        [m, ref inner @ ..] => (m, inner.len()),
-        [] => return Arr::nothing(),
-    };
-    let next = super::access::along(sorted, 0, m, |j| j + 1);
-    let is_end = column(iota(m).eq(m.saturating_sub(1)), inner);
-    let is_last = sorted.ne(next) | is_end;
-    let marks = select(is_last, order + 1, 0);
-    let outer: Vec<usize> = std::iter::once(n).chain(dims.iter().copied().skip(1)).collect();
-    let found = scattered(&outer, marks, &dims, |is| match is {
-        [_, rest @ ..] => std::iter::once(sorted.at(is)).chain(rest.iter().copied()).collect(),
-        [] => Vec::new(),
-    });
-    found - 1
 }
 
 impl Arr<i64> {

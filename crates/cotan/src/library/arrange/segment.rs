@@ -1,9 +1,11 @@
 //! Reductions of the parts of an array that have the same id.
 
-use super::access::{attempt, column, product, reshaped, sorting};
-use super::scatter::{ids_of, last_at, scatter_add};
+use cotan_ir::Extreme;
+
+use super::access::{attempt, column, extreme_at, fitted};
+use super::scatter::{ids_of, scatter_add};
 use crate::arr::{Arr, Operand};
-use crate::element::{Float, Number};
+use crate::element::{Element, Float, Number};
 use crate::error::Result;
 use crate::ops::select;
 
@@ -31,8 +33,7 @@ impl<T: Number> Arr<T> {
 
     /// For each of `0, 1, .., n - 1`, the largest elements of the parts along the outermost axis
     /// that have it as their id; for ids that do not occur `-inf`, or the least integer. NaN if
-    /// there is one. The derivative goes to the first among equals. Takes time `O(m log m)` for `m`
-    /// parts.
+    /// there is one. The derivative goes to the first among equals.
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -45,14 +46,13 @@ impl<T: Number> Arr<T> {
     #[track_caller]
     pub fn segment_max(self, ids: impl Operand<i64>, n: usize) -> Arr<T> {
         attempt("segment_max", || {
-            last_in_order("segment_max", self, self, ids.operand(), n, T::LEAST)
+            extreme("segment_max", self, ids.operand(), n, (Extreme::Max, T::LEAST))
         })
     }
 
     /// For each of `0, 1, .., n - 1`, the smallest elements of the parts along the outermost axis
     /// that have it as their id; for ids that do not occur `inf`, or the greatest integer. NaN if
-    /// there is one. The derivative goes to the first among equals. Takes time `O(m log m)` for `m`
-    /// parts.
+    /// there is one. The derivative goes to the first among equals.
     ///
     /// ```
     /// use cotan::prelude::*;
@@ -65,9 +65,46 @@ impl<T: Number> Arr<T> {
     #[track_caller]
     pub fn segment_min(self, ids: impl Operand<i64>, n: usize) -> Arr<T> {
         attempt("segment_min", || {
-            // The order reversed; for integers by `-x - 1`, because the least has no `-x`.
-            let key = if T::DTYPE.is_float() { -self } else { -self - T::ONE };
-            last_in_order("segment_min", self, key, ids.operand(), n, T::MOST)
+            extreme("segment_min", self, ids.operand(), n, (Extreme::Min, T::MOST))
+        })
+    }
+}
+
+impl<T: Element> Arr<T> {
+    /// For each of `0, 1, .., n - 1`, the positions of the largest elements of the parts along the
+    /// outermost axis that have it as their id: the first among equals, the first NaN if there is
+    /// one, the number of parts for ids that do not occur.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>, ids: Arr<i64>| x.segment_argmax(ids, 3);
+    /// let y = jit(f).call(([1.0, 2.0, 3.0], [2, 0, 2]))?;
+    /// assert_eq!(y, Tensor::from([1, 3, 2]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn segment_argmax(self, ids: impl Operand<i64>, n: usize) -> Arr<i64> {
+        attempt("segment_argmax", || {
+            positions("segment_argmax", self, ids.operand(), n, Extreme::Max)
+        })
+    }
+
+    /// For each of `0, 1, .., n - 1`, the positions of the smallest elements of the parts along the
+    /// outermost axis that have it as their id; as for [`Arr::segment_argmax`].
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let f = |x: Arr<f64>, ids: Arr<i64>| x.segment_argmin(ids, 3);
+    /// let y = jit(f).call(([1.0, 2.0, 3.0], [2, 0, 2]))?;
+    /// assert_eq!(y, Tensor::from([1, 3, 0]));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn segment_argmin(self, ids: impl Operand<i64>, n: usize) -> Arr<i64> {
+        attempt("segment_argmin", || {
+            positions("segment_argmin", self, ids.operand(), n, Extreme::Min)
         })
     }
 }
@@ -100,25 +137,29 @@ fn segments(dims: &[usize], n: usize) -> Vec<usize> {
     std::iter::once(n).chain(dims.iter().copied().skip(1)).collect()
 }
 
-/// For each id, the element of `x` whose key comes last in order, the first among equals; `none`
-/// for ids that do not occur.
-fn last_in_order<T: Number>(
+/// For each id, the positions of the extreme elements that have it.
+fn positions<T: Element>(
     op: &'static str,
     x: Arr<T>,
-    key: Arr<T>,
     ids: Arr<i64>,
     n: usize,
-    none: T,
-) -> Result<Arr<T>> {
+    extreme: Extreme,
+) -> Result<Arr<i64>> {
     ids_of(op, x, ids)?;
     let dims = x.shape();
-    let m = dims.first().copied().unwrap_or(0);
-    let flat = [m, product(dims.get(1..).unwrap_or_default())];
-    let (x, key) = (reshaped(op, x, &flat), reshaped(op, key, &flat));
-    // Sorting keeps equals in order: backwards, so that the first of them comes last.
-    let order = m.saturating_sub(1) - sorting(key.flip(0));
-    let last = last_at(ids.take(order, 0), n);
-    let position = order.take_along(last, 0);
-    let found = select(last.ge(0), x.take_along(position, 0), none);
-    Ok(reshaped(op, found, &segments(&dims, n)))
+    let ids = fitted(op, "an id", column(ids, dims.len().saturating_sub(1)), &dims)?;
+    Ok(extreme_at(op, extreme, x, ids, n))
+}
+
+/// For each id, the extreme elements that have it; `none` for ids that do not occur.
+fn extreme<T: Number>(
+    op: &'static str,
+    x: Arr<T>,
+    ids: Arr<i64>,
+    n: usize,
+    (extreme, none): (Extreme, T),
+) -> Result<Arr<T>> {
+    let position = positions(op, x, ids, n, extreme)?;
+    let parts = x.shape().first().copied().unwrap_or(0);
+    Ok(select(position.lt(parts), x.take_along(position, 0), none))
 }

@@ -41,6 +41,17 @@ fn segments_are_reduced() {
 }
 
 #[test]
+fn positions_of_extremes_are_found() {
+    let f = jit(|x: Arr<f64>, i: Arr<i64>| (x.segment_argmax(i, 3), x.segment_argmin(i, 3)));
+    let x = [[1.0, 6.0], [1.0, 6.0], [0.5, 7.0], [9.0, 9.0]];
+    let (max, min) = f.call((x, [2, 2, 2, -1])).unwrap();
+    assert_eq!(max, Tensor::from([[4, 4], [4, 4], [0, 2]]));
+    assert_eq!(min, Tensor::from([[4, 4], [4, 4], [2, 0]]));
+    let f = jit(|x: Arr<bool>, i: Arr<i64>| x.segment_argmax(i, 2));
+    assert_eq!(f.call(([false, true, false], [0, 1, 0])).unwrap(), Tensor::from([0, 1]));
+}
+
+#[test]
 fn means_have_derivatives() {
     let f = |x: Arr<f64>, ids: Arr<i64>| x.segment_mean(ids, 2);
     check(f, ([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], [1, 0, 1]));

@@ -82,6 +82,18 @@ pub(super) const CORE: &[Row] = &[
         "The permutation that sorts along the outermost axis.",
         "argsort_outer([3.0, 5.0, 4.0])",
     ),
+    (
+        "segment_argmax_outer(t, ids, k)",
+        |e, c| segment_arg(e, c, Extreme::Max),
+        "For each id below `k` the position along the outermost axis of the largest element that has it in `ids`, an array like `t`; the size of the axis for none.",
+        "segment_argmax_outer([3.0, 5.0, 4.0], [1, 0, 1], 3)",
+    ),
+    (
+        "segment_argmin_outer(t, ids, k)",
+        |e, c| segment_arg(e, c, Extreme::Min),
+        "For each id below `k` the position of the smallest element, likewise.",
+        "segment_argmin_outer([3.0, 5.0, 4.0], [1, 0, 1], 3)",
+    ),
     ("empty(sizes, dtype)", empty, "An array without elements.", "empty([0, 3], f64)"),
 ];
 
@@ -199,6 +211,13 @@ fn arg_extreme(elab: &mut Elab<'_>, call: &Call, extreme: Extreme) -> R<Value> {
 fn arg_sort(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let t: TermId = elab.term_at(call, 0)?;
     let made = elab.b.arg_sort(t);
+    elab.lift(made, call.span).map(Value::Term)
+}
+
+fn segment_arg(elab: &mut Elab<'_>, call: &Call, extreme: Extreme) -> R<Value> {
+    let (t, ids) = (elab.term_at(call, 0)?, elab.term_at(call, 1)?);
+    let k = elab.size_at(call, 2)?;
+    let made = elab.b.segment_arg(extreme, k, t, ids);
     elab.lift(made, call.span).map(Value::Term)
 }
 

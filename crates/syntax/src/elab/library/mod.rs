@@ -13,6 +13,7 @@ mod linear;
 mod loops;
 mod overwrite;
 mod reduce;
+mod segments;
 mod while_loop;
 
 use std::sync::LazyLock;
@@ -115,13 +116,15 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 13] = [
+const TABLES: [(Group, &[Row]); 15] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, arrays::ARRANGING),
     (Group::Arranging, overwrite::OVERWRITING),
     (Group::Reducing, reduce::REDUCING),
+    (Group::Reducing, segments::SEGMENTS),
     (Group::Sorting, reduce::SORTING),
+    (Group::Sorting, segments::SEGMENT_POSITIONS),
     (Group::Linear, linear::LINEAR),
     (Group::Loops, loops::LOOPS),
     (Group::Loops, while_loop::WHILE),

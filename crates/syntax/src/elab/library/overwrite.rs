@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Param, Span, TermId};
+use cotan_ir::{Extreme, Param, Span, TermId};
 
 use super::{Call, Row};
 use crate::diagnostic::{Code, Diagnostic};
@@ -16,9 +16,8 @@ pub(super) const OVERWRITING: &[Row] = &[(
     "overwrite([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], i => [i // 2])",
 )];
 
-/// Which part of `t` is written last at each place of `a` is found by sorting the places, which
-/// keeps the order of equal ones; then every place reads that part, or itself. So the cost is that
-/// of sorting, and the derivative that of a read.
+/// Which part of `t` is written last at each place of `a` is the largest of their numbers by place;
+/// then every place reads that part, or itself. So the derivative is that of a read.
 fn overwrite(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let span = call.span;
     let (target, target_span) = elab.value_at(call, 0);
@@ -102,7 +101,7 @@ fn place(elab: &mut Elab<'_>, ix: &[TermId], dims: &[usize], span: Span) -> R<Te
     }
 }
 
-/// For each of `count` places, 1 + the number of the last of `n` parts that goes there, or 0.
+/// For each of `count` places, the number of the last of `n` parts that goes there, or `n`.
 fn last_writer(
     elab: &mut Elab<'_>,
     places: TermId,
@@ -111,33 +110,9 @@ fn last_writer(
     span: Span,
 ) -> R<TermId> {
     let made = elab.b.reshape(&[n], places).and_then(|places| {
-        let order = elab.b.arg_sort(places)?;
-        Ok((places, order))
+        let numbers = elab.b.iota(n)?;
+        elab.b.segment_arg(Extreme::Max, count, numbers, places)
     });
-    let (places, order) = elab.lift(made, span)?;
-    let sorted = elab.region(&[Param::Index(n)], span, |elab, vars| {
-        let made = elab.b.index(order, vars);
-        Ok(vec![elab.lift(made, span)?])
-    })?;
-    let made = elab.b.gather(places, sorted);
-    let sorted = elab.lift(made, span)?;
-    let one = elab.scalar_of(1, Dtype::I64, span)?;
-    let last = elab.scalar_of(n as i64 - 1, Dtype::I64, span)?;
-    let nowhere = elab.scalar_of(-1, Dtype::I64, span)?;
-    let region = elab.region(&[Param::Index(n)], span, |elab, vars| {
-        let &[j] = vars else { return Err(elab.internal("one variable was expected")) };
-        let next = elab.op(Op::Add, &[j, one], span)?;
-        let made = elab.b.index(sorted, &[j]);
-        let here = elab.lift(made, span)?;
-        let made = elab.b.index(sorted, &[next]);
-        let after = elab.lift(made, span)?;
-        let (at_end, differs) =
-            (elab.op(Op::Eq, &[j, last], span)?, elab.op(Op::Ne, &[here, after], span)?);
-        let counts = elab.op(Op::Or, &[at_end, differs], span)?;
-        Ok(vec![elab.op(Op::Select, &[counts, here, nowhere], span)?])
-    })?;
-    let numbers = elab.op(Op::Add, &[order, one], span)?;
-    let made = elab.b.scatter(&[count], numbers, region);
     elab.lift(made, span)
 }
 
@@ -160,15 +135,14 @@ fn read(
     let source = elab.lift(made, span)?;
     let made = elab.b.reshape(&flat(count), a);
     let before = elab.lift(made, span)?;
-    let (zero, one) = (elab.scalar_of(0, Dtype::I64, span)?, elab.scalar_of(1, Dtype::I64, span)?);
     let region = elab.region(&[Param::Index(count)], span, |elab, vars| {
         let made = elab.b.index(writer, vars);
-        let number = elab.lift(made, span)?;
-        Ok(vec![elab.op(Op::Sub, &[number, one], span)?])
+        Ok(vec![elab.lift(made, span)?])
     })?;
     let made = elab.b.gather(source, region);
     let written = elab.lift(made, span)?;
-    let is_written = elab.op(Op::Gt, &[writer, zero], span)?;
+    let nobody = elab.scalar_of(n as i64, Dtype::I64, span)?;
+    let is_written = elab.op(Op::Lt, &[writer, nobody], span)?;
     let mask = elab.spread(is_written, &[0], &flat(count), span)?;
     let chosen = elab.op(Op::Select, &[mask, written, before], span)?;
     let made = elab.b.reshape(&whole, chosen);

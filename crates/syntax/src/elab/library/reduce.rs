@@ -200,7 +200,7 @@ impl Elab<'_> {
         self.permute(t, &perm, span)
     }
 
-    fn expect_float(&mut self, t: TermId, call: &Call) -> R<()> {
+    pub(super) fn expect_float(&mut self, t: TermId, call: &Call) -> R<()> {
         if self.b.dtype(t).is_float() {
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl Elab<'_> {
 }
 
 /// The neutral element of the largest or smallest.
-fn bound_of(dtype: Dtype, extreme: Extreme) -> Scalar {
+pub(super) fn bound_of(dtype: Dtype, extreme: Extreme) -> Scalar {
     let max = extreme == Extreme::Max;
     match dtype {
         Dtype::F64 => Scalar::F64(if max { f64::NEG_INFINITY } else { f64::INFINITY }),
