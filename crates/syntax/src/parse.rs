@@ -24,6 +24,9 @@ use crate::ast::{Ast, Comment, Expr, ExprId, ExprKind, Ident, Item, MAX_NESTING,
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::lex::{self, Token, TokenKind};
 
+/// How many tokens are read until the limits are looked at: some tenths of a millisecond.
+const TOKENS_BETWEEN_LOOKS: usize = 4096;
+
 /// A parsed file. The module is whole where the diagnostics have no error; otherwise it has
 /// `Error` nodes, and declarations may be missing.
 #[derive(Clone, Debug)]
@@ -62,13 +65,19 @@ fn parse_by<'t>(
         depth: 0,
         recovering: false,
         found_too_deep: false,
+        stopped: None,
         ast: Ast::default(),
         heights: Vec::new(),
         names: FxHashSet::default(),
         diagnostics,
     };
     let items = items(&mut parser);
-    let Parser { ast, comments, mut diagnostics, .. } = parser;
+    let Parser { ast, comments, mut diagnostics, stopped, .. } = parser;
+    if let Some(diagnostic) = stopped {
+        // Whatever else is said comes from the missing rest.
+        diagnostics = Diagnostics::new();
+        diagnostics.push(diagnostic);
+    }
     diagnostics.sort();
     Parsed { module: Module { file, ast, items, comments }, diagnostics }
 }
@@ -114,6 +123,8 @@ struct Parser<'t> {
     recovering: bool,
     /// Once per declaration is enough.
     found_too_deep: bool,
+    /// Why the rest of the text was not read.
+    stopped: Option<Diagnostic>,
     ast: Ast,
     /// Per expression: how deep it is, as [`MAX_NESTING`] counts it.
     heights: Vec<u16>,
@@ -162,8 +173,21 @@ impl<'t> Parser<'t> {
         let token = self.token();
         if token.kind != TokenKind::End {
             self.at += 1;
+            if self.at.is_multiple_of(TOKENS_BETWEEN_LOOKS) {
+                self.look(token);
+            }
         }
         token
+    }
+
+    /// Goes to the end of the text if the work of [`cotan_ir::within`] has to end.
+    fn look(&mut self, token: Token) {
+        if let Err(error) = cotan_ir::look("parse") {
+            let message = format!("`{}`: {}", error.op(), error.message());
+            let place = self.span_of(token);
+            self.stopped = Some(Diagnostic::new(Code::LimitExceeded, place, message));
+            self.at = self.tokens.len();
+        }
     }
 
     fn eat(&mut self, kind: TokenKind) -> bool {
