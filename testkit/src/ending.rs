@@ -21,7 +21,9 @@ pub(crate) fn most_steps(arena: &Arena, w: &While) -> Option<usize> {
                             && next.get(n).is_some_and(|&t| is_successor(arena, t, params[n]))
                     });
                     let bound = args.get(1).and_then(|&t| integer(arena, t));
-                    limit = limit.or(counts.and(bound));
+                    // All conjuncts hold, so the least bound does.
+                    let bound = counts.and(bound);
+                    limit = limit.min(bound).or(limit).or(bound);
                 }
                 _ => {}
             }

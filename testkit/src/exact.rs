@@ -15,6 +15,9 @@ use crate::ending::most_steps;
 /// No small integer given to a program is larger than this.
 pub const INPUT_BOUND: f64 = 8.0;
 
+/// How long a loop is followed whose states grow; one that grows longer counts as rounding.
+const MAX_STEPS: usize = 10_000;
+
 /// Whether a program, given integers of at most [`INPUT_BOUND`], computes every float exactly.
 pub fn never_rounds(program: &Program) -> bool {
     let scopes = Scopes::new(program);
@@ -136,7 +139,10 @@ impl Bounds<'_> {
         let inputs: Vec<f64> = inputs.iter().map(|&u| self.of(u)).collect();
         let region = self.program.region(step);
         let mut outputs = vec![0.0f64; region.results().len() - skip - states.len()];
-        for _ in 0..length {
+        for n in 0..length {
+            if n == MAX_STEPS {
+                return None;
+            }
             for (&param, &x) in region.params().iter().zip(states.iter().chain(&inputs)) {
                 self.magnitudes[param.index()] = x;
             }
@@ -207,7 +213,6 @@ fn literal_magnitude(literal: &Literal) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cotan_array::Shape;
     use cotan_ir::{Builder, MapAccum, Param, Type};
 
     /// A program of one scalar input, with a result made from it.
@@ -254,21 +259,32 @@ mod tests {
         assert!(rounds(Dtype::F64, half));
     }
 
+    /// Whether a loop rounds.
+    fn loop_rounds(length: usize, next: fn(&mut Builder, TermId) -> TermId) -> bool {
+        rounds(Dtype::F64, |b, x| {
+            let step = |b: &mut Builder, s: &[TermId]| Ok(vec![next(b, s[0])]);
+            let step = b.lambda(&[Param::Value(Type::scalar(Dtype::F64))], step).unwrap();
+            let inputs = Box::default();
+            let m = MapAccum { length, reverse: false, init: [x].into(), inputs, step };
+            let m = b.map_accum(m).unwrap();
+            b.result(m, 0).unwrap()
+        })
+    }
+
     #[test]
     fn loops_are_bounded_step_by_step() {
-        let power = |length: usize| {
-            rounds(Dtype::F64, |b, x| {
-                let ty = Type::new(Dtype::F64, Shape::scalar());
-                let square =
-                    |b: &mut Builder, s: &[TermId]| Ok(vec![b.op(Op::Mul, &[s[0], s[0]])?]);
-                let step = b.lambda(&[Param::Value(ty)], square).unwrap();
-                let inputs = Box::default();
-                let m = MapAccum { length, reverse: false, init: [x].into(), inputs, step };
-                let m = b.map_accum(m).unwrap();
-                b.result(m, 0).unwrap()
-            })
+        assert!(!loop_rounds(4, |b, s| squared(b, s, 1)));
+        assert!(loop_rounds(5, |b, s| squared(b, s, 1)));
+    }
+
+    #[test]
+    fn long_loops_are_followed_until_nothing_grows_or_for_so_long() {
+        assert!(!loop_rounds(usize::MAX, |b, s| b.op(Op::Max, &[s, s]).unwrap()));
+        let successor = |b: &mut Builder, s| {
+            let one = b.scalar(1.0f64).unwrap();
+            b.op(Op::Add, &[s, one]).unwrap()
         };
-        assert!(!power(4));
-        assert!(power(5));
+        assert!(!loop_rounds(MAX_STEPS, successor));
+        assert!(loop_rounds(usize::MAX, successor));
     }
 }

@@ -10,6 +10,7 @@
 //! * [`families`]: programs that grow without bound;
 //! * [`exact`]: which programs compute on floats without rounding;
 //! * [`files`]: programs with what is expected of them in their comments;
+//! * [`xla`]: modules of StableHLO run by XLA;
 //! * [`fuzz_targets`]: what the fuzzer and a short test of it run; [`mutate`]: changed bytes.
 
 mod cases;
@@ -26,6 +27,7 @@ mod oracle;
 mod rng;
 pub mod rules;
 mod shrink;
+pub mod xla;
 
 pub use cases::{fail, for_each_case, scaled};
 pub use generate::{Config, Data, Former, TypedOp, generate};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::{Buffer, Lender};
 use crate::layout::{Layout, Positions};
 use crate::memory::{DEFAULT_LIMIT, allocate};
 use crate::release::release;
@@ -18,13 +19,13 @@ pub struct Array {
     data: Data,
 }
 
-/// The buffer. A vector behind the pointer, so that taking over a vector copies nothing.
+/// The buffer. Behind the pointer, so that taking over a vector copies nothing.
 #[derive(Clone)]
 pub(crate) enum Data {
-    F64(Arc<Vec<f64>>),
-    F32(Arc<Vec<f32>>),
-    I64(Arc<Vec<i64>>),
-    Bool(Arc<Vec<bool>>),
+    F64(Arc<Buffer<f64>>),
+    F32(Arc<Buffer<f32>>),
+    I64(Arc<Buffer<i64>>),
+    Bool(Arc<Buffer<bool>>),
 }
 
 /// Runs the body with `$t` standing for the Rust type of the elements of `$dtype`.
@@ -60,6 +61,24 @@ impl Array {
             return Err(ArrayError::WrongCount { op: "from_vec", shape, got: elements.len() });
         }
         Ok(T::wrap(shape, elements))
+    }
+
+    /// An array of the given shape whose elements, in row-major order, belong to somebody else. They
+    /// are given back when the last array that views them is dropped. Copies nothing.
+    ///
+    /// ```
+    /// use cotan_array::{Array, Shape};
+    ///
+    /// let lent = Array::from_lender(Shape::new("example", &[2])?, Box::new([1.0, 2.0]))?;
+    /// assert_eq!(lent.to_string(), "[1.0, 2.0]");
+    /// # Ok::<(), cotan_array::ArrayError>(())
+    /// ```
+    pub fn from_lender<T: Element>(shape: Shape, lender: Lender<T>) -> Result<Array, ArrayError> {
+        let got = lender.as_ref().as_ref().len();
+        if shape.numel() != got {
+            return Err(ArrayError::WrongCount { op: "from_lender", shape, got });
+        }
+        Ok(T::lend(shape, lender))
     }
 
     /// An array of the given shape from a copy of its elements in row-major order.
@@ -197,6 +216,27 @@ impl Array {
         self.collect("to_vec")
     }
 
+    /// The elements in row-major order, without a copy if they lie so in a buffer that is ours, and
+    /// that no other array shares.
+    ///
+    /// ```
+    /// use cotan_array::{Array, Shape};
+    ///
+    /// let elements = vec![1i64, 2, 3];
+    /// let place = elements.as_ptr();
+    /// let array = Array::from_vec(Shape::new("example", &[3])?, elements)?;
+    /// assert_eq!(array.into_vec::<i64>()?.as_ptr(), place);
+    /// # Ok::<(), cotan_array::ArrayError>(())
+    /// ```
+    pub fn into_vec<T: Element>(self) -> Result<Vec<T>, ArrayError> {
+        let whole = self.is_contiguous()
+            && T::buffer(&self).is_some_and(|buffer| buffer.len() == self.numel());
+        match whole {
+            true => T::unwrap(self).or_else(|array| array.to_vec()),
+            false => self.to_vec(),
+        }
+    }
+
     /// The distance in the buffer, in elements, from one element to the next along each axis.
     /// Those of axes of size 1, and of arrays without elements, mean nothing.
     pub fn strides(&self) -> &[isize] {
@@ -263,6 +303,14 @@ impl Array {
 
     pub(crate) fn data_mut(&mut self) -> &mut Data {
         &mut self.data
+    }
+
+    pub(crate) fn into_parts(self) -> (Layout, Data) {
+        (self.layout, self.data)
+    }
+
+    pub(crate) fn from_parts(layout: Layout, data: Data) -> Array {
+        Array { layout, data }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::array::{Array, Data};
+use crate::buffer::{Buffer, Lender};
 use crate::{Dtype, Shape};
 
 /// The Rust types that are element types: `f64`, `f32`, `i64` and `bool`.
@@ -32,6 +33,11 @@ pub trait Element:
 
     #[doc(hidden)]
     fn wrap(shape: Shape, data: Vec<Self>) -> Array;
+    #[doc(hidden)]
+    fn lend(shape: Shape, data: Lender<Self>) -> Array;
+    /// The vector behind an array, if nothing else holds it.
+    #[doc(hidden)]
+    fn unwrap(array: Array) -> Result<Vec<Self>, Array>;
     #[doc(hidden)]
     fn buffer(array: &Array) -> Option<&[Self]>;
     #[doc(hidden)]
@@ -76,7 +82,22 @@ macro_rules! element {
                 $bits
             }
             fn wrap(shape: Shape, data: Vec<Self>) -> Array {
-                Array::owning(shape, Data::$variant(Arc::new(data)))
+                Array::owning(shape, Data::$variant(Arc::new(Buffer::Own(data))))
+            }
+            fn lend(shape: Shape, data: Lender<Self>) -> Array {
+                Array::owning(shape, Data::$variant(Arc::new(Buffer::Lent(data))))
+            }
+            fn unwrap(array: Array) -> Result<Vec<Self>, Array> {
+                let (layout, data) = array.into_parts();
+                let data = match data {
+                    Data::$variant(buffer) => match Arc::try_unwrap(buffer) {
+                        Ok(Buffer::Own(elements)) => return Ok(elements),
+                        Ok(lent) => Data::$variant(Arc::new(lent)),
+                        Err(shared) => Data::$variant(shared),
+                    },
+                    other => other,
+                };
+                Err(Array::from_parts(layout, data))
             }
             fn buffer(array: &Array) -> Option<&[Self]> {
                 match array.data() {
@@ -86,7 +107,7 @@ macro_rules! element {
             }
             fn buffer_mut(array: &mut Array) -> Option<&mut [Self]> {
                 match array.data_mut() {
-                    Data::$variant(buffer) => Arc::get_mut(buffer).map(Vec::as_mut_slice),
+                    Data::$variant(buffer) => Arc::get_mut(buffer)?.as_mut_slice(),
                     _ => None,
                 }
             }

@@ -38,6 +38,7 @@
 //! ```
 
 mod array;
+mod buffer;
 mod convert;
 mod display;
 mod dtype;
@@ -54,6 +55,7 @@ mod summary;
 mod view;
 
 pub use array::{Array, Iter};
+pub use buffer::Lender;
 pub use dtype::Dtype;
 pub use element::Element;
 pub use error::ArrayError;

@@ -81,6 +81,7 @@ Examples:
   cotan run matmul.ct --arg a=@a.npy --arg b=@b.npy --out c.npy
   cotan run model.ct --fn loss --npz inputs.npz --arg rate=0.1 --out out.npz
   cotan run fill.ct --size n=5 --arg x=2.5
+  cotan run model.ct --fn loss --npz inputs.npz --engine xla --devices 8 --shard x=devices:0
   cotan run -e 'sum(iota(10))'")]
     Run(RunArgs),
 
@@ -107,6 +108,18 @@ Examples:
   cotan grad f.ct --mode jacobian --arg x='[1, 2]'
   cotan grad f.ct --mode jvp --arg x='[1, 2]' --arg d.x='[1, 0]'")]
     Grad(GradArgs),
+
+    /// Write a function, or its derivative, as StableHLO
+    #[command(after_help = "\
+StableHLO is the language that XLA, IREE and other compilers for accelerators read. The module has one
+function, main, which takes and gives arrays in the order of the comments in it. Sizes are known when
+it is written, so those that do not follow from arguments are given by --size.
+
+Examples:
+  cotan export --example matmul --size m=64 --size k=64 --size n=64 -o matmul.mlir
+  cotan export model.ct --fn loss --grad --size n=1000 -o loss.mlir
+  cotan export model.ct --fn loss --grad --size n=1024 --mesh batch=8 --shard x=batch:0 -o loss.mlir")]
+    Export(ExportArgs),
 
     /// Check derivatives against forward mode and finite differences
     #[command(after_help = "\
@@ -333,6 +346,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub backend: BackendArgs,
     #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
     pub limits: LimitArgs,
 }
 
@@ -376,7 +391,84 @@ pub struct GradArgs {
     #[command(flatten)]
     pub backend: BackendArgs,
     #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    pub call: CallArgs,
+
+    /// Write the value and the gradient instead of the function
+    #[arg(long, conflicts_with = "mode")]
+    pub grad: bool,
+
+    /// Write another derivative instead of the function
+    #[arg(long, value_name = "MODE", value_parser = derivative())]
+    pub mode: Option<Derivative>,
+
+    /// Differentiate with respect to these parameters, or parts of them: w,p.b [default: all floats]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub wrt: Vec<String>,
+
+    /// The file to write [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Take for granted that factors of derivatives are finite: zeros need not annihilate infinities,
+    /// so no matrix product has to look for them
+    #[arg(long)]
+    pub assume_finite: bool,
+
+    /// Leave out the optimiser
+    #[arg(long)]
+    pub unoptimised: bool,
+
+    #[command(flatten)]
+    pub shards: ShardArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// How arrays lie on many devices.
+#[derive(Debug, Args)]
+pub struct ShardArgs {
+    /// The axes of a mesh of devices: batch=8, or batch=2,model=4
+    #[arg(long, value_name = "AXIS=N", value_delimiter = ',', value_parser = size)]
+    pub mesh: Vec<(String, i64)>,
+
+    /// Cut an input or a result along axes of the mesh: x=batch:0 for its axis 0, x=batch:0,model:1
+    /// for two
+    #[arg(long, value_name = "NAME=AXIS:K", value_parser = shard)]
+    pub shard: Vec<(String, Vec<(String, usize)>)>,
+}
+
+/// Another engine than ours.
+#[derive(Debug, Args)]
+pub struct EngineArgs {
+    /// Run the program by another engine; see `docs/xla.md` for how to install it
+    #[arg(long, value_name = "ENGINE", conflicts_with = "backend")]
+    pub engine: Option<Engine>,
+
+    /// The number of devices, which a processor stands in for
+    #[arg(long, value_name = "N", requires = "engine", default_value_t = 1)]
+    pub devices: usize,
+
+    /// The number of processes that share the devices, on this machine
+    #[arg(long, value_name = "N", requires = "engine", default_value_t = 1)]
+    pub processes: usize,
+
+    #[command(flatten)]
+    pub shards: ShardArgs,
+}
+
+/// Engines that are not part of cotan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// XLA, through a Python with jaxlib
+    Xla,
 }
 
 #[derive(Debug, Args)]
@@ -503,4 +595,18 @@ fn size(text: &str) -> Result<(String, i64), String> {
     let (name, value) = assignment(text)?;
     let value = value.parse().map_err(|_| format!("`{value}` is not a whole number; write n=5"))?;
     Ok((name, value))
+}
+
+/// `NAME=AXIS:K,AXIS:K`; nothing after the `=` for a copy on each device.
+fn shard(text: &str) -> Result<(String, Vec<(String, usize)>), String> {
+    let (name, cuts) = assignment(text)?;
+    let cut = |cut: &str| {
+        let parts = cut.split_once(':').and_then(|(axis, k)| Some((axis, k.parse().ok()?)));
+        let (axis, k) = parts.ok_or_else(|| {
+            format!("`{cut}` is not an axis of the mesh and one of the array; write x=batch:0")
+        })?;
+        Ok((axis.to_owned(), k))
+    };
+    let cuts = cuts.split(',').filter(|cut| !cut.is_empty()).map(cut);
+    Ok((name, cuts.collect::<Result<_, String>>()?))
 }

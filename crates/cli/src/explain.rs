@@ -94,8 +94,7 @@ fn plans(
         let program = cotan_opt::optimise(program, &options)
             .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?
             .0;
-        let plan = cotan_ir::within(args.limits.watch(begin), || Executable::new(&program));
-        Ok::<String, Failure>(match plan {
+        Ok::<String, Failure>(match Executable::new(&program) {
             Err(Unsupported::STOPPED) => return Err(out_of_time(&args.limits)),
             Err(why) => format!("It is interpreted: {}.\n", why.0),
             Ok(plan) if stage == Stage::Memory => plan.memory(&program),
@@ -105,26 +104,20 @@ fn plans(
     let value = bulk(core, false, &args.limits, begin, terminal)?.0;
     let mut text = format!("# The values:\n{}", shown(&value)?);
     if differentiable(core).is_ok() {
-        let gradient = gradient(core, &args.limits, begin, terminal)?;
+        let gradient = gradient(core, &args.limits, terminal)?;
         text += &format!("\n# The values and the gradient:\n{}", shown(&gradient)?);
     }
     Ok(text)
 }
 
 /// Value and gradient of a scalar, value and derivative in a direction of anything else.
-fn gradient(
-    core: &Program,
-    limits: &LimitArgs,
-    begin: Instant,
-    terminal: &Terminal,
-) -> Outcome<Program> {
+fn gradient(core: &Program, limits: &LimitArgs, terminal: &Terminal) -> Outcome<Program> {
     // A scalar has a gradient; for anything else a cotangent has to be given.
     let scalar = core.outputs().first().is_some_and(|output| {
         core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
     });
     let kind = if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp };
-    let derive = || cotan_ir::within(limits.watch(begin), || derive(core, kind, None));
-    watched(terminal, "differentiating", derive)
+    watched(terminal, "differentiating", || derive(core, kind, None))
         .map_err(|error| not_made(&error, core.sources(), limits, terminal))
 }
 
@@ -166,7 +159,7 @@ fn derivatives(
         }
     }
     if wants(args, Stage::Gradient) || wants(args, Stage::Optimised) {
-        let gradient = gradient(core, &args.limits, begin, terminal)?;
+        let gradient = gradient(core, &args.limits, terminal)?;
         if args.stage == Some(Stage::Optimised) {
             return optimised(&gradient, args, begin, terminal);
         }

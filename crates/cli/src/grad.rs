@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use cotan_interp::Value;
 use cotan_ir::Program;
-use cotan_pipeline::{Derivative, derive};
+use cotan_pipeline::{Derivative, derive_owned};
 
 use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
@@ -17,6 +17,7 @@ use crate::results::{self, Destination};
 use crate::run::{counts, interpret, interpreter_only};
 use crate::source::Text;
 use crate::terminal::Terminal;
+use crate::xla;
 
 /// Runs a derivative of a function and shows or writes what it gives.
 pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
@@ -38,16 +39,8 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
 
     let wrt = chosen(&program, &args.wrt, function.name)?;
     drop(modules);
-    let derivative = match args.mode {
-        Derivative::Grad => Derivative::ValueAndGrad,
-        other => other,
-    };
-    let derived = watched(terminal, "differentiating", || {
-        cotan_ir::within(args.limits.watch(begin), || derive(&program, derivative, Some(&wrt)))
-    })
-    .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?;
     let own = program.inputs().len();
-    drop(program);
+    let derived = differentiated(program, args.mode, &wrt, &within)?;
     let more = derived.inputs().get(own..).unwrap_or_default();
     inputs.read_more(&directions, more, &within)?;
     let names: Vec<String> = derived.outputs().iter().map(|output| output.name.clone()).collect();
@@ -56,6 +49,10 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
         None => None,
     };
     let arrays = inputs.for_program(&derived)?;
+    if args.engine.engine.is_some() && !args.counts {
+        let outputs = xla::compute(derived, &arrays, &args.engine, &within)?;
+        return results::deliver(&results::named(names, outputs), destination, terminal);
+    }
     if !args.counts {
         let backend = Backend::chosen(args.backend.backend)?;
         let outputs = compute(derived, &arrays, backend, &args.limits, begin, terminal)?;
@@ -70,6 +67,23 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
     Ok(())
 }
 
+/// A derivative of a program, with the value where there is one to go with it.
+pub fn differentiated(
+    program: Program,
+    mode: Derivative,
+    wrt: &[usize],
+    within: &Within<'_>,
+) -> Outcome<Program> {
+    let Within { limits, terminal, .. } = *within;
+    let derivative = match mode {
+        Derivative::Grad => Derivative::ValueAndGrad,
+        other => other,
+    };
+    let sources = program.sources().clone();
+    watched(terminal, "differentiating", || derive_owned(program, derivative, Some(wrt)))
+        .map_err(|error| not_made(&error, &sources, limits, terminal))
+}
+
 /// The name of a result among derivatives: never empty, never a mere number.
 pub fn value_name(name: &str) -> String {
     match name {
@@ -80,7 +94,7 @@ pub fn value_name(name: &str) -> String {
 }
 
 /// The inputs that the command line names: whole parameters or parts of them.
-fn chosen(program: &Program, names: &[String], function: &str) -> Outcome<Vec<usize>> {
+pub fn chosen(program: &Program, names: &[String], function: &str) -> Outcome<Vec<usize>> {
     let inputs = || program.inputs().iter().enumerate();
     if names.is_empty() {
         let floats: Vec<usize> =

@@ -5,7 +5,7 @@ use std::time::Instant;
 use cotan_array::Array;
 use cotan_exec::{Engine, Executable, RunLimits, Stop, Unsupported};
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Node, Program, Span, within};
+use cotan_ir::{ErrorKind, Node, Program, Span};
 use cotan_syntax::{Code, Diagnostic};
 
 use crate::args::{Backend, LimitArgs};
@@ -54,10 +54,8 @@ pub fn compute(
     };
     let sources = program.sources().clone();
     let planned = match engine {
-        Some(engine) => watched(terminal, "compiling", || {
-            within(limits.watch(begin), || Planned::new(program, engine))
-        })
-        .map_err(|error| not_made(&error, &sources, limits, terminal))?,
+        Some(engine) => watched(terminal, "compiling", || Planned::new(program, engine))
+            .map_err(|error| not_made(&error, &sources, limits, terminal))?,
         None => Err(program),
     };
     let planned = match planned {

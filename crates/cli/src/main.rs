@@ -6,6 +6,7 @@ mod derivatives;
 mod differences;
 mod examples;
 mod explain;
+mod export;
 mod failure;
 mod fmt;
 mod function;
@@ -23,13 +24,15 @@ mod terminal;
 mod test;
 mod units;
 mod verdict;
+mod xla;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, LimitArgs};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::Terminal;
 
@@ -39,15 +42,20 @@ fn main() -> ExitCode {
     ExitCode::from(report(&terminal, || execute(&cli.command, &terminal)))
 }
 
+/// Carries out a command, within its time from the first token on.
 fn execute(command: &Command, terminal: &Terminal) -> Outcome {
+    let timed = |limits: &LimitArgs, work: &dyn Fn() -> Outcome| {
+        cotan_ir::within(limits.watch(Instant::now()), work)
+    };
     match command {
         Command::Check(args) => check::check(args, terminal),
-        Command::Run(args) => run::run(args, terminal),
-        Command::Eval(args) => run::eval(args, terminal),
-        Command::Grad(args) => grad::grad(args, terminal),
-        Command::Test(args) => test::test(args, terminal),
+        Command::Run(args) => timed(&args.limits, &|| run::run(args, terminal)),
+        Command::Eval(args) => timed(&args.limits, &|| run::eval(args, terminal)),
+        Command::Grad(args) => timed(&args.limits, &|| grad::grad(args, terminal)),
+        Command::Export(args) => timed(&args.limits, &|| export::export(args, terminal)),
+        Command::Test(args) => timed(&args.limits, &|| test::test(args, terminal)),
         Command::Fmt(args) => fmt::fmt(args, terminal),
-        Command::Explain(args) => explain::explain(args, terminal),
+        Command::Explain(args) => timed(&args.limits, &|| explain::explain(args, terminal)),
         Command::Error(args) => reference::error(args, terminal),
         Command::Operations(args) => reference::operations(args, terminal),
         Command::Builtins(args) => reference::builtins(args, terminal),

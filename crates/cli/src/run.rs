@@ -7,8 +7,8 @@ use cotan_ir::{Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
 use crate::args::{
-    Backend, BackendArgs, CallArgs, EvalArgs, FunctionArgs, ImportArgs, InputArgs, LimitArgs,
-    RunArgs, SourceArgs,
+    Backend, BackendArgs, CallArgs, EngineArgs, EvalArgs, FunctionArgs, ImportArgs, InputArgs,
+    LimitArgs, RunArgs, ShardArgs, SourceArgs,
 };
 use crate::explain;
 use crate::failure::{Failure, Outcome};
@@ -21,6 +21,7 @@ use crate::results::{self, Destination, Named};
 use crate::source::Text;
 use crate::terminal::Terminal;
 use crate::units::show_bytes;
+use crate::xla;
 
 /// Runs a function and shows or writes its results.
 pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
@@ -41,11 +42,19 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     let arrays = inputs.for_program(&program)?;
     let reports = [("--poison", args.poison), ("--bulk", args.bulk), ("--counts", args.counts)];
     let Some((option, _)) = reports.into_iter().find(|(_, wanted)| *wanted) else {
+        if args.engine.engine.is_some() {
+            let outputs = xla::compute(program, &arrays, &args.engine, &within)?;
+            return results::deliver(&results::named(names, outputs), destination, terminal);
+        }
         let backend = Backend::chosen(args.backend.backend)?;
         let outputs = compute(program, &arrays, backend, &args.limits, begin, terminal)?;
         return results::deliver(&results::named(names, outputs), destination, terminal);
     };
     interpreter_only(option, &args.backend)?;
+    if args.engine.engine.is_some() {
+        let message = format!("{option} is for the interpreter");
+        return Err(Failure::usage(message).hint("leave out --engine"));
+    }
     if args.bulk {
         program = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
     }
@@ -76,6 +85,12 @@ pub fn eval(args: &EvalArgs, terminal: &Terminal) -> Outcome {
         bulk: false,
         counts: false,
         backend: *backend,
+        engine: EngineArgs {
+            engine: None,
+            devices: 1,
+            processes: 1,
+            shards: ShardArgs { mesh: Vec::new(), shard: Vec::new() },
+        },
         limits: *limits,
     };
     run(&run_args, terminal)

@@ -11,6 +11,7 @@ use crate::derivatives::Rng;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
+use crate::limits::out_of_time;
 use crate::progress::watched;
 use crate::source::Text;
 use crate::terminal::Terminal;
@@ -48,7 +49,11 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
         let functions: Vec<_> = modules.functions().collect();
         for (n, info) in functions.iter().enumerate() {
             let count = format!(" ({} of {})", n + 1, functions.len());
-            match sample(&modules, info.name, &making) {
+            let sample = sample(&modules, info.name, &making);
+            if cotan_ir::look("test").is_err() {
+                return Err(out_of_time(&args.limits));
+            }
+            match sample {
                 Some(instance) => session.test(info.name, &count, &instance.program, None)?,
                 None => session.skip(info.name, "no sample of sizes and static values fits it")?,
             }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use cotan_exec::{Engine, Executable, Unsupported};
 use cotan_ir::{CancelToken, ErrorKind, Limits, Watch, within};
 use cotan_pipeline::{Derivative, derive};
-use cotan_syntax::{instantiate, load_text};
+use cotan_syntax::{Code, instantiate, load_text};
 
 const LINES: usize = 5000;
 
@@ -40,7 +40,17 @@ fn is_stopped<T>(stage: &str, looks: usize, kind: impl Fn() -> Result<T, ErrorKi
 
 #[test]
 fn every_stage_looks_at_the_deadline() {
-    let modules = load_text("a.ct", &chain()).unwrap();
+    let text = chain();
+    // Parsing says no more than that it was stopped, and where.
+    let only_limit = || {
+        let messages = load_text("a.ct", &text).err();
+        messages.map(|failure| failure.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>())
+    };
+    let past = || Watch { deadline: Some(Instant::now()), ..Watch::default() };
+    assert_eq!(within(past(), only_limit), Some(vec![Code::LimitExceeded]));
+    let one = Watch { looks: Some(1), ..Watch::default() };
+    assert_eq!(within(one, only_limit), Some(vec![Code::LimitExceeded]));
+    let modules = load_text("a.ct", &text).unwrap();
     let limits = Limits { deadline: Some(Instant::now()), ..Limits::default() };
     assert!(instantiate(&modules, "main", &[], &[], &limits).is_err());
     let program = instantiate(&modules, "main", &[], &[], &Limits::default()).unwrap().program;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use cotan_array::Array;
-use cotan_exec::{Engine, Executable, RunLimits, Stop};
+use cotan_exec::{Engine, Executable, RunLimits, Stop, Unsupported};
 use cotan_interp::Interp;
 use cotan_ir::Program;
 
@@ -50,6 +50,10 @@ fn chosen() -> Result<Backend> {
     })
 }
 
+fn stopped(op: &'static str) -> Error {
+    Error::new(ErrorKind::Stopped, op, "cancelled, or out of time")
+}
+
 /// A program's way of running.
 #[derive(Clone, Debug)]
 pub(crate) struct Runner {
@@ -62,10 +66,15 @@ pub(crate) struct Runner {
 impl Runner {
     pub(crate) fn new(program: &Program) -> Result<Runner> {
         let chosen = chosen()?;
-        let planned = |engine| Executable::planned(program, false, engine).ok();
+        let planned = |engine| match Executable::planned(program, false, engine) {
+            Ok(executable) => Ok(Some(executable)),
+            Err(Unsupported::STOPPED) => Err(stopped("compile")),
+            // The interpreter runs everything.
+            Err(_) => Ok(None),
+        };
         let executable = match chosen {
-            Backend::Native => planned(Engine::Native),
-            Backend::Machine => planned(Engine::Machine),
+            Backend::Native => planned(Engine::Native)?,
+            Backend::Machine => planned(Engine::Machine)?,
             Backend::Interpreter => None,
         };
         let backend = if executable.is_some() { chosen } else { Backend::Interpreter };
@@ -114,7 +123,7 @@ impl Runner {
             threads: options.threads,
         };
         executable.run_into(inputs, outputs, &limits).map_err(|stop| match stop {
-            Stop::Limit => Error::new(ErrorKind::Stopped, "run", "cancelled, or out of time"),
+            Stop::Limit => stopped("run"),
             Stop::Memory => {
                 let bytes = executable.workspace_bytes();
                 let message = format!("no memory for the results and {bytes} bytes in between");

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_ir::{CancelToken, Program};
+use cotan_ir::{CancelToken, Program, Watch};
 use cotan_pipeline::{Pass, Pipeline};
 
 use crate::backend::{Backend, Runner};
@@ -182,6 +182,13 @@ pub struct RunOptions {
     pub threads: Option<usize>,
 }
 
+impl RunOptions {
+    /// When making a program has to end.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch { deadline: self.deadline, cancel: self.cancel.clone(), ..Watch::default() }
+    }
+}
+
 impl<A: Arrays, R: Arrays> Compiled<A, R> {
     pub(crate) fn new<F, M>(f: &F, args: Tree) -> Result<Compiled<A, R>>
     where
@@ -322,6 +329,22 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// The program in bulk operations.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The program that runs as a module of StableHLO, which XLA and other compilers for accelerators
+    /// read: a function `main` of the leaves of the arguments, in order, that gives those of the
+    /// results. With a sharding in the options the module says how arrays lie on many devices.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let dot = compile(|a: Arr<f64>, b: Arr<f64>| (a * b).sum(), ([3], [3]))?;
+    /// let module = dot.stablehlo(&Default::default())?;
+    /// assert!(module.contains("stablehlo.multiply %arg0, %arg1 : tensor<3xf64>"));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    pub fn stablehlo(&self, options: &cotan_stablehlo::Options) -> Result<String> {
+        Ok(cotan_stablehlo::export(&self.optimised, options)?)
     }
 
     /// The program that runs: in bulk operations, optimised.

@@ -119,6 +119,18 @@ impl<F: Function<M>, M> Jit<F, M> {
         compiled.map_err(|error| error.at(location))
     }
 
+    /// As [`compile`](Jit::compile), until the deadline of the options, or until somebody cancels.
+    #[track_caller]
+    pub fn compile_with(
+        &self,
+        options: &RunOptions,
+        shapes: impl Shapes<F::Args>,
+    ) -> Result<Compiled<F::Args, F::Out>> {
+        let location = std::panic::Location::caller();
+        let compile = || shapes.tree().and_then(|tree| Compiled::new(&self.f, tree));
+        cotan_ir::within(options.watch(), compile).map_err(|error| error.at(location))
+    }
+
     /// The program for arguments like these. It is kept, and found by later calls.
     #[track_caller]
     pub fn compile_like(&self, args: impl Feed<F::Args>) -> Result<Arc<Compiled<F::Args, F::Out>>> {
@@ -143,6 +155,36 @@ impl<F: Function<M>, M> Jit<F, M> {
         let fed = args.feed();
         let compiled = self.compiled(fed.tree.clone()).map_err(|error| error.at(location))?;
         compiled.call_fed(&RunOptions::default(), fed).map_err(|error| error.at(location))
+    }
+
+    /// As [`call`](Jit::call), with a deadline, a cancel token or a limit on memory. Deadline and
+    /// token hold for compiling, too.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use cotan::{ErrorKind, RunOptions, prelude::*};
+    ///
+    /// let squares = jit(|x: Arr<f64>| (x * x).sum());
+    /// let now = Instant::now();
+    /// let soon = RunOptions { deadline: Some(now + Duration::from_secs(60)), ..RunOptions::default() };
+    /// assert_eq!(squares.call_with(&soon, [3.0, 4.0])?, 25.0);
+    /// let past = RunOptions { deadline: Some(now), ..RunOptions::default() };
+    /// let error = squares.call_with(&past, [3.0, 4.0, 5.0]).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Stopped);
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn call_with(
+        &self,
+        options: &RunOptions,
+        args: impl Feed<F::Args>,
+    ) -> Result<<F::Out as Arrays>::Concrete> {
+        let location = std::panic::Location::caller();
+        let fed = args.feed();
+        let compiled = cotan_ir::within(options.watch(), || self.compiled(fed.tree.clone()));
+        let compiled = compiled.map_err(|error| error.at(location))?;
+        compiled.call_fed(options, fed).map_err(|error| error.at(location))
     }
 
     /// The function at arguments inside another function that is staged or run eagerly.

@@ -41,6 +41,7 @@
 //! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
 //! | [`cond`], [`fold`], [`scan`], [`while_loop`], [`vmap`] | control flow inside programs, and functions of functions |
 //! | [`eager`] | the same functions with values at hand and Rust's own control flow on them |
+//! | [`untyped`] | arrays whose element types are known at run time only, for other front ends |
 //! | [`save_npz`], [`load_npz`] | structures in files, states of optimisers among them |
 //!
 //! # Features
@@ -89,6 +90,7 @@ mod sizes;
 mod stage;
 pub mod structure;
 mod tensor;
+pub mod untyped;
 
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
 pub use backend::Backend;
@@ -96,6 +98,7 @@ pub use build::{Extent, build};
 pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
 pub use cotan_ir::CancelToken;
+pub use cotan_stablehlo::{Options as StableHloOptions, Sharding};
 pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
 pub use data::{load_safetensors, load_safetensors_like, save_safetensors};

@@ -85,6 +85,12 @@ impl Prepared {
         &self.program
     }
 
+    /// The program that runs as a module of StableHLO; see
+    /// [`Compiled::stablehlo`](crate::Compiled::stablehlo).
+    pub fn stablehlo(&self, options: &cotan_stablehlo::Options) -> Result<String> {
+        Ok(cotan_stablehlo::export(&self.program, options)?)
+    }
+
     /// The kernels that run it, as loop nests; nothing if it is interpreted.
     pub fn kernels(&self) -> String {
         self.runner.executable().map_or(String::new(), |e| e.kernels(&self.program))

@@ -5,6 +5,7 @@
 mod check;
 mod examples;
 mod explain;
+mod export;
 mod files;
 mod fmt;
 mod grad;

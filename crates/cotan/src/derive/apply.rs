@@ -50,6 +50,19 @@ where
     Ok(Applied { point, out, leaves: leaves.into_iter(), types: PhantomData })
 }
 
+/// Applies a derivative of a function of leaves: the tree of its result, and what the derivative
+/// consists of.
+pub(crate) fn apply_untyped(
+    (name, derivative): (&'static str, Derivative),
+    (args, leaves): (&Tree, &[Raw]),
+    (point, chosen): (&Tree, &[usize]),
+    directions: &[Raw],
+    f: stage::Body<'_>,
+) -> Result<(Tree, Vec<Raw>)> {
+    let request = Request { name, derivative, args, leaves, chosen, directions };
+    request.apply(point, &mut |leaves| stage::user_code(|| f(leaves)))
+}
+
 /// Which derivative, and where.
 struct Request<'a> {
     name: &'static str,

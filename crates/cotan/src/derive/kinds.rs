@@ -23,6 +23,41 @@ pub trait Kind<F: Function<M>, M, W: Choice<F, M>> {
     fn apply(f: &F, args: Self::Args) -> Result<Self::Out>;
 }
 
+/// A result that has a gradient: one array of floats.
+#[diagnostic::on_unimplemented(
+    message = "a function that gives `{Self}` has no gradient: it must give one array of floats",
+    label = "this gives `{Self}`, not `Arr<f64>` or `Arr<f32>`",
+    note = "for a function of several results take `vjp` or `jacobian`; where all but the first are \
+            extra results, `grad_aux`"
+)]
+pub trait Loss: Arrays {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Float> Loss for Arr<T> {}
+
+/// Results of which the first has a gradient, and the others come along.
+#[diagnostic::on_unimplemented(
+    message = "a function that gives `{Self}` has no gradient with extra results: it must give a \
+               pair of one array of floats and the rest",
+    label = "this gives `{Self}`, not a pair `(Arr<f64>, rest)`"
+)]
+pub trait LossAndAux: Arrays {
+    /// The rest.
+    type Aux: Arrays;
+
+    /// The rest.
+    fn aux(self) -> Self::Aux;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Float, X: Arrays> LossAndAux for (Arr<T>, X) {
+    type Aux = X;
+
+    fn aux(self) -> X {
+        self.1
+    }
+}
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident)*) => { $(
         $(#[$doc])*
@@ -56,10 +91,10 @@ kinds! {
     Hessian
 }
 
-impl<F, M, W, T> Kind<F, M, W> for Grad
+impl<F, M, W> Kind<F, M, W> for Grad
 where
-    T: Float,
-    F: Function<M, Out = Arr<T>>,
+    F: Function<M>,
+    F::Out: Loss,
     W: Choice<F, M>,
 {
     type Args = F::Args;
@@ -73,14 +108,14 @@ where
     }
 }
 
-impl<F, M, W, T> Kind<F, M, W> for ValueAndGrad
+impl<F, M, W> Kind<F, M, W> for ValueAndGrad
 where
-    T: Float,
-    F: Function<M, Out = Arr<T>>,
+    F: Function<M>,
+    F::Out: Loss,
     W: Choice<F, M>,
 {
     type Args = F::Args;
-    type Out = (Arr<T>, W::Point);
+    type Out = (F::Out, W::Point);
     type Signature = M;
     const SEVERAL: bool = F::SEVERAL;
 
@@ -91,35 +126,33 @@ where
     }
 }
 
-impl<F, M, W, T, X> Kind<F, M, W> for GradAux
+impl<F, M, W> Kind<F, M, W> for GradAux
 where
-    T: Float,
-    X: Arrays,
-    F: Function<M, Out = (Arr<T>, X)>,
+    F: Function<M>,
+    F::Out: LossAndAux,
     W: Choice<F, M>,
 {
     type Args = F::Args;
-    type Out = (W::Point, X);
+    type Out = (W::Point, <F::Out as LossAndAux>::Aux);
     type Signature = M;
     const SEVERAL: bool = F::SEVERAL;
 
     fn apply(f: &F, args: F::Args) -> Result<Self::Out> {
         let derivative = Derivative::ValueAndGrad;
         let mut applied = apply_derivative::<F, M, W>("grad_aux", derivative, f, args, &[])?;
-        let (_, aux) = applied.out()?;
+        let aux = applied.out()?.aux();
         Ok((applied.point()?, aux))
     }
 }
 
-impl<F, M, W, T, X> Kind<F, M, W> for ValueAndGradAux
+impl<F, M, W> Kind<F, M, W> for ValueAndGradAux
 where
-    T: Float,
-    X: Arrays,
-    F: Function<M, Out = (Arr<T>, X)>,
+    F: Function<M>,
+    F::Out: LossAndAux,
     W: Choice<F, M>,
 {
     type Args = F::Args;
-    type Out = ((Arr<T>, X), W::Point);
+    type Out = (F::Out, W::Point);
     type Signature = M;
     const SEVERAL: bool = F::SEVERAL;
 
@@ -194,10 +227,10 @@ jacobians! {
     Jacobian "jacobian";
 }
 
-impl<F, M, W, T> Kind<F, M, W> for Hvp
+impl<F, M, W> Kind<F, M, W> for Hvp
 where
-    T: Float,
-    F: Function<M, Out = Arr<T>>,
+    F: Function<M>,
+    F::Out: Loss,
     W: Choice<F, M>,
 {
     type Args = (F::Args, W::Point);
@@ -213,10 +246,10 @@ where
     }
 }
 
-impl<F, M, W, T> Kind<F, M, W> for Hessian
+impl<F, M, W> Kind<F, M, W> for Hessian
 where
-    T: Float,
-    F: Function<M, Out = Arr<T>>,
+    F: Function<M>,
+    F::Out: Loss,
     W: Choice<F, M>,
 {
     type Args = F::Args;

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use crate::error::Result;
 use crate::function::{Arg, Choice, Function};
 use crate::jit::{Jit, Via, jit};
-pub(crate) use apply::{differentiable, program_at};
+pub(crate) use apply::{apply_untyped, differentiable, program_at};
 pub use kinds::{
     Grad, GradAux, Hessian, Hvp, JacFwd, JacRev, Jacobian, Jvp, Kind, ValueAndGrad,
     ValueAndGradAux, Vjp,
@@ -86,7 +86,8 @@ where
     }
 }
 
-// Written out: messages of the compiler show these bounds, and would show the whole macro.
+// Written out: messages of the compiler show these bounds, and would show the whole macro. They show
+// the comments, too: that is how one who left out the types of a closure learns what to write.
 
 /// The gradient of a function to a float scalar, by its first argument (see
 /// [`wrt`](Jit::wrt)). It has the structure of that argument.
@@ -102,7 +103,7 @@ pub fn grad<F, M>(f: F) -> DerivedJit<Grad, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    Grad: Kind<F, M, Arg<0>>,
+    Grad: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -120,7 +121,7 @@ pub fn value_and_grad<F, M>(f: F) -> DerivedJit<ValueAndGrad, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    ValueAndGrad: Kind<F, M, Arg<0>>,
+    ValueAndGrad: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -139,7 +140,7 @@ pub fn grad_aux<F, M>(f: F) -> DerivedJit<GradAux, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    GradAux: Kind<F, M, Arg<0>>,
+    GradAux: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -149,7 +150,7 @@ pub fn value_and_grad_aux<F, M>(f: F) -> DerivedJit<ValueAndGradAux, F, M, Arg<0
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    ValueAndGradAux: Kind<F, M, Arg<0>>,
+    ValueAndGradAux: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -174,7 +175,7 @@ pub fn vjp<F, M>(f: F) -> DerivedJit<Vjp, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    Vjp: Kind<F, M, Arg<0>>,
+    Vjp: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -204,7 +205,7 @@ pub fn jvp<F, M>(f: F) -> DerivedJit<Jvp, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    Jvp: Kind<F, M, Arg<0>>,
+    Jvp: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -215,7 +216,7 @@ pub fn jacrev<F, M>(f: F) -> DerivedJit<JacRev, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    JacRev: Kind<F, M, Arg<0>>,
+    JacRev: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -225,7 +226,7 @@ pub fn jacfwd<F, M>(f: F) -> DerivedJit<JacFwd, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    JacFwd: Kind<F, M, Arg<0>>,
+    JacFwd: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -247,7 +248,7 @@ pub fn jacobian<F, M>(f: F) -> DerivedJit<Jacobian, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    Jacobian: Kind<F, M, Arg<0>>,
+    Jacobian: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -273,7 +274,7 @@ pub fn hvp<F, M>(f: F) -> DerivedJit<Hvp, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    Hvp: Kind<F, M, Arg<0>>,
+    Hvp: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }
@@ -292,7 +293,7 @@ pub fn hessian<F, M>(f: F) -> DerivedJit<Hessian, F, M, Arg<0>>
 where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
-    Hessian: Kind<F, M, Arg<0>>,
+    Hessian: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }

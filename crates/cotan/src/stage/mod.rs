@@ -210,7 +210,7 @@ fn emit_all_of(op: &'static str, operands: &[Raw], f: &mut Make<'_>) -> Option<V
 #[track_caller]
 #[allow(clippy::panic, reason = "no function is there to return the error")]
 pub(crate) fn expect_stage(op: &str) {
-    if STAGES.with(|stages| stages.borrow().is_empty()) {
+    if !is_staging() {
         panic!(
             "{op}: an `Arr` outside of any function that is staged or run eagerly on this thread\n  \
              hint: an `Arr` stands for an array inside a function that is given to `compile`, \
@@ -249,4 +249,14 @@ pub(crate) fn type_of(raw: Raw) -> Option<Type> {
 /// Whether an error was recorded: what follows counts for nothing.
 pub(crate) fn failed() -> bool {
     with(|stage| stage.error.is_some()).unwrap_or(false)
+}
+
+/// Whether a function is being staged on this thread.
+pub(crate) fn is_staging() -> bool {
+    STAGES.with(|stages| !stages.borrow().is_empty())
+}
+
+/// Takes back the error that was recorded: what follows counts again.
+pub(crate) fn take_error() -> Option<Error> {
+    with(|stage| stage.error.take()).flatten()
 }

@@ -1,0 +1,156 @@
+"""Prints one table of times: this package beside JAX and autograd, in alternation.
+
+Run it as ``python python/bench/speed.py`` on a machine that does nothing else. What is not installed
+is left out. Each number is the least of several rounds, in which the libraries take turns.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("COTAN_THREADS", "1")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+import cotan as ct
+import cotan.numpy as cnp
+
+try:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_platforms", "cpu")
+except ImportError:
+    jax = None
+try:
+    import autograd
+    import autograd.numpy as anp
+except ImportError:
+    autograd = None
+
+RNG = np.random.default_rng(0)
+
+
+def tiny(n: Any, x: Any) -> Any:
+    return n.sum(x * x)
+
+
+def network(n: Any, p: Any, x: Any, y: Any) -> Any:
+    hidden = n.tanh(n.dot(x, p[0]) + p[1])
+    return n.mean((n.dot(hidden, p[2]) + p[3] - y) ** 2)
+
+
+def pairs(n: Any, x: Any) -> Any:
+    """The energy of particles, whole arrays at once."""
+    d = x[:, None, :] - x[None, :, :]
+    r2 = n.sum(d * d, axis=2) + np.eye(len(x))
+    inverse = 1.0 / r2**3
+    return n.sum((inverse**2 - inverse) * (1.0 - np.eye(len(x))))
+
+
+def pairs_by_elements(x: Any) -> Any:
+    """The same, one pair at a time: nothing of the size of all pairs is stored."""
+    n = len(x)
+
+    def pair(i: Any, j: Any) -> Any:
+        d = x[i] - x[j]
+        r2 = (d * d).sum()
+        inverse = 1.0 / ct.where(i == j, 1.0, r2) ** 3
+        return ct.where(i == j, 0.0, inverse**2 - inverse)
+
+    return ct.build((n, n), pair).sum()
+
+
+def mixture(n: Any, p: Any, x: Any) -> Any:
+    """The likelihood of points under Gaussians with diagonal covariances."""
+    d = (x[:, None, :] - p[0][None, :, :]) * n.exp(-p[1])[None, :, :]
+    log = -0.5 * n.sum(d * d, axis=2) - n.sum(p[1], axis=1)
+    top = n.max(log, axis=1, keepdims=True)
+    return n.sum(n.log(n.sum(n.exp(log - top), axis=1)) + top[:, 0])
+
+
+def row(
+    name: str, f: Callable[..., Any], *args: Any, ours: Callable[..., Any] | None = None
+) -> tuple[Any, ...]:
+    """What gives value and gradient, for each library."""
+    runs: dict[str, Callable[[], Any]] = {}
+    mine = ct.value_and_grad(ours or (lambda *args: f(cnp, *args)))
+    runs["cotan"] = lambda: mine(*args)
+    if jax is not None:
+        theirs = jax.jit(jax.value_and_grad(lambda *args: f(jax.numpy, *args)))
+        on_device = jax.tree.map(jax.numpy.asarray, args)
+        runs["jax"] = lambda: jax.block_until_ready(theirs(*on_device))
+    if autograd is not None:
+        slow = autograd.value_and_grad(lambda *args: f(anp, *args))
+        runs["autograd"] = lambda: slow(*args)
+    return name, runs
+
+
+def measured(runs: dict[str, Callable[[], Any]], rounds: int = 7) -> dict[str, float]:
+    """Seconds for one call, the least of several rounds."""
+    best: dict[str, float] = {}
+    for name, run in runs.items():
+        run()
+        begin = time.perf_counter()
+        run()
+        best[name] = time.perf_counter() - begin
+    counts = {name: max(1, min(2000, int(0.05 / max(t, 1e-7)))) for name, t in best.items()}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            begin = time.perf_counter()
+            for _ in range(counts[name]):
+                run()
+            best[name] = min(best[name], (time.perf_counter() - begin) / counts[name])
+    return best
+
+
+def compiling() -> dict[str, float]:
+    """Seconds to trace, differentiate and compile the network."""
+    p, x, y = network_arguments()
+    best: dict[str, float] = {}
+    for _ in range(5):
+        begin = time.perf_counter()
+        ct.value_and_grad(lambda p, x, y: network(cnp, p, x, y))(p, x, y)
+        best["cotan"] = min(best.get("cotan", 1e9), time.perf_counter() - begin)
+        if jax is not None:
+            f = jax.jit(jax.value_and_grad(lambda p, x, y: network(jax.numpy, p, x, y)))
+            begin = time.perf_counter()
+            jax.block_until_ready(f(p, x, y))
+            best["jax"] = min(best.get("jax", 1e9), time.perf_counter() - begin)
+    return best
+
+
+def network_arguments() -> tuple[Any, ...]:
+    p = [RNG.standard_normal(s) * 0.1 for s in ((64, 128), (128,), (128, 10), (10,))]
+    return p, RNG.standard_normal((256, 64)), RNG.standard_normal((256, 10))
+
+
+def main() -> None:
+    x = RNG.standard_normal((300, 3)) * 5
+    points, centres = RNG.standard_normal((2000, 8)), RNG.standard_normal((16, 8))
+    rows = [
+        row("call of a tiny gradient", tiny, np.ones(3)),
+        row("network 64-128-10, batch 256", network, *network_arguments()),
+        row("300 particles, whole arrays", pairs, x),
+        row("300 particles, by elements", pairs, x, ours=pairs_by_elements),
+        row("mixture, 2000 points, 16 parts", mixture, [centres, np.zeros((16, 8))], points),
+    ]
+    results = [("trace and compile the network", compiling())]
+    results += [(name, measured(runs)) for name, runs in rows]
+    names = ["cotan", *(["jax"] if jax else []), *(["autograd"] if autograd else [])]
+    print("| value and gradient, microseconds | " + " | ".join(names) + " |")
+    print("|---|" + "--:|" * len(names))
+    for name, times in results:
+        cells = (f"{times[key] * 1e6:.1f}" if key in times else "" for key in names)
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

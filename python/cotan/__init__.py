@@ -1,0 +1,111 @@
+"""Automatic differentiation for array programs: numpy in, numpy out.
+
+A function is written with operators, with the functions of :mod:`cotan.numpy`, or one element at a
+time with :func:`build`; it is traced once for each signature, and runs as fused loops.
+
+>>> import cotan as ct, numpy as np
+>>> def energy(x):
+...     '''The potential energy of particles on a line that repel each other.'''
+...     n = len(x)
+...     pair = lambda i, j: ct.where(i < j, 1.0 / (x[j] - x[i]), 0.0)
+...     return ct.build((n, n), pair).sum()
+>>> ct.value_and_grad(energy)(np.array([0.0, 1.0, 2.0]))
+(array(2.5), array([ 1.25,  0.  , -1.25]))
+"""
+
+from __future__ import annotations
+
+from . import _array as _array
+from . import _program as _program
+from . import errors, linalg, nn, numpy, random, tree
+from . import optim as optim
+from ._control import (
+    associative_scan,
+    build,
+    checkpoint,
+    cond,
+    dynamic_slice,
+    fold,
+    fori_loop,
+    gather,
+    map,
+    map_accum,
+    range,
+    scan,
+    scatter,
+    stop_gradient,
+    switch,
+    vmap,
+    where,
+    while_loop,
+)
+from ._core import Array, Program
+from ._custom import check_grads, custom_jvp, custom_vjp
+from ._derivatives import (
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from ._function import CacheInfo, Cost, Function, jit
+from ._text import load, load_ipython_extension, loads
+from .errors import CotanError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Array",
+    "CacheInfo",
+    "Cost",
+    "CotanError",
+    "Function",
+    "Program",
+    "associative_scan",
+    "build",
+    "check_grads",
+    "checkpoint",
+    "cond",
+    "custom_jvp",
+    "custom_vjp",
+    "dynamic_slice",
+    "errors",
+    "fold",
+    "fori_loop",
+    "gather",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linalg",
+    "linearize",
+    "load",
+    "load_ipython_extension",
+    "loads",
+    "map",
+    "map_accum",
+    "nn",
+    "numpy",
+    "optim",
+    "random",
+    "range",
+    "scan",
+    "scatter",
+    "stop_gradient",
+    "switch",
+    "tree",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    "where",
+    "while_loop",
+]

@@ -1,0 +1,506 @@
+"""Element-level code and control flow: ``build``, loops, branches, ``vmap``."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._core import Array, TreeDef, tree_flatten
+from ._errors import make
+from ._function import Function, anywhere, expect_function
+
+Shape = int | Sequence[int]
+
+
+class _Again(Exception):
+    """The numbers of Python that a loop begins with are of another type than its step gives."""
+
+    def __init__(self, dtypes: list[str]) -> None:
+        super().__init__()
+        self.dtypes = dtypes
+
+
+def _flat(tree: Any) -> tuple[list[Array], TreeDef]:
+    leaves, shape = tree_flatten(tree)
+    return [_core.asarray(leaf) for leaf in leaves], shape
+
+
+class _State:
+    """What a loop carries from step to step: a structure whose types stay the same."""
+
+    def __init__(self, name: str, init: Any) -> None:
+        self.name = name
+        self.leaves, self.tree = _flat(init)
+
+    def after(self, state: Any) -> list[Array]:
+        """The leaves after a step, in the types of those before."""
+        leaves, tree = _flat(state)
+        if tree != self.tree:
+            message = f"the state is {self.tree} at first, and {tree} after a step"
+            hint = "a state keeps its structure from step to step"
+            raise make("ArrayTypeError", self.name, message, hint)
+        dtypes = [x.dtype_name for x in self.leaves]
+        for n, (before, x) in enumerate(zip(self.leaves, leaves, strict=True)):
+            if before.dtype_name == x.dtype_name:
+                continue
+            if x.weak_type:
+                leaves[n] = x.cast_to(before.dtype_name)
+            elif before.weak_type:
+                dtypes[n] = x.dtype_name
+        if dtypes != [x.dtype_name for x in self.leaves]:
+            raise _Again(dtypes)
+        return leaves
+
+    def run(self, loop: Callable[[], Any]) -> Any:
+        """The loop, begun again in other element types where numbers of Python allow."""
+        for _ in builtins.range(3):
+            try:
+                return loop()
+            except _Again as again:
+                pairs = zip(self.leaves, again.dtypes, strict=True)
+                self.leaves = [x.cast_to(dtype) for x, dtype in pairs]
+        return loop()
+
+
+def build(shape: Shape, f: Callable[..., Any]) -> Any:
+    """The array whose element at ``(i, j, ..)`` is ``f(i, j, ..)``; of a structure, a structure.
+
+    The function is traced once, for indices as such. An element may be an array, whose axes come last.
+
+    >>> import cotan as ct, numpy as np
+    >>> a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])
+    >>> ct.jit(lambda a, b: ct.build((2, 3), lambda i, j: a[i] * b[j]))(a, b)
+    array([[ 3.,  4.,  5.],
+           [ 6.,  8., 10.]])
+    """
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+
+    def staged() -> Any:
+        found: list[TreeDef] = []
+
+        def element(indices: list[Array]) -> list[Any]:
+            leaves, tree = tree_flatten(f(*indices))
+            found.append(tree)
+            return leaves
+
+        built = _core.build(sizes, element)
+        return found[-1].unflatten(built)
+
+    return anywhere(staged)
+
+
+def map_accum(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, reverse: bool = False
+) -> tuple[Any, Any]:
+    """Runs along the outermost axes of ``xs`` with a state: ``state, y = f(state, x)``. Gives the last
+    state, and all ``y``.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.map_accum(lambda s, x: (s + x, s * x), 0.0, np.array([1.0, 2.0, 3.0]))
+    (array(6.), array([0., 2., 9.]))
+    """
+
+    def staged(init: Any, xs: Any) -> Any:
+        state = _State("map_accum", init)
+        elements, tree = _flat(xs)
+        found: list[TreeDef] = []
+
+        def step(before: list[Array], x: list[Array]) -> list[Any]:
+            given = f(state.tree.unflatten(before), tree.unflatten(x))
+            if not (isinstance(given, tuple) and len(given) == 2):
+                message = f"the step gives a {type(given).__name__}, not a state and an output"
+                raise make("ArrayTypeError", "map_accum", message, "return state, y")
+            outputs, shape = tree_flatten(given[1])
+            found.append(shape)
+            return [*state.after(given[0]), *outputs]
+
+        last, outputs = state.run(lambda: _core.map_accum(state.leaves, elements, reverse, step))
+        return state.tree.unflatten(last), found[-1].unflatten(outputs)
+
+    return anywhere(staged, init, xs)  # type: ignore[no-any-return]
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """As ``lax.scan``: :func:`map_accum`, or so many steps without elements.
+
+    >>> import cotan as ct
+    >>> ct.scan(lambda s, _: (2 * s, s), 1.0, length=4)
+    (array(16.), array([1., 2., 4., 8.]))
+    """
+    if xs is not None:
+        return map_accum(f, init, xs, reverse=reverse)
+    if length is None:
+        raise make("ArrayTypeError", "scan", "neither `xs` nor `length` is given", None)
+    return map_accum(lambda s, _: f(s, None), init, np.arange(length), reverse=reverse)
+
+
+def fold(f: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool = False) -> Any:
+    """The last state of a loop along the outermost axes of ``xs``: ``state = f(state, x)``.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.fold(lambda s, x: s * 2 + x, 0.0, np.array([1.0, 0.0, 1.0]))
+    array(5.)
+    """
+    return map_accum(lambda s, x: (f(s, x), None), init, xs, reverse=reverse)[0]
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """``for i in range(lower, upper): state = body(i, state)``. The bounds may be traced.
+
+    >>> import cotan as ct
+    >>> ct.fori_loop(0, 5, lambda i, s: s + i, 0)
+    array(10)
+    """
+    if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
+        return fold(lambda s, i: body(i, s), init, np.arange(lower, max(lower, upper)))
+
+    def holds(state: tuple[Any, Any, Any]) -> Any:
+        return state[0] < state[1]
+
+    def step(state: tuple[Any, Any, Any]) -> Any:
+        i, end, inner = state
+        return i + 1, end, body(i, inner)
+
+    def staged(lower: Any, upper: Any, init: Any) -> Any:
+        first, end = (_core.asarray(x).cast_to("int64") for x in (lower, upper))
+        return while_loop(holds, step, (first, end, init))[2]
+
+    return anywhere(staged, lower, upper, init)
+
+
+def range(*bounds: int) -> builtins.range:
+    """Python's own range: a loop over it is written out while tracing. Its bounds are known numbers.
+
+    >>> import cotan as ct
+    >>> ct.jit(lambda x: sum(x**k for k in ct.range(4)))(2.0)
+    array(15.)
+    """
+    return builtins.range(*bounds)
+
+
+def while_loop(
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    *,
+    max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> Any:
+    """``while cond(state): state = body(state)``, differentiable in both modes.
+
+    With ``max_steps`` the loop ends there at the latest, and its gradient is cheaper; with
+    ``checkpoint_every`` that takes less memory.
+
+    >>> import cotan as ct
+    >>> ct.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0)
+    array(192.)
+    >>> ct.grad(lambda x: ct.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, x))(3.0)
+    array(64.)
+    """
+    if checkpoint_every is not None and max_steps is None:
+        message = "checkpoints of a loop without a bound are the default"
+        raise make("ArrayTypeError", "while_loop", message, "give `max_steps`, or neither")
+
+    def staged(init: Any) -> Any:
+        state = _State("while_loop", init)
+
+        def holds(before: list[Array]) -> list[Any]:
+            return [cond(state.tree.unflatten(before))]
+
+        def step(before: list[Array]) -> list[Array]:
+            return state.after(body(state.tree.unflatten(before)))
+
+        last = state.run(
+            lambda: _core.while_loop(state.leaves, holds, step, max_steps, checkpoint_every)
+        )
+        return state.tree.unflatten(last)
+
+    return anywhere(staged, init)
+
+
+def checkpoint(f: Callable[..., Any]) -> Function:
+    """The function, of which reverse mode keeps the arguments only, and computes the rest again: for
+    functions that make much more than they take and give.
+
+    >>> import cotan as ct, numpy as np
+    >>> def layers(x, w):
+    ...     for _ in range(8):
+    ...         x = ct.numpy.tanh(x @ w)
+    ...     return x
+    >>> def loss(w, x, layers):
+    ...     for _ in range(8):
+    ...         x = layers(x, w)
+    ...     return x.sum()
+    >>> kept = ct.grad(lambda w, x: loss(w, x, layers))
+    >>> again = ct.grad(lambda w, x: loss(w, x, ct.checkpoint(layers)))
+    >>> w, x = np.full((8, 8), 0.2), np.ones((1000, 8))
+    >>> np.allclose(kept(w, x), again(w, x)), again.cost().peak_bytes < kept.cost().peak_bytes
+    (True, True)
+    """
+
+    def apart(*args: Any, **kwargs: Any) -> Any:
+        # A loop of one step: what a step computes is not kept, and shared with nothing outside.
+        leaves, tree = _flat(f(*args, **kwargs))
+        zeros = tree.unflatten([_zeros(x) for x in leaves])
+
+        def step(state: Any) -> Any:
+            n, (args, kwargs), _ = state
+            return n + 1, (args, kwargs), f(*args, **kwargs)
+
+        return while_loop(lambda s: s[0] < 1, step, (0, (args, kwargs), zeros), max_steps=1)[2]
+
+    expect_function("checkpoint", f)
+    return Function(apart, like=f)
+
+
+def _zeros(like: Array) -> Array:
+    made: Array = _core.lib.broadcast_to(np.zeros((), like.dtype_name), list(like.shape))
+    return made
+
+
+def _alike(name: str, branches: Sequence[Callable[[], Any]]) -> tuple[list[Any], list[TreeDef]]:
+    """The branches as functions to lists, which note the structure of what they give."""
+    found: list[TreeDef] = []
+
+    def flat(branch: Callable[[], Any]) -> Callable[[], list[Any]]:
+        def run() -> list[Any]:
+            leaves, tree = tree_flatten(branch())
+            if found and found[0] != tree:
+                message = f"one branch gives {found[0]}, another {tree}"
+                raise make("ArrayTypeError", name, message, "all branches give the same structure")
+            found.append(tree)
+            return leaves
+
+        return run
+
+    return [flat(branch) for branch in branches], found
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """``true_fun(*operands)`` if the scalar condition holds, ``false_fun(*operands)`` otherwise. Only
+    one is evaluated; under ``build`` or ``vmap`` it is a choice between both.
+
+    >>> import cotan as ct
+    >>> f = ct.jit(lambda x: ct.cond(x > 0, lambda x: x, lambda x: -x, x))
+    >>> f(2.0), f(-3.0)
+    (array(2.), array(3.))
+    """
+    if not callable(true_fun) or not callable(false_fun):
+        hint = "ct.cond(condition, f, g, *args); for values ct.where(condition, a, b)"
+        raise make("ArrayTypeError", "cond", "the branches of `cond` are functions", hint)
+
+    def staged(pred: Any, *operands: Any) -> Any:
+        branches, found = _alike(
+            "cond", [lambda: true_fun(*operands), lambda: false_fun(*operands)]
+        )
+        chosen = _core.cond(pred, *branches)
+        return found[0].unflatten(chosen)
+
+    return anywhere(staged, pred, *operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``; an index outside is moved to the nearest branch.
+
+    >>> import cotan as ct
+    >>> ct.switch(1, [lambda x: x, lambda x: x * x], 3.0)
+    array(9.)
+    """
+
+    def staged(index: Any, *operands: Any) -> Any:
+        bound = [partial(branch, *operands) for branch in branches]
+        functions, found = _alike("switch", bound)
+        chosen = _core.switch(index, functions)
+        return found[0].unflatten(chosen)
+
+    return anywhere(staged, index, *operands)
+
+
+def associative_scan(f: Callable[[Any, Any], Any], xs: Any) -> Any:
+    """All prefixes of ``xs``, combined by an associative function in logarithmic depth.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.associative_scan(lambda a, b: a * b, np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 6.])
+    """
+
+    def staged(xs: Any) -> Any:
+        leaves, tree = _flat(xs)
+
+        def combine(a: list[Array], b: list[Array]) -> list[Any]:
+            return tree_flatten(f(tree.unflatten(a), tree.unflatten(b)))[0]
+
+        return tree.unflatten(_core.associative_scan(leaves, combine))
+
+    return anywhere(staged, xs)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same values, as constants: no derivative passes.
+
+    >>> import cotan as ct
+    >>> ct.grad(lambda x: x * ct.stop_gradient(x))(3.0)
+    array(3.)
+    """
+
+    def staged(x: Any) -> Any:
+        leaves, tree = _flat(x)
+        return tree.unflatten(_core.stop_gradient(leaves))
+
+    return anywhere(staged, x)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """``a`` where the condition holds, ``b`` elsewhere. What is not chosen contributes exactly
+    nothing to a derivative, even where its own is infinite.
+
+    >>> import cotan as ct, numpy as np
+    >>> f = lambda x: ct.where(x > 0, ct.numpy.log(x), 0.0).sum()
+    >>> ct.grad(f)(np.array([0.0, 2.0]))
+    array([0. , 0.5])
+    """
+    return anywhere(_core.select, condition, a, b)
+
+
+def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """The part of known sizes that begins at traced positions, on the leading axes. What lies outside
+    is 0.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.dynamic_slice(np.arange(5.0), [3], [3])
+    array([3., 4., 0.])
+    """
+
+    def staged(x: Any, starts: Any) -> Any:
+        return _core.dynamic_slice(_core.asarray(x), list(starts), list(sizes))
+
+    return anywhere(staged, x, tuple(starts))
+
+
+def scatter(sizes: Shape, positions: Any, values: Any) -> Any:
+    """Zeros of the given shape, with values added at positions (an array of integers, or a tuple with
+    one for each leading axis). What falls outside is dropped.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.scatter(4, np.array([1, 3, 1]), np.array([1.0, 2.0, 3.0]))
+    array([0., 4., 0., 2.])
+    """
+    dims = [sizes] if isinstance(sizes, int) else list(sizes)
+
+    def staged(positions: Any, values: Any) -> Any:
+        components = positions if isinstance(positions, tuple) else (positions,)
+        return _core.scatter_add(dims, list(components), values)
+
+    return anywhere(staged, positions, values)
+
+
+def gather(x: Any, positions: Any) -> Any:
+    """The parts of ``x`` at positions (an array of integers, or a tuple with one for each leading
+    axis); 0 outside, also for negative ones.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.gather(np.array([1.0, 2.0, 3.0]), np.array([2, 5, 0]))
+    array([3., 0., 1.])
+    """
+
+    def staged(x: Any, positions: Any) -> Any:
+        # Traced, so that no position is refused.
+        parts = positions if isinstance(positions, tuple) else (positions,)
+        return _core.asarray(x)[tuple(_core.asarray(part) for part in parts)]
+
+    return anywhere(staged, x, positions)
+
+
+def _spread(axes: Any, tree: Any, name: str) -> list[int | None]:
+    """An axis for each leaf of a structure, by a prefix of it."""
+    if axes is None or isinstance(axes, int):
+        return [axes] * len(tree_flatten(tree)[0])
+    parts = axes.values() if isinstance(axes, dict) else axes
+    inside = [tree[key] for key in axes] if isinstance(axes, dict) else tree
+    if isinstance(axes, dict):
+        order = sorted(axes)
+        parts, inside = [axes[key] for key in order], [tree[key] for key in order]
+    if len(parts) != len(inside):
+        message = f"{len(parts)} axes for {len(inside)} parts"
+        raise make("ArrayTypeError", "vmap", message, f"`{name}` has an axis or None for each")
+    return [axis for part, x in zip(parts, inside, strict=True) for axis in _spread(part, x, name)]
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
+    """The function at each element along an axis of its arguments.
+
+    ``in_axes`` says for each argument (or each part of it) which axis, or None; ``out_axes`` where
+    the new axis is in the results.
+
+    >>> import cotan as ct, numpy as np
+    >>> dot = lambda a, b: (a * b).sum()
+    >>> ct.vmap(dot, in_axes=(None, 1))(np.array([1.0, 10.0]), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([31., 42.])
+    """
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = _flat((args, kwargs))
+        first = len(tree_flatten(args)[0])
+        axes = _spread(in_axes if isinstance(in_axes, int) else tuple(in_axes), args, "in_axes")
+        # Keywords are mapped over their first axes.
+        axes = [*axes, *[0] * (len(leaves) - first)]
+        moved = [
+            x if axis is None else _moved(x, axis, 0) for x, axis in zip(leaves, axes, strict=True)
+        ]
+        sizes = {x.shape[0] for x, axis in zip(moved, axes, strict=True) if axis is not None}
+        if len(sizes) != 1:
+            message = (
+                f"axes of different sizes, {sorted(sizes)}" if sizes else "no axis to map over"
+            )
+            raise make("ArrayTypeError", "vmap", message, "say which axes by `in_axes`")
+
+        def element(i: Array) -> Any:
+            pairs = zip(moved, axes, strict=True)
+            own = [x if axis is None else x[i] for x, axis in pairs]
+            args, kwargs = tree.unflatten(own)
+            return f(*args, **kwargs)
+
+        results, out = tree_flatten(build(sizes.pop(), element))
+        places = _spread(out_axes, out.unflatten(results), "out_axes")
+        back = [_placed(x, axis) for x, axis in zip(results, places, strict=True)]
+        return out.unflatten(back)
+
+    expect_function("vmap", f)
+    return Function(mapped, like=f, name=f"vmap({getattr(f, '__name__', 'f')})")
+
+
+def _moved(x: Array, source: int, target: int) -> Array:
+    if not -x.ndim <= source < x.ndim:
+        message = f"there is no axis {source} in an array of shape {x.shape}"
+        raise make("ArrayTypeError", "vmap", message, None)
+    order = [k for k in builtins.range(x.ndim) if k != source % x.ndim]
+    order.insert(target % x.ndim, source % x.ndim)
+    return x if source % x.ndim == target % x.ndim else _core.lib.transpose(x, order)
+
+
+def _placed(x: Array, axis: int | None) -> Array:
+    return x[0] if axis is None else _moved(x, 0, axis)
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """``f`` of each element along the outermost axes.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.map(lambda row: row.sum(), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([3., 7.])
+    """
+    return vmap(f)(xs)

@@ -1,0 +1,387 @@
+"""Derivatives of functions: functions again, which nest in any order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+from ._core import TreeDef, is_tracing, tree_flatten
+from ._errors import make
+from ._function import Function, expect_function
+
+Argnums = int | Sequence[int]
+Argnames = str | Sequence[str] | None
+
+
+class _Point:
+    """The arguments by which a derivative is taken, and the function of these alone."""
+
+    def __init__(
+        self,
+        kind: str,
+        f: Callable[..., Any],
+        which: tuple[Argnums, Argnames],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.f, self.args, self.kwargs = f, list(args), dict(kwargs)
+        self.places, self.single = _places(kind, f, which, args, kwargs)
+        chosen = [self._at(place) for place in self.places]
+        self.leaves, self.tree = tree_flatten(chosen[0] if self.single else tuple(chosen))
+        self.names: list[str] = self.tree.paths("" if self.single else "argument")
+        # The structure of the results of the function, once it was run.
+        self.out: TreeDef | None = None
+        self.aux: TreeDef | None = None
+
+    def _at(self, place: int | str) -> Any:
+        return self.kwargs[place] if isinstance(place, str) else self.args[place]
+
+    def call(self, leaves: list[Any]) -> Any:
+        """The function with these leaves in place of the chosen ones."""
+        point = self.tree.unflatten(leaves)
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for place, value in zip(self.places, [point] if self.single else point, strict=True):
+            if isinstance(place, str):
+                kwargs[place] = value
+            else:
+                args[place] = value
+        return self.f(*args, **kwargs)
+
+    def results(self, leaves: list[Any]) -> list[Any]:
+        results, self.out = tree_flatten(self.call(leaves))
+        return results
+
+    def scalar(self, leaves: list[Any]) -> list[Any]:
+        """The one result of a function to differentiate by ``grad``."""
+        return _one(self.call(leaves))
+
+    def scalar_and_aux(self, leaves: list[Any]) -> list[Any]:
+        value, aux = _pair(self.call(leaves))
+        rest, self.aux = tree_flatten(aux)
+        return [*_one(value), *rest]
+
+    def derive(
+        self, kind: str, f: Callable[[list[Any]], list[Any]], directions: list[Any]
+    ) -> tuple[int, list[Any]]:
+        chosen = list(range(len(self.leaves)))
+        return _core.derivative(kind, self.names, self.leaves, chosen, directions, f)
+
+
+def _places(
+    kind: str,
+    f: Callable[..., Any],
+    which: tuple[Argnums, Argnames],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[int | str], bool]:
+    argnums, argnames = which
+    if argnames is not None:
+        single = isinstance(argnames, str)
+        names = [argnames] if isinstance(argnames, str) else list(argnames)
+        return [_named(kind, f, name, args, kwargs) for name in names], single
+    single = isinstance(argnums, int)
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            message = f"there is no argument {n}: the function was called with {len(args)}"
+            hint = "`argnums` counts positional arguments from 0; name others by `argnames`"
+            raise make("ArrayTypeError", kind, message, hint)
+    return [n % len(args) for n in numbers], single
+
+
+def _named(
+    kind: str, f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> int | str:
+    if name in kwargs:
+        return name
+    names = list(inspect.signature(f).parameters)
+    if name in names and names.index(name) < len(args):
+        return names.index(name)
+    raise make("ArrayTypeError", kind, f"there is no argument `{name}` in the call", None)
+
+
+def _one(value: Any) -> list[Any]:
+    leaves, _ = tree_flatten(value)
+    if len(leaves) != 1:
+        hint = "return one scalar, and the rest with `has_aux=True`: return loss, rest"
+        message = f"the function gives {len(leaves)} arrays, and only a scalar has a gradient"
+        raise make("ArrayTypeError", "grad", message, hint)
+    return leaves
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, tuple) and len(value) == 2:
+        return value
+    message = f"with `has_aux=True` the function returns a pair, not a {type(value).__name__}"
+    raise make("ArrayTypeError", "grad", message, "return loss, rest")
+
+
+def _derived(
+    kind: str,
+    f: Callable[..., Any],
+    which: tuple[Argnums, Argnames],
+    staged: Callable[[_Point], Any],
+) -> Function:
+    """The function that applies ``staged`` to the point of its arguments."""
+    expect_function(kind, f)
+
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        return staged(_Point(kind, f, which, args, kwargs))
+
+    return Function(derivative, like=f, name=f"{kind}({getattr(f, '__name__', 'f')})")
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    has_aux: bool = False,
+) -> Function:
+    """The gradient of a function to a float scalar, in the structure of the argument.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.grad(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    >>> ct.grad(lambda p, x: p["a"] * x + p["b"])({"a": 2.0, "b": 1.0}, 3.0)
+    {'a': array(3.), 'b': array(1.)}
+    >>> ct.grad(lambda x, y: x * y, argnums=(0, 1))(3.0, 4.0)
+    (array(4.), array(3.))
+    >>> ct.grad(lambda x: (x * x, {"twice": 2 * x}), has_aux=True)(3.0)
+    (array(6.), {'twice': array(6.)})
+    """
+
+    def staged(p: _Point) -> Any:
+        if not has_aux:
+            return p.tree.unflatten(p.derive("grad", p.scalar, [])[1])
+        value, aux, gradient = _value_aux_grad(p)
+        return gradient, aux
+
+    return _derived("grad", f, (argnums, argnames), staged)
+
+
+def _value_aux_grad(p: _Point) -> tuple[Any, Any, Any]:
+    count, parts = p.derive("value_and_grad", p.scalar_and_aux, [])
+    assert p.aux is not None
+    return parts[0], p.aux.unflatten(parts[1:count]), p.tree.unflatten(parts[count:])
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    has_aux: bool = False,
+) -> Function:
+    """The value of a function to a float scalar, and its gradient.
+
+    >>> import cotan as ct
+    >>> ct.value_and_grad(lambda x: x * x)(3.0)
+    (array(9.), array(6.))
+    """
+
+    def staged(p: _Point) -> Any:
+        if not has_aux:
+            count, parts = p.derive("value_and_grad", p.scalar, [])
+            return parts[0], p.tree.unflatten(parts[count:])
+        value, aux, gradient = _value_aux_grad(p)
+        return (value, aux), gradient
+
+    return _derived("value_and_grad", f, (argnums, argnames), staged)
+
+
+def _jacobian(
+    kind: str, f: Callable[..., Any], which: tuple[Argnums, Argnames], has_aux: bool
+) -> Function:
+    def staged(p: _Point) -> Any:
+        def first(leaves: list[Any]) -> list[Any]:
+            results, p.out = tree_flatten(_pair(p.call(leaves))[0])
+            return results
+
+        count, parts = p.derive(kind, first if has_aux else p.results, [])
+        width = len(p.leaves)
+        rows = [p.tree.unflatten(parts[n * width : (n + 1) * width]) for n in range(count)]
+        assert p.out is not None
+        jacobian = p.out.unflatten(rows)
+        return (jacobian, _pair(p.call(p.leaves))[1]) if has_aux else jacobian
+
+    return _derived(kind, f, which, staged)
+
+
+def jacfwd(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None, has_aux: bool = False
+) -> Function:
+    """The Jacobian, in forward mode: cheap if there are few inputs.
+
+    It has the structure of the result, with the structure of the argument at each leaf.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.jacfwd(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    return _jacobian("jacfwd", f, (argnums, argnames), has_aux)
+
+
+def jacrev(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None, has_aux: bool = False
+) -> Function:
+    """The Jacobian, in reverse mode: cheap if there are few results.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.jacrev(lambda x: {"sum": x.sum()})(np.array([1.0, 2.0]))
+    {'sum': array([1., 1.])}
+    """
+    return _jacobian("jacrev", f, (argnums, argnames), has_aux)
+
+
+def jacobian(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None, has_aux: bool = False
+) -> Function:
+    """The Jacobian, in whichever mode is cheaper."""
+    return _jacobian("jacobian", f, (argnums, argnames), has_aux)
+
+
+def hessian(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None) -> Function:
+    """The Hessian of a function to a float scalar: the structure of the argument, twice.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    array([[10.,  6.],
+           [ 6.,  0.]])
+    """
+
+    def staged(p: _Point) -> Any:
+        _, parts = p.derive("hessian", p.scalar, [])
+        width = len(p.leaves)
+        rows = [p.tree.unflatten(parts[n * width : (n + 1) * width]) for n in range(width)]
+        return p.tree.unflatten(rows)
+
+    return _derived("hessian", f, (argnums, argnames), staged)
+
+
+def _directions(kind: str, what: str, like: TreeDef, given: Any) -> list[Any]:
+    """The leaves of cotangents or tangents."""
+    leaves, found = tree_flatten(given)
+    if found != like:
+        message = f"the {what} has the structure {found}, not {like}"
+        raise make("ArrayTypeError", kind, message, None)
+    return leaves
+
+
+def _as_float_like(leaves: list[Any], directions: list[Any]) -> list[Any]:
+    """Directions in the element types of what they belong to."""
+    pairs = zip(leaves, directions, strict=True)
+    return [_core.asarray(d).cast_to(_core.asarray(x).dtype_name) for x, d in pairs]
+
+
+def hvp(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None) -> Function:
+    """The product of the Hessian with a tangent, which is the last argument.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.hvp(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]), np.array([1.0, 0.5]))
+    array([6., 6.])
+    """
+    expect_function("hvp", f)
+    if not isinstance(argnums, int) and any(n < 0 for n in argnums) or argnums == -1:
+        raise make("ArrayTypeError", "hvp", "negative `argnums`: the tangent comes last", None)
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        p = _Point("hvp", f, (argnums, argnames), args[:-1], kwargs)
+        tangents = _directions("hvp", "tangent", p.tree, args[-1])
+        _, parts = p.derive("hvp", p.scalar, _as_float_like(p.leaves, tangents))
+        return p.tree.unflatten(parts)
+
+    return Function(product, name=f"hvp({getattr(f, '__name__', 'f')})")
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
+) -> Any:
+    """The value of a function, and its derivative in the direction of tangents.
+
+    >>> import cotan as ct
+    >>> ct.jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.5))
+    (array(12.), array(5.5))
+    """
+
+    def staged(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+        p = _Point("jvp", f, (tuple(range(len(primals))), None), primals, {})
+        directions = _directions("jvp", "tangent", p.tree, tuple(tangents))
+
+        def results(leaves: list[Any]) -> list[Any]:
+            value = p.call(leaves)
+            found, p.out = tree_flatten(_pair(value)[0] if has_aux else value)
+            return found
+
+        count, parts = p.derive("jvp", results, _as_float_like(p.leaves, directions))
+        assert p.out is not None
+        both = p.out.unflatten(parts[:count]), p.out.unflatten(parts[count:])
+        return (*both, _pair(p.call(p.leaves))[1]) if has_aux else both
+
+    expect_function("jvp", f)
+    return Function(staged, name="jvp")(tuple(primals), tuple(tangents))
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and a function from cotangents of the result to those of the arguments.
+
+    >>> import cotan as ct
+    >>> y, pullback = ct.vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> y, pullback(2.0)
+    (array(12.), (array(8.), array(6.)))
+    """
+
+    def pulled(primals: tuple[Any, ...], cotangent: Any) -> Any:
+        p = _Point("vjp", f, (tuple(range(len(primals))), None), primals, {})
+
+        def results(leaves: list[Any]) -> list[Any]:
+            value = p.call(leaves)
+            found, p.out = tree_flatten(_pair(value)[0] if has_aux else value)
+            return found
+
+        own = results(p.leaves)
+        assert p.out is not None
+        directions = _directions("vjp", "cotangent", p.out, cotangent)
+        count, parts = p.derive("vjp", results, _as_float_like(own, directions))
+        return p.tree.unflatten(parts[count:])
+
+    value, pull = Function(f)(*primals), Function(pulled, name="vjp")
+
+    def pullback(cotangent: Any) -> Any:
+        """The cotangents of the arguments, a tuple."""
+        return pull(primals, cotangent)
+
+    return (_pair(value)[0], pullback, _pair(value)[1]) if has_aux else (value, pullback)
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of a function, and its derivative there as a linear function of tangents, which does
+    not compute the function again.
+
+    >>> import cotan as ct
+    >>> y, push = ct.linearize(lambda x: x * x * x, 2.0)
+    >>> y, push(1.0), push(0.5)
+    (array(8.), array(12.), array(6.))
+    """
+    leaves, tree = tree_flatten(primals)
+    found: list[TreeDef] = []
+
+    def flat(arrays: list[Any]) -> list[Any]:
+        results, out = tree_flatten(f(*tree.unflatten(arrays)))
+        found.append(out)
+        return results
+
+    inside = is_tracing()
+    values, linear = (_core.linearize_staged if inside else _core.linearize_concrete)(leaves, flat)
+    out = found[-1]
+
+    def push(*tangents: Any) -> Any:
+        """The derivative in the direction of these tangents."""
+        directions = _directions("linearize", "tangent", tree, tangents)
+        results = (linear.call_staged if inside else linear.call_concrete)(directions)
+        return out.unflatten(results)
+
+    return out.unflatten(values), push

@@ -1,0 +1,84 @@
+"""Programs of the text language as functions of Python."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+from . import _core
+from ._core import TextModule, tree_flatten
+from ._errors import make
+from ._function import Function
+
+
+def _function(module: TextModule, described: tuple[Any, ...]) -> Function:
+    name, signature, doc, params, size_names = described
+    names = [param for param, _ in params]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        sizes = [(key, int(kwargs.pop(key))) for key in list(kwargs) if key in size_names]
+        given = dict(zip(names, args, strict=False))
+        unknown = [key for key in kwargs if key not in names or key in given]
+        given.update(kwargs)
+        missing = [key for key in names if key not in given]
+        if unknown or missing or len(args) > len(names):
+            what = f"`{unknown[0]}`" if unknown else ", ".join(missing) or f"{len(args)} arguments"
+            message = f"{what} {'is missing' if missing and not unknown else 'is not expected'}"
+            raise make("ArrayTypeError", name, message, f"it is {signature}")
+        arrays = [_ordered(name, paths, param, given[param]) for param, paths in params]
+        results, shape = module.call(name, arrays, sizes)
+        return shape.unflatten(results)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``{signature}``" + (f"\n\n{doc}" if doc else "")
+    return Function(call, static_argnames=size_names)
+
+
+def _ordered(function: str, paths: list[str], param: str, value: Any) -> list[Any]:
+    """The arrays of an argument in the order in which the program declares them."""
+    leaves, shape = tree_flatten(value)
+    found = dict(zip(shape.paths(param), leaves, strict=True))
+    if set(found) != set(paths):
+        message = f"the argument `{param}` has the parts {sorted(found)}, not {sorted(paths)}"
+        raise make("ArrayTypeError", function, message, None)
+    return [_core.asarray(found[path]) for path in paths]
+
+
+def _namespace(module: TextModule, name: str) -> SimpleNamespace:
+    functions = {f[0]: _function(module, f) for f in module.functions()}
+    return SimpleNamespace(__name__=name, **functions)
+
+
+def load(path: str | os.PathLike[str]) -> SimpleNamespace:
+    """The functions of a file of the text language, by their names.
+
+    They are compiled for the shapes of their arguments, can be differentiated, and called inside
+    traced functions. Records are dicts; sizes that do not follow from arguments are keywords.
+    """
+    return _namespace(_core.load_file(os.fspath(path)), os.path.basename(os.fspath(path)))
+
+
+def loads(text: str, name: str = "text.ct") -> SimpleNamespace:
+    """The functions of a text of the language.
+
+    >>> import cotan as ct, numpy as np
+    >>> line = ct.loads("def loss(p: {a: f64, b: f64}, x: [n]f64): f64 = sum(square(p.a * x + p.b))")
+    >>> ct.grad(line.loss)({"a": 2.0, "b": 1.0}, np.array([0.0, 1.0]))
+    {'a': array(6.), 'b': array(8.)}
+    """
+    return _namespace(_core.load_text(name, text), name)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Adds the cell magic ``%%cotan``: the functions of the cell become variables.
+
+    In a notebook, ``%load_ext cotan`` comes first.
+    """
+
+    def cotan(line: str, cell: str) -> None:
+        """Defines the functions of a program of the text language."""
+        functions = vars(loads(cell, line.strip() or "cell.ct"))
+        ipython.push({k: v for k, v in functions.items() if isinstance(v, Function)})
+
+    ipython.register_magic_function(cotan, "cell")

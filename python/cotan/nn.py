@@ -1,0 +1,261 @@
+"""Functions of neural networks: activations, normalisation, convolutions, losses.
+
+Arrays of images have the axes batch, channel, height, width; kernels output channel, input channel,
+height, width.
+
+>>> import cotan as ct, numpy as np
+>>> logits, labels = np.zeros((2, 3)), np.array([0, 2])
+>>> ct.grad(lambda z: ct.nn.cross_entropy(z, labels).mean())(logits).round(3)
+array([[-0.333,  0.167,  0.167],
+       [ 0.167,  0.167, -0.333]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ._core import lib
+from ._function import Function
+from ._operation import axes_of, operation, sizes_of
+from .numpy import logsumexp, one_hot
+
+__all__ = [
+    "absolute_error",
+    "attention",
+    "avg_pool",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "conv",
+    "conv_transpose",
+    "cross_entropy",
+    "elu",
+    "embedding",
+    "gelu",
+    "global_avg_pool",
+    "global_max_pool",
+    "glu",
+    "hard_tanh",
+    "hinge",
+    "huber",
+    "kl_divergence",
+    "layer_norm",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "mae",
+    "max_pool",
+    "mish",
+    "mse",
+    "nll",
+    "one_hot",
+    "relu",
+    "rms_norm",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1",
+    "softmax",
+    "softplus",
+    "softsign",
+    "squared_error",
+    "standardize",
+    "swish",
+]
+
+
+def _activation(name: str, made: Callable[..., Any], doc: str) -> Function:
+    def f(x: Any) -> Any:
+        return made(x)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return operation("x")(f)
+
+
+def _loss(name: str, made: Callable[..., Any], doc: str) -> Function:
+    def f(x: Any, target: Any) -> Any:
+        return made(x, target)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return operation("x", "target")(f)
+
+
+relu = _activation("relu", lib.relu, "``max(x, 0)``; its derivative at 0 is 0.")
+selu = _activation("selu", lib.selu, "The scaled exponential linear unit.")
+silu = swish = _activation("silu", lib.silu, "``x * sigmoid(x)``.")
+softplus = _activation("softplus", lib.softplus, "``log(1 + exp(x))`` without overflow.")
+softsign = _activation("softsign", lib.softsign, "``x / (1 + abs(x))``.")
+hard_tanh = _activation("hard_tanh", lib.hard_tanh, "``x`` between -1 and 1.")
+sigmoid = _activation("sigmoid", lib.sigmoid, "``1 / (1 + exp(-x))``.")
+log_sigmoid = _activation("log_sigmoid", lib.log_sigmoid, "``log(sigmoid(x))`` without overflow.")
+mish = _activation("mish", lib.mish, "``x * tanh(softplus(x))``.")
+squared_error = _loss("squared_error", lib.squared_error, "``(x - target) ** 2``.")
+mse = _loss("mse", lib.mse, "The mean of squared errors.")
+absolute_error = _loss("absolute_error", lib.absolute_error, "``abs(x - target)``.")
+mae = _loss("mae", lib.mae, "The mean of absolute errors.")
+hinge = _loss("hinge", lib.hinge, "``max(0, 1 - x * target)``.")
+kl_divergence = _loss("kl_divergence", lib.kl_divergence, "The divergence of distributions.")
+binary_cross_entropy = _loss(
+    "binary_cross_entropy", lib.binary_cross_entropy, "Of probabilities, element by element."
+)
+binary_cross_entropy_with_logits = _loss(
+    "binary_cross_entropy_with_logits", lib.binary_cross_entropy_with_logits, "Of logits."
+)
+
+
+@operation("x")
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """``x`` times the normal distribution function; by ``tanh`` if approximate, as in JAX."""
+    return lib.gelu_tanh(x) if approximate else lib.gelu(x)
+
+
+@operation("x", "negative_slope")
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """``x`` where it is positive, else ``negative_slope * x``."""
+    return lib.leaky_relu(x, negative_slope)
+
+
+@operation("x", "alpha")
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    return lib.elu(x, alpha)
+
+
+@operation("x")
+def glu(x: Any, axis: int = -1) -> Any:
+    """Half of the elements along an axis, times the sigmoid of the other half."""
+    return lib.glu(x, axis)
+
+
+@operation("x")
+def softmax(x: Any, axis: Any = -1) -> Any:
+    """``exp(x) / sum(exp(x))`` along axes, without overflow.
+
+    >>> softmax(np.zeros(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    return lib.softmax(x, axes_of(axis) or [])
+
+
+@operation("x")
+def log_softmax(x: Any, axis: Any = -1) -> Any:
+    """``log(softmax(x))`` without overflow."""
+    return lib.log_softmax(x, axes_of(axis) or [])
+
+
+@operation("x")
+def standardize(x: Any, axis: Any = -1, epsilon: float = 1e-5) -> Any:
+    """Less the mean, divided by the standard deviation, along axes."""
+    return lib.standardize(x, axes_of(axis) or [], epsilon)
+
+
+@operation("x", "scale", "bias")
+def layer_norm(x: Any, scale: Any, bias: Any, epsilon: float = 1e-5) -> Any:
+    """Standardised along the last axes, times ``scale`` plus ``bias``."""
+    return lib.layer_norm(x, scale, bias, epsilon)
+
+
+@operation("x", "scale")
+def rms_norm(x: Any, scale: Any, epsilon: float = 1e-5) -> Any:
+    """Divided by the root of the mean square along the last axes, times ``scale``."""
+    return lib.rms_norm(x, scale, epsilon)
+
+
+@operation("x", "target")
+def huber(x: Any, target: Any, delta: float = 1.0) -> Any:
+    """Squared for small errors, linear for large ones."""
+    return lib.huber(x, target, delta)
+
+
+@operation("x", "target")
+def smooth_l1(x: Any, target: Any, beta: float = 1.0) -> Any:
+    """:func:`huber` divided by its bound."""
+    return lib.smooth_l1(x, target, beta)
+
+
+@operation("logits", "labels")
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    """For each row of logits, the negative logarithm of the probability of its label."""
+    return lib.cross_entropy(logits, labels)
+
+
+@operation("log_probabilities", "labels")
+def nll(log_probabilities: Any, labels: Any) -> Any:
+    """For each row the negative entry of its label."""
+    return lib.nll(log_probabilities, labels)
+
+
+@operation("table", "ids")
+def embedding(table: Any, ids: Any) -> Any:
+    """The rows of a table."""
+    return lib.embedding(table, ids)
+
+
+@operation("q", "k", "v", "mask")
+def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """Scaled dot-product attention over the last two axes; where the mask is false, none is paid."""
+    return lib.attention(q, k, v, mask)
+
+
+class _Layout(NamedTuple):
+    stride: list[int]
+    dilation: list[int]
+    padding: list[tuple[int, int]] | None
+    groups: int
+
+
+def _layout(axes: int, stride: Any, padding: Any, dilation: Any = 1, groups: int = 1) -> _Layout:
+    strides = sizes_of(stride) * (axes if isinstance(stride, int) else 1)
+    dilations = sizes_of(dilation) * (axes if isinstance(dilation, int) else 1)
+    if isinstance(padding, str):
+        pairs = None if padding.lower() == "same" else [(0, 0)] * axes
+    elif isinstance(padding, int):
+        pairs = [(padding, padding)] * axes
+    else:
+        pairs = [(p, p) if isinstance(p, int) else (int(p[0]), int(p[1])) for p in padding]
+    return _Layout(strides, dilations, pairs, groups)
+
+
+@operation("x", "kernel")
+def conv(
+    x: Any, kernel: Any, stride: Any = 1, padding: Any = "valid", dilation: Any = 1, groups: int = 1
+) -> Any:
+    """The convolution over the axes after batch and channel, of which there are one to three.
+
+    >>> conv(np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3)), padding="same")[0, 0, 0]
+    array([4., 6., 6., 4.])
+    """
+    return lib.conv(x, kernel, _layout(kernel.ndim - 2, stride, padding, dilation, groups), False)
+
+
+@operation("x", "kernel")
+def conv_transpose(
+    x: Any, kernel: Any, stride: Any = 1, padding: Any = "valid", dilation: Any = 1, groups: int = 1
+) -> Any:
+    """The transpose of a convolution."""
+    return lib.conv(x, kernel, _layout(kernel.ndim - 2, stride, padding, dilation, groups), True)
+
+
+@operation("x")
+def max_pool(x: Any, window: Any, stride: Any = None, padding: Any = "valid") -> Any:
+    """The largest element of each window over the last axes."""
+    sizes = sizes_of(window)
+    layout = _layout(len(sizes), sizes if stride is None else stride, padding)
+    return lib.pool(x, sizes, layout, True)
+
+
+@operation("x")
+def avg_pool(x: Any, window: Any, stride: Any = None, padding: Any = "valid") -> Any:
+    """The mean of each window over the last axes."""
+    sizes = sizes_of(window)
+    layout = _layout(len(sizes), sizes if stride is None else stride, padding)
+    return lib.pool(x, sizes, layout, False)
+
+
+global_avg_pool = _activation("global_avg_pool", lib.global_avg_pool, "The mean of each channel.")
+global_max_pool = _activation(
+    "global_max_pool", lib.global_max_pool, "The largest of each channel."
+)

@@ -1,0 +1,109 @@
+"""Products of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import lib
+from .._operation import operation, sizes_of
+
+__all__ = [
+    "cross",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matmul",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+]
+
+
+@operation("x", "y")
+def matmul(x: Any, y: Any) -> Any:
+    """The product of matrices, also of batches of them; vectors are rows on the left, and columns on
+    the right.
+
+    >>> matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([3., 7.])
+    """
+    return lib.matmul(x, y)
+
+
+@operation("a", "b")
+def dot(a: Any, b: Any) -> Any:
+    """The product of vectors and matrices; with a scalar, elementwise."""
+    x, y = _core.asarray(a), _core.asarray(b)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    if y.ndim == 1:
+        return lib.tensordot(x, y, [-1], [0])
+    return lib.tensordot(x, y, [-1], [-2])
+
+
+@operation("a", "b")
+def vdot(a: Any, b: Any) -> Any:
+    """The sum of products of all elements."""
+    x, y = _core.asarray(a), _core.asarray(b)
+    return lib.dot(lib.reshape(x, [x.size]), lib.reshape(y, [y.size]))
+
+
+@operation("x", "y")
+def vecdot(x: Any, y: Any) -> Any:
+    """The sums of products along the last axes."""
+    return lib.vecdot(x, y)
+
+
+@operation("a", "b")
+def inner(a: Any, b: Any) -> Any:
+    """The sums of products of the last axes, for all pairs of the others."""
+    return lib.inner(a, b)
+
+
+@operation("a", "b")
+def outer(a: Any, b: Any) -> Any:
+    """The products of all pairs of elements.
+
+    >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    array([[3., 4.],
+           [6., 8.]])
+    """
+    x, y = _core.asarray(a), _core.asarray(b)
+    return lib.outer(lib.reshape(x, [x.size]), lib.reshape(y, [y.size]))
+
+
+@operation("a", "b")
+def kron(a: Any, b: Any) -> Any:
+    """Kronecker's product."""
+    return lib.kron(a, b)
+
+
+@operation("a", "b")
+def cross(a: Any, b: Any) -> Any:
+    """The cross product of vectors of three elements, along the last axis."""
+    return lib.cross(a, b)
+
+
+@operation("a", "b")
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The sum of products over axes of both: a number of last and first ones, or two lists."""
+    x, y = _core.asarray(a), _core.asarray(b)
+    if isinstance(axes, int):
+        left, right = list(range(x.ndim - axes, x.ndim)), list(range(axes))
+    else:
+        left, right = sizes_of(axes[0]), sizes_of(axes[1])
+    return lib.tensordot(x, y, left, right)
+
+
+@operation("operands")
+def einsum(subscripts: str, *operands: Any) -> Any:
+    """Einstein's summation.
+
+    >>> einsum("ij,jk->ik", np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    return lib.einsum(subscripts, list(operands))

@@ -1,0 +1,384 @@
+//! Functions that are traced once for each signature, and then run as programs.
+
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cotan::untyped;
+use cotan_array::Array;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyListMethods, PyTuple};
+
+use crate::convert::{Keep, given};
+use crate::error::exception;
+use crate::operand::Operand;
+use crate::program::{Compiled, Inspected, Signature};
+use crate::tracer::Tracer;
+use crate::tree::{Shape, flatten, unflatten};
+
+/// What a function was traced for, and what came of it.
+struct Entry {
+    hash: u64,
+    args: Vec<Shape>,
+    types: Vec<Signature>,
+    statics: Vec<Py<PyAny>>,
+    compiled: Arc<Compiled>,
+    out: Shape,
+}
+
+/// What is kept, the last used last.
+#[derive(Default)]
+struct Cache {
+    entries: Vec<Arc<Entry>>,
+    hits: u64,
+    misses: u64,
+}
+
+/// The arguments of a call, taken apart.
+struct Call<'py> {
+    hash: u64,
+    /// One for each argument that is not static, then one for each keyword that is not.
+    args: Vec<Shape>,
+    leaves: Vec<Bound<'py, PyAny>>,
+    /// Values of static arguments and names of keywords, in order.
+    statics: Vec<Bound<'py, PyAny>>,
+    /// Where each argument is found.
+    places: Vec<Place>,
+    keywords: Vec<(Bound<'py, PyAny>, Place)>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Static(usize),
+    Traced(usize),
+}
+
+/// A function of Python that runs as a program; inside another that is being traced it is part of
+/// that.
+#[pyclass(frozen, subclass, dict, weakref, name = "Jit", module = "cotan._core")]
+pub struct Jit {
+    f: Py<PyAny>,
+    /// The names of the parameters, for messages and programs.
+    names: Vec<String>,
+    static_argnums: Vec<isize>,
+    static_argnames: Vec<String>,
+    capacity: usize,
+    cache: Mutex<Cache>,
+}
+
+impl Jit {
+    fn locked(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_static(&self, position: usize, count: usize) -> bool {
+        self.static_argnums.iter().any(|&n| {
+            let from_start = if n < 0 { n + count as isize } else { n };
+            from_start == position as isize
+        }) || self.names.get(position).is_some_and(|name| self.static_argnames.contains(name))
+    }
+
+    /// Whether a keyword names a static argument.
+    fn is_static_keyword(&self, name: &str) -> bool {
+        let position = self.names.iter().position(|known| known == name);
+        self.static_argnames.iter().any(|known| known == name)
+            || position.is_some_and(|k| self.is_static(k, self.names.len()))
+    }
+
+    fn take_apart<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Call<'py>> {
+        let count = args.len();
+        let mut call = Call {
+            hash: 0,
+            args: Vec::with_capacity(count),
+            leaves: Vec::with_capacity(count),
+            statics: Vec::new(),
+            places: Vec::with_capacity(count),
+            keywords: Vec::new(),
+        };
+        let nothing_static = self.static_argnums.is_empty() && self.static_argnames.is_empty();
+        for (n, arg) in args.iter().enumerate() {
+            let place = call.add(arg, !nothing_static && self.is_static(n, count))?;
+            call.places.push(place);
+        }
+        if let Some(kwargs) = kwargs {
+            let names = kwargs.keys();
+            names.sort()?;
+            for name in names.iter() {
+                let Some(value) = kwargs.get_item(&name)? else { continue };
+                let place = call.add(value, self.is_static_keyword(&name.to_string()))?;
+                call.statics.push(name.clone());
+                call.keywords.push((name, place));
+            }
+        }
+        Ok(call)
+    }
+
+    fn find(
+        &self,
+        py: Python<'_>,
+        call: &Call<'_>,
+        types: &[Signature],
+    ) -> PyResult<Option<Arc<Entry>>> {
+        // What compares values of Python must not hold the lock.
+        let candidates: Vec<Arc<Entry>> =
+            self.locked().entries.iter().filter(|e| e.hash == call.hash).cloned().collect();
+        for entry in candidates {
+            if entry.types == types && call.same(py, &entry)? {
+                let mut cache = self.locked();
+                cache.hits += 1;
+                let position = cache.entries.iter().position(|e| Arc::ptr_eq(e, &entry));
+                if let Some(position) = position
+                    && position + 1 < cache.entries.len()
+                {
+                    let used = cache.entries.remove(position);
+                    cache.entries.push(used);
+                }
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
+    fn trace<'py>(
+        &self,
+        py: Python<'py>,
+        call: Call<'py>,
+        types: Vec<Signature>,
+    ) -> PyResult<Arc<Entry>> {
+        let out: RefCell<Option<Shape>> = RefCell::new(None);
+        let compiled = Compiled::trace(py, self.leaf_names(py, &call), &types, |operands| {
+            let result = self.apply(py, &call, operands)?;
+            let mut leaves = Vec::new();
+            let shape = flatten(&result, &mut leaves)?;
+            let names = names_of(py, &shape);
+            *out.borrow_mut() = Some(shape);
+            let leaves = leaves.iter().map(|leaf| Ok(returned(leaf)?.value));
+            let leaves: PyResult<Vec<_>> = leaves.collect();
+            Ok(names.into_iter().zip(leaves?).collect())
+        })?;
+        let lost = || exception(py, "InternalError", "jit", "a result is missing", None);
+        let entry = Arc::new(Entry {
+            hash: call.hash,
+            args: call.args,
+            types,
+            statics: call.statics.into_iter().map(Bound::unbind).collect(),
+            compiled: Arc::new(compiled),
+            out: out.into_inner().ok_or_else(lost)?,
+        });
+        let mut cache = self.locked();
+        cache.misses += 1;
+        let dropped =
+            (cache.entries.len() >= self.capacity.max(1)).then(|| cache.entries.remove(0));
+        cache.entries.push(Arc::clone(&entry));
+        drop(cache);
+        // After the lock: it may hold values of Python.
+        drop(dropped);
+        Ok(entry)
+    }
+
+    /// The function at traced arrays in the place of the leaves.
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        call: &Call<'py>,
+        operands: Vec<Operand>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let tracers: PyResult<Vec<Py<PyAny>>> = operands
+            .iter()
+            .map(|x| Ok(Bound::new(py, Tracer::new(py, x.value, x.weak)?)?.into_any().unbind()))
+            .collect();
+        let mut tracers = tracers?.into_iter();
+        let traced: PyResult<Vec<Py<PyAny>>> =
+            call.args.iter().map(|shape| unflatten(py, shape, &mut tracers)).collect();
+        let traced = traced?;
+        let at = |place: Place| match place {
+            Place::Static(n) => call.statics[n].clone(),
+            Place::Traced(n) => traced[n].bind(py).clone(),
+        };
+        let args = PyTuple::new(py, call.places.iter().map(|&place| at(place)))?;
+        let kwargs = PyDict::new(py);
+        for (name, place) in &call.keywords {
+            kwargs.set_item(name, at(*place))?;
+        }
+        self.f.bind(py).call(args, Some(&kwargs))
+    }
+
+    /// The names of the leaves of the arguments.
+    fn leaf_names(&self, py: Python<'_>, call: &Call<'_>) -> Vec<String> {
+        let mut roots: Vec<(usize, String)> = Vec::new();
+        for (n, place) in call.places.iter().enumerate() {
+            if let Place::Traced(k) = place {
+                roots.push((*k, self.names.get(n).cloned().unwrap_or_else(|| format!("x{n}"))));
+            }
+        }
+        for (name, place) in &call.keywords {
+            if let Place::Traced(k) = place {
+                roots.push((*k, name.to_string()));
+            }
+        }
+        roots.sort_unstable();
+        let mut names = Vec::new();
+        for ((_, root), shape) in roots.iter().zip(&call.args) {
+            shape.paths(py, root, &mut names);
+        }
+        names
+    }
+
+    fn entry<'py>(
+        &self,
+        py: Python<'py>,
+        mut call: Call<'py>,
+    ) -> PyResult<(Arc<Entry>, Vec<Array>)> {
+        let mut types: Vec<Signature> = Vec::with_capacity(call.leaves.len());
+        let mut arrays = Vec::with_capacity(call.leaves.len());
+        let mut hasher = DefaultHasher::new();
+        for leaf in &call.leaves {
+            let given = given(leaf, Keep::Lend)?;
+            let dims = given.array.shape().dims().to_vec();
+            (given.array.dtype() as u8, given.weak, &dims).hash(&mut hasher);
+            types.push((given.array.dtype(), given.weak, dims));
+            arrays.push(given.array);
+        }
+        call.args.iter().for_each(|shape| shape.hash_into(&mut hasher));
+        for value in &call.statics {
+            let number = value.hash().map_err(|_| {
+                let message =
+                    format!("a static argument of type {}, which has no hash", value.get_type());
+                let hint =
+                    "static arguments are compared: give numbers, strings and tuples of these";
+                exception(py, "ArrayTypeError", "jit", &message, Some(hint))
+            })?;
+            number.hash(&mut hasher);
+        }
+        call.hash = hasher.finish();
+        match self.find(py, &call, &types)? {
+            Some(entry) => Ok((entry, arrays)),
+            None => Ok((self.trace(py, call, types)?, arrays)),
+        }
+    }
+}
+
+/// What a function returned, which must be arrays.
+fn returned(leaf: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    Operand::of(leaf)
+}
+
+fn names_of(py: Python<'_>, shape: &Shape) -> Vec<String> {
+    let mut names = Vec::new();
+    shape.paths(py, "", &mut names);
+    names
+}
+
+impl<'py> Call<'py> {
+    fn add(&mut self, value: Bound<'py, PyAny>, is_static: bool) -> PyResult<Place> {
+        if is_static {
+            // Lists have no hash; those of sizes and axes are common.
+            let value = match value.cast::<PyList>() {
+                Ok(list) => list.to_tuple().into_any(),
+                Err(_) => value,
+            };
+            self.statics.push(value);
+            return Ok(Place::Static(self.statics.len() - 1));
+        }
+        let shape = flatten(&value, &mut self.leaves)?;
+        self.args.push(shape);
+        Ok(Place::Traced(self.args.len() - 1))
+    }
+
+    fn same(&self, py: Python<'py>, entry: &Entry) -> PyResult<bool> {
+        if self.args.len() != entry.args.len() || self.statics.len() != entry.statics.len() {
+            return Ok(false);
+        }
+        for (value, other) in self.statics.iter().zip(&entry.statics) {
+            let other = other.bind(py);
+            // 1, 1.0 and True are equal, but not the same.
+            if !value.get_type().is(other.get_type()) || !value.eq(other)? {
+                return Ok(false);
+            }
+        }
+        for (shape, other) in self.args.iter().zip(&entry.args) {
+            if !shape.same(other, py)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[pymethods]
+impl Jit {
+    #[new]
+    #[pyo3(signature = (f, names, static_argnums, static_argnames, capacity))]
+    fn new(
+        f: Py<PyAny>,
+        names: Vec<String>,
+        static_argnums: Vec<isize>,
+        static_argnames: Vec<String>,
+        capacity: usize,
+    ) -> Jit {
+        Jit { f, names, static_argnums, static_argnames, capacity, cache: Mutex::default() }
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        if untyped::is_staging() {
+            return Ok(self.f.bind(py).call(args, kwargs)?.unbind());
+        }
+        let call = self.take_apart(args, kwargs)?;
+        let (entry, arrays) = self.entry(py, call)?;
+        let results = entry.compiled.run(py, &arrays)?;
+        unflatten(py, &entry.out, &mut results.into_iter())
+    }
+
+    /// The program for arguments like these.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn program<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Inspected> {
+        let call = self.take_apart(args, kwargs)?;
+        let (entry, _) = self.entry(py, call)?;
+        Ok(Inspected { compiled: Arc::clone(&entry.compiled) })
+    }
+
+    /// The program that was used last, if there is one.
+    fn last_program(&self) -> Option<Inspected> {
+        let compiled = self.locked().entries.last().map(|entry| Arc::clone(&entry.compiled));
+        compiled.map(|compiled| Inspected { compiled })
+    }
+
+    /// How often a program was found and not found, how many are kept, and how many are at most.
+    fn cache_numbers(&self) -> (u64, u64, usize, usize) {
+        let cache = self.locked();
+        (cache.hits, cache.misses, cache.entries.len(), self.capacity)
+    }
+
+    /// Forgets all programs.
+    fn clear_cache(&self) {
+        let dropped = std::mem::take(&mut self.locked().entries);
+        drop(dropped);
+    }
+
+    /// The function.
+    #[getter]
+    fn __wrapped__(&self, py: Python<'_>) -> Py<PyAny> {
+        self.f.clone_ref(py)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.f)
+    }
+}

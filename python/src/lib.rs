@@ -1,0 +1,69 @@
+//! The compiled part of the Python package: tracing, running, and the functions of the library on
+//! traced arrays. Structures, names and documentation are in Python.
+
+mod callback;
+mod control;
+mod convert;
+mod derive;
+mod error;
+mod index;
+mod jit;
+mod library;
+mod linear;
+mod operand;
+mod optim;
+mod program;
+mod random;
+mod text;
+mod tracer;
+mod tree;
+mod windows;
+
+use pyo3::prelude::*;
+
+/// Whether a function is being traced on this thread.
+#[pyfunction]
+fn is_tracing() -> bool {
+    cotan::untyped::is_staging()
+}
+
+/// The module `cotan._core`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<tracer::Tracer>()?;
+    module.add_class::<tree::TreeDef>()?;
+    module.add_class::<jit::Jit>()?;
+    module.add_class::<program::Inspected>()?;
+    module.add_class::<linear::LinearMap>()?;
+    module.add_class::<text::TextModule>()?;
+    module.add_class::<random::PyKey>()?;
+    module.add_function(wrap_pyfunction!(is_tracing, module)?)?;
+    module.add_function(wrap_pyfunction!(tracer::scalar, module)?)?;
+    module.add_function(wrap_pyfunction!(tracer::select, module)?)?;
+    module.add_function(wrap_pyfunction!(tracer::asarray, module)?)?;
+    module.add_function(wrap_pyfunction!(index::getitem, module)?)?;
+    module.add_function(wrap_pyfunction!(index::has_arrays, module)?)?;
+    module.add_function(wrap_pyfunction!(index::at_set, module)?)?;
+    module.add_function(wrap_pyfunction!(index::at_add, module)?)?;
+    module.add_function(wrap_pyfunction!(index::dynamic_slice, module)?)?;
+    module.add_function(wrap_pyfunction!(index::scatter_add, module)?)?;
+    module.add_function(wrap_pyfunction!(tree::tree_flatten, module)?)?;
+    module.add_function(wrap_pyfunction!(control::build, module)?)?;
+    module.add_function(wrap_pyfunction!(control::map_accum, module)?)?;
+    module.add_function(wrap_pyfunction!(control::while_loop, module)?)?;
+    module.add_function(wrap_pyfunction!(control::cond, module)?)?;
+    module.add_function(wrap_pyfunction!(control::switch, module)?)?;
+    module.add_function(wrap_pyfunction!(control::associative_scan, module)?)?;
+    module.add_function(wrap_pyfunction!(control::stop_gradient, module)?)?;
+    module.add_function(wrap_pyfunction!(control::custom, module)?)?;
+    module.add_function(wrap_pyfunction!(derive::derivative, module)?)?;
+    module.add_function(wrap_pyfunction!(program::run_once, module)?)?;
+    module.add_function(wrap_pyfunction!(linear::linearize_concrete, module)?)?;
+    module.add_function(wrap_pyfunction!(linear::linearize_staged, module)?)?;
+    module.add_function(wrap_pyfunction!(text::load_file, module)?)?;
+    module.add_function(wrap_pyfunction!(text::load_text, module)?)?;
+    module.add_function(wrap_pyfunction!(optim::lbfgs, module)?)?;
+    let library = PyModule::new(module.py(), "lib")?;
+    library::register(&library)?;
+    module.add_submodule(&library)
+}
