@@ -11,6 +11,8 @@
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Result};
 
+use rustc_hash::FxHashMap;
+
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
@@ -18,14 +20,17 @@ use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
 use crate::while_transpose::transpose_while;
 
+/// A read of an array: index and cotangent, a guarded one perhaps.
+type Read<T, C> = (Box<[T]>, C);
+
 /// Cotangents as they come together.
 struct Cotangents<T> {
     /// One for each term, none while zero.
     accum: Vec<Option<Guarded<T>>>,
     /// For each result of a loop.
-    results: Vec<Vec<Option<Guarded<T>>>>,
+    results: FxHashMap<DeltaId, Vec<Option<Guarded<T>>>>,
     /// The reads of each term whose cotangents are not in `accum` yet: index and cotangent.
-    reads: Vec<Vec<(Vec<T>, Guarded<T>)>>,
+    reads: FxHashMap<DeltaId, Vec<Read<T, Guarded<T>>>>,
     guards: Guards<T>,
     /// The guard of what is being transposed.
     guard: Guard,
@@ -50,7 +55,7 @@ impl<T: Clone> Cotangents<T> {
         d: DeltaId,
         dims: &[usize],
     ) -> Result<Option<Guarded<T>>> {
-        let mut reads = std::mem::take(&mut self.reads[d.index()]);
+        let mut reads = self.reads.remove(&d).unwrap_or_default();
         if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
             reads.pop();
         }
@@ -88,7 +93,7 @@ impl<T: Clone> Cotangents<T> {
 
     /// The cotangents of a loop's results, complete; what it sends on has their guard.
     fn take_results<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId) -> Result<Vec<Option<T>>> {
-        let results = std::mem::take(&mut self.results[d.index()]);
+        let results = self.results.remove(&d).unwrap_or_default();
         self.guard = self.common(results.iter().flatten());
         let under =
             |c: Option<Guarded<T>>| c.map(|c| self.guards.under(a, c, self.guard)).transpose();
@@ -100,7 +105,7 @@ impl<T: Clone> Cotangents<T> {
 fn scatter_reads<A: Algebra>(
     a: &mut A,
     outer: &[usize],
-    reads: &[(Vec<A::T>, A::T)],
+    reads: &[Read<A::T, A::T>],
 ) -> Result<A::T> {
     let cotangents: Vec<A::T> = reads.iter().map(|(_, c)| c.clone()).collect();
     let mut tables = Vec::with_capacity(outer.len());
@@ -124,8 +129,8 @@ pub fn reverse_pass<A: Algebra>(
     let mut gradient: Vec<Option<A::T>> = vec![None; inputs];
     let mut state = Cotangents {
         accum: vec![None; deltas.len()],
-        results: vec![Vec::new(); deltas.len()],
-        reads: vec![Vec::new(); deltas.len()],
+        results: FxHashMap::default(),
+        reads: FxHashMap::default(),
         guards: Guards::new(deltas.has_loops()),
         guard: Guard::NONE,
     };
@@ -205,7 +210,8 @@ fn eval<A: Algebra>(
         }
         // eval c (Index d ix)       = eval (oneHot (shapeDelta d) ix c) d
         Delta::Index(d, ix) => {
-            state.reads[d.index()].push((ix.clone(), Guarded { c, guard: state.guard }));
+            let read = (ix.clone(), Guarded { c, guard: state.guard });
+            state.reads.entry(*d).or_default().push(read);
             Ok(())
         }
         // eval c (SumOuter d)       = eval (replicate (head (shapeDelta d)) c) d
@@ -247,7 +253,7 @@ fn eval<A: Algebra>(
                 inverse[p] = n;
             }
             let used = if faulty(Point::PermutationNotInverted) && fits(perm, dims(*d), &inverse) {
-                perm
+                &perm[..]
             } else {
                 &inverse
             };
@@ -300,13 +306,13 @@ fn eval<A: Algebra>(
             Ok(())
         }
         // eval c (OneHot sh d ix)   = eval (index c ix) d
-        Delta::OneHot(_, d, ix) => {
-            let c = a.index(&c, ix)?;
+        Delta::OneHot(place, d) => {
+            let c = a.index(&c, &place.1)?;
             state.add(a, *d, c)
         }
         // eval c (Result n d)       adds c to the n-th cotangent of the loop
         Delta::Result(loop_, n) => {
-            let slots = &mut state.results[loop_.index()];
+            let slots = state.results.entry(*loop_).or_default();
             if slots.len() <= *n {
                 slots.resize(*n + 1, None);
             }

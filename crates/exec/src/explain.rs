@@ -96,6 +96,7 @@ fn source(steps: &[Step<Group>], b: BufferId) -> Option<TermId> {
         Step::If(branches) => source(&branches.then, b).or_else(|| source(&branches.otherwise, b)),
         // The room that sorting takes belongs to what is sorted.
         Step::ArgSort { from, room, .. } if *room == b => source(steps, *from),
+        Step::Scalars(scalars) => scalars.source(b),
         Step::Contract(_) | Step::Zero(_) | Step::Copy { .. } => None,
         Step::ArgSort { .. } | Step::SegmentArg(_) => None,
     })
@@ -145,6 +146,12 @@ impl Text<'_> {
             match step {
                 Step::Compute(group) => self.group(group),
                 Step::Contract(contraction) => self.contraction(contraction, 1),
+                Step::Scalars(scalars) => {
+                    let mut stored = Vec::new();
+                    scalars.for_each_written(&mut |b| stored.push(self.name(b)));
+                    let (count, stored) = (scalars.len(), stored.join(", "));
+                    self.line(format_args!("{stored} = {count} operations on single elements"));
+                }
                 Step::Zero(b) => {
                     let b = self.name(*b);
                     self.line(format_args!("{b} = 0"));

@@ -8,6 +8,7 @@ use crate::contract::Draft;
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
 use crate::segment::SegmentStep;
+use crate::vm::Scalars;
 
 /// What a buffer is.
 #[derive(Clone, Debug)]
@@ -106,6 +107,8 @@ pub(crate) struct Branches<C: Compute> {
 pub(crate) enum Step<C: Compute> {
     /// Loop nests.
     Compute(Box<C>),
+    /// Many operations on single elements.
+    Scalars(Box<Scalars>),
     /// A sum of products.
     Contract(Box<C::Contract>),
     /// Zeros.
@@ -129,6 +132,7 @@ impl<C: Compute> Step<C> {
     pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
             Step::Compute(compute) => compute.for_each_buffer(f),
+            Step::Scalars(scalars) => scalars.for_each_buffer(f),
             Step::Contract(contraction) => contraction.for_each_buffer(f),
             Step::Zero(b) => f(*b),
             Step::Copy { from, to } => [*from, *to].into_iter().for_each(f),

@@ -77,13 +77,13 @@ impl Lowering<'_> {
             None => 0,
         };
         let strides: SmallVec<[usize; 8]> = axes.iter().map(stride).collect();
-        let inner = dims.iter().zip(&strides).skip(1).filter(|(size, _)| **size != 1);
+        let mut inner = dims.iter().zip(&strides).skip(1).filter(|(size, _)| **size != 1);
         // Outer columns are so many inner ones apart.
         let even = inner
             .clone()
             .zip(inner.clone().skip(1))
             .all(|(outer, next)| next.1.checked_mul(*next.0) == Some(*outer.1));
-        let column = inner.last().map_or(0, |(_, stride)| *stride);
+        let column = inner.next_back().map_or(0, |(_, stride)| *stride);
         match even && !dims.is_empty() {
             true => Seen { base, row: strides[0], column },
             false => Seen { base: t, row: split(program.shape(t)).1, column: 1 },
