@@ -260,17 +260,6 @@ impl Nest {
         })
     }
 
-    /// Puts a buffer in the place of another.
-    pub(crate) fn rename(&mut self, from: BufferId, to: BufferId) {
-        let loaded = self.instrs.iter_mut().filter_map(|instr| match instr {
-            Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => Some(buffer),
-            Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => None,
-        });
-        let stored = self.also.iter_mut().map(|also| &mut also.target);
-        let all = loaded.chain(stored).chain([&mut self.target]);
-        all.filter(|b| **b == from).for_each(|b| *b = to);
-    }
-
     /// Lets it fill another buffer, at places by the dimensions that are not reduced: the first ones
     /// of a form, which may have more.
     pub(crate) fn move_target(&mut self, to: BufferId, at: &Affine) {

@@ -43,7 +43,7 @@ impl SegmentStep {
         f(self.to);
     }
 
-    pub(crate) fn for_each_buffer_mut(&mut self, mut f: impl FnMut(&mut BufferId)) {
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
         self.keys.iter_mut().chain([&mut self.ids]).for_each(|array| f(&mut array.buffer));
         f(&mut self.to);
     }

@@ -68,10 +68,10 @@ impl Draft {
         [&mut self.core].into_iter().chain(whole).chain(&mut self.after)
     }
 
-    /// Puts a buffer in the place of another.
-    pub(crate) fn rename(&mut self, from: BufferId, to: BufferId) {
+    /// The buffers that it names, to change them.
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
         let nests = [&mut self.core, &mut self.whole].into_iter().chain(&mut self.after);
-        nests.for_each(|nest| nest.rename(from, to));
+        nests.for_each(|nest| nest.for_each_buffer_mut(f));
     }
 
     /// The two loads.

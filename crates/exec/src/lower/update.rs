@@ -219,9 +219,12 @@ impl Lowering<'_> {
             let end = if replaces { place + 1 } else { place };
             steps.splice(place..end, more);
         }
-        for &version in versions {
-            steps.iter_mut().for_each(|step| step.rename(version, state));
-        }
+        let to_memory = |b: &mut BufferId| {
+            if versions.contains(b) {
+                *b = state;
+            }
+        };
+        steps.iter_mut().for_each(|step| step.for_each_buffer_mut(&to_memory));
         true
     }
 }
