@@ -208,7 +208,7 @@ impl Opt<'_> {
                 return Ok(None);
             }
             if let Node::Op(Op::And, args) = self.b.node(mask.base) {
-                let args = args.clone();
+                let args = *args;
                 open.extend(args.iter().map(|&t| self.seen_through(&mask, t)));
             } else if place.is_none() {
                 place = self.only_place(&mask, dims)?;
