@@ -241,8 +241,7 @@ fn in_time(state: BufferId, versions: &[BufferId], steps: &mut [Step<Nest>]) -> 
             let is_loop = |n: &usize| loop_of(&steps[*n]).is_some();
             (0..steps.len()).filter(reads).find(|n| is_loop(n) || !makes(&steps[*n]))
         };
-        loop {
-            let Some(first) = stored(steps) else { break };
+        while let Some(first) = stored(steps) {
             let late = |n: &usize| touches(&steps[*n], before) && !makes(&steps[*n]);
             let Some(late) = (first..steps.len()).find(late) else { break };
             if late == first || !hoist(steps, first, late) {
