@@ -194,7 +194,7 @@ pub fn interpret<A: Algebra>(
 enum Image<T> {
     One(T),
     /// The results of a former with several.
-    Several(Vec<T>),
+    Several(Box<[T]>),
 }
 
 struct Interpreter<'a, A: Algebra> {
@@ -306,7 +306,7 @@ impl<A: Algebra> Interpreter<'_, A> {
                     captures: self.images(&captures)?,
                     step: Arc::new(step),
                 };
-                return Ok(Image::Several(self.algebra.map_accum(&arguments)?));
+                return Ok(Image::Several(self.algebra.map_accum(&arguments)?.into()));
             }
             Node::While(w) => {
                 let (condition, step, captures) = extract_while(self.program, self.scopes, w)?;
@@ -317,13 +317,13 @@ impl<A: Algebra> Interpreter<'_, A> {
                     condition,
                     step,
                 };
-                return Ok(Image::Several(self.algebra.while_accum(&arguments)?));
+                return Ok(Image::Several(self.algebra.while_accum(&arguments)?.into()));
             }
             Node::Custom(c) => {
                 let custom = Arc::new(CustomFunction::extract(self.program, self.scopes, c)?);
                 let mut args = self.images(&c.args)?;
                 args.extend(self.images(self.scopes.region(c.region).captures())?);
-                return Ok(Image::Several(self.algebra.custom(&custom, &args)?));
+                return Ok(Image::Several(self.algebra.custom(&custom, &args)?.into()));
             }
             Node::Result(u, k) => match &self.images[u.index()] {
                 Some(Image::Several(results)) if (*k as usize) < results.len() => {

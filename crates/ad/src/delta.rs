@@ -4,6 +4,7 @@
 //! inputs. Deltas live in an arena in which operands come before the terms that use them: the
 //! report's `Share` ids are the positions, every term is shared, and ids decrease towards the inputs.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use cotan_array::Shape;
@@ -18,12 +19,17 @@ use crate::while_loop::DeltaWhile;
 
 /// A Delta term of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DeltaId(pub(crate) u32);
+pub struct DeltaId(NonZeroU32);
 
 impl DeltaId {
+    /// The term at a position, which is not the greatest number.
+    fn new(position: u32) -> DeltaId {
+        DeltaId(NonZeroU32::MIN.saturating_add(position))
+    }
+
     /// The position among the terms of its arena, from 0.
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 
@@ -39,19 +45,19 @@ pub enum Delta<A: Algebra + ?Sized> {
     /// The elementwise product with an array that is a derivative itself.
     StrongScale(A::T, DeltaId),
     /// `index`
-    Index(DeltaId, Vec<A::T>),
+    Index(DeltaId, Box<[A::T]>),
     /// `sumOuter`
     SumOuter(DeltaId),
     /// `gather`
     Gather(DeltaId, A::F),
     /// `scatter` to the given leading sizes
-    Scatter(Shape, DeltaId, A::F),
+    Scatter(Box<Shape>, DeltaId, A::F),
     /// `[t1, .., tn]`, some of them zero
-    LitArray(Vec<Option<DeltaId>>),
+    LitArray(Box<[Option<DeltaId>]>),
     /// `replicate`
     Replicate(usize, DeltaId),
     /// `tr`
-    Transpose(Vec<usize>, DeltaId),
+    Transpose(Box<[usize]>, DeltaId),
     /// `reshape`
     Reshape(DeltaId),
     /// Conversion between float types.
@@ -61,7 +67,7 @@ pub enum Delta<A: Algebra + ?Sized> {
     /// Choice by one condition; a missing branch is zero.
     Cond(A::T, Option<DeltaId>, Option<DeltaId>),
     /// `oneHot`
-    OneHot(Shape, DeltaId, Vec<A::T>),
+    OneHot(Box<Place<A>>, DeltaId),
     /// The derivative of a loop, whose results are read by [`Delta::Result`].
     MapAccum(Box<DeltaLoop<A>>),
     /// The derivative of a loop as long as a condition holds, whose results are read by
@@ -99,6 +105,9 @@ impl<A: Algebra + ?Sized> Delta<A> {
     }
 }
 
+/// The leading sizes and the index of a `oneHot`.
+pub type Place<A> = (Shape, Vec<<A as Algebra>::T>);
+
 /// The derivative of a `map_accum`.
 pub struct DeltaLoop<A: Algebra + ?Sized> {
     /// The number of steps.
@@ -135,22 +144,29 @@ impl<A: Algebra + ?Sized> DeltaLoop<A> {
 /// An arena of Delta terms.
 pub struct Deltas<A: Algebra + ?Sized> {
     terms: Vec<Delta<A>>,
+    /// The position of each term's type among the types.
+    type_of: Vec<u32>,
+    /// Those of neighbours are different.
     types: Vec<Type>,
     loops: bool,
 }
 
 impl<A: Algebra + ?Sized> Default for Deltas<A> {
     fn default() -> Deltas<A> {
-        Deltas { terms: Vec::new(), types: Vec::new(), loops: false }
+        Deltas { terms: Vec::new(), type_of: Vec::new(), types: Vec::new(), loops: false }
     }
 }
 
 impl<A: Algebra + ?Sized> Deltas<A> {
     /// Adds a term for the derivative of an array of the given type.
     pub(crate) fn push(&mut self, delta: Delta<A>, ty: Type) -> DeltaId {
-        let id = DeltaId(self.terms.len() as u32);
+        let id = DeltaId::new(self.terms.len() as u32);
         self.terms.push(delta);
-        self.types.push(ty);
+        // Most terms have the type of the one before.
+        if self.types.last() != Some(&ty) {
+            self.types.push(ty);
+        }
+        self.type_of.push((self.types.len() - 1) as u32);
         id
     }
 
@@ -176,7 +192,7 @@ impl<A: Algebra + ?Sized> Deltas<A> {
 
     /// All terms, operands first.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = DeltaId> + use<A> {
-        (0..self.terms.len() as u32).map(DeltaId)
+        (0..self.terms.len() as u32).map(DeltaId::new)
     }
 
     /// A term.
@@ -186,6 +202,6 @@ impl<A: Algebra + ?Sized> Deltas<A> {
 
     /// The type of what the term is the derivative of (`shapeDelta`, in constant time).
     pub fn ty(&self, d: DeltaId) -> &Type {
-        &self.types[d.index()]
+        &self.types[self.type_of[d.index()] as usize]
     }
 }

@@ -208,7 +208,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     fn index(&mut self, t: &DualArray<A>, ix: &[DualArray<A>]) -> Result<DualArray<A>> {
         let ix = Self::primals(ix);
         let primal = self.a.index(&t.primal, &ix)?;
-        self.linear(t, primal, |d| Delta::Index(d, ix))
+        self.linear(t, primal, |d| Delta::Index(d, ix.into()))
     }
 
     // D[sumOuter t] = (sumOuter t, SumOuter dt)
@@ -246,13 +246,13 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     fn scatter(&mut self, outer: &[usize], t: &DualArray<A>, f: &A::F) -> Result<DualArray<A>> {
         let primal = self.a.scatter(outer, &t.primal, f)?;
         let sh = Shape::new("scatter", outer)?;
-        self.linear(t, primal, |d| Delta::Scatter(sh, d, f.clone()))
+        self.linear(t, primal, |d| Delta::Scatter(Box::new(sh), d, f.clone()))
     }
 
     // D[[t1, .., tn]] = ([t1, .., tn], LitArray [d1, .., dn])
     fn stack(&mut self, ts: &[DualArray<A>]) -> Result<DualArray<A>> {
         let primal = self.a.stack(&Self::primals(ts))?;
-        let deltas: Vec<Option<DeltaId>> = ts.iter().map(|t| t.delta).collect();
+        let deltas: Box<[Option<DeltaId>]> = ts.iter().map(|t| t.delta).collect();
         let active = deltas.iter().any(|d| d.is_some());
         let delta = if active { self.record(Delta::LitArray(deltas), &primal)? } else { None };
         Ok(DualArray { primal, delta })
@@ -267,7 +267,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     // D[tr perm t] = (tr perm t, Transpose perm dt)
     fn transpose(&mut self, perm: &[usize], t: &DualArray<A>) -> Result<DualArray<A>> {
         let primal = self.a.transpose(perm, &t.primal)?;
-        self.linear(t, primal, |d| Delta::Transpose(perm.to_vec(), d))
+        self.linear(t, primal, |d| Delta::Transpose(perm.into(), d))
     }
 
     // D[reshape sh t] = (reshape sh t, Reshape dt)
@@ -292,7 +292,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         let ix = Self::primals(ix);
         let primal = self.a.one_hot(outer, &v.primal, &ix)?;
         let sh = Shape::new("one_hot", outer)?;
-        self.linear(v, primal, |d| Delta::OneHot(sh, d, ix))
+        self.linear(v, primal, |d| Delta::OneHot(Box::new((sh, ix)), d))
     }
 
     fn arg_extreme(&mut self, extreme: Extreme, t: &DualArray<A>) -> Result<DualArray<A>> {

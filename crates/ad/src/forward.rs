@@ -113,7 +113,9 @@ fn eval<A: Algebra>(
                 _ => a.op(Op::Select, &[b.clone(), x, y])?,
             })
         }
-        Delta::OneHot(sh, d, ix) => at(d).map(|x| a.one_hot(sh.dims(), x, ix)).transpose()?,
+        Delta::OneHot(place, d) => {
+            at(d).map(|x| a.one_hot(place.0.dims(), x, &place.1)).transpose()?
+        }
         Delta::MapAccum(_) | Delta::While(_) | Delta::Custom(_) | Delta::Result(..) => {
             return Err(Error::internal("a term with several results is run as a whole"));
         }

@@ -339,13 +339,11 @@ impl Delta<Staged> {
             Delta::Cast(_) | Delta::Result(..) => {}
             Delta::Scale(t, _) | Delta::StrongScale(t, _) => f(*t),
             Delta::Select(t, ..) | Delta::Cond(t, ..) => f(*t),
-            Delta::Index(_, ix) | Delta::OneHot(_, _, ix) => ix.iter().copied().for_each(f),
+            Delta::Index(_, ix) => ix.iter().copied().for_each(f),
+            Delta::OneHot(place, _) => place.1.iter().copied().for_each(f),
             Delta::Gather(_, r) | Delta::Scatter(_, _, r) => for_each_capture(arena, *r, f),
             Delta::MapAccum(m) => m.arrays().copied().for_each(f),
-            Delta::While(w) => {
-                let primal = w.primal.init.iter().chain(&w.primal.captures);
-                primal.chain(&w.saved).chain([&w.count]).copied().for_each(f);
-            }
+            Delta::While(w) => w.arrays().copied().for_each(f),
             Delta::Custom(c) => c.inputs.iter().copied().for_each(f),
         }
     }

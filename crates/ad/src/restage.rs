@@ -108,9 +108,7 @@ impl<A: Algebra> Delta<A> {
             | Delta::SumOuter(d)
             | Delta::Gather(d, _) => f(*d),
             Delta::Scatter(_, d, _) | Delta::Replicate(_, d) | Delta::Transpose(_, d) => f(*d),
-            Delta::Reshape(d) | Delta::Cast(d) | Delta::OneHot(_, d, _) | Delta::Result(d, _) => {
-                f(*d)
-            }
+            Delta::Reshape(d) | Delta::Cast(d) | Delta::OneHot(_, d) | Delta::Result(d, _) => f(*d),
             Delta::LitArray(ds) => ds.iter().flatten().copied().for_each(f),
             Delta::Select(_, d, e) | Delta::Cond(_, d, e) => {
                 [d, e].into_iter().flatten().copied().for_each(f);
@@ -162,7 +160,8 @@ impl Writer<'_> {
             Delta::Cond(c, d, e) => {
                 format!("Cond {} {} {}", self.array(*c), self.maybe(*d), self.maybe(*e))
             }
-            Delta::OneHot(sh, d, ix) => {
+            Delta::OneHot(place, d) => {
+                let (sh, ix) = &**place;
                 format!("OneHot {sh} {} [{}]", self.id(*d), self.arrays(ix))
             }
             Delta::MapAccum(m) => {
@@ -179,14 +178,16 @@ impl Writer<'_> {
             }
             Delta::While(w) => {
                 let deltas: Vec<String> = w.deltas.iter().map(|d| self.maybe(*d)).collect();
-                let bound = w.primal.bound.map_or(String::new(), |bound| format!(" {bound}"));
+                let (bound, from, arrays, captures) = match w.primal.bound {
+                    Some(bound) => (format!(" {bound}"), "saved", &w.saved, &w.captures),
+                    None => (String::new(), "from", &w.primal.init, &w.primal.captures),
+                };
                 format!(
-                    "While{bound} ({}) steps {} saved ({}) from ({}) captured ({})",
+                    "While{bound} ({}) steps {} {from} ({}) captured ({})",
                     deltas.join(", "),
                     self.array(w.count),
-                    self.arrays(&w.saved),
-                    self.arrays(&w.primal.init),
-                    self.arrays(&w.primal.captures)
+                    self.arrays(arrays),
+                    self.arrays(captures)
                 )
             }
             Delta::Custom(c) => {

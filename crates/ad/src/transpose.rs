@@ -11,6 +11,8 @@
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Result};
 
+use rustc_hash::FxHashMap;
+
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
@@ -18,21 +20,30 @@ use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
 use crate::while_transpose::transpose_while;
 
+/// A read of an array: index and cotangent, a guarded one perhaps.
+type Read<T, C> = (Box<[T]>, C);
+
 /// Cotangents as they come together.
 struct Cotangents<T> {
     /// One for each term, none while zero.
     accum: Vec<Option<Guarded<T>>>,
     /// For each result of a loop.
-    results: Vec<Vec<Option<Guarded<T>>>>,
+    results: FxHashMap<DeltaId, Vec<Option<Guarded<T>>>>,
     /// The reads of each term whose cotangents are not in `accum` yet: index and cotangent.
-    reads: Vec<Vec<(Vec<T>, Guarded<T>)>>,
+    reads: FxHashMap<DeltaId, Vec<Read<T, Guarded<T>>>>,
     guards: Guards<T>,
+    /// From how many reads of an array on they are transposed to one scatter.
+    many_reads: usize,
     /// The guard of what is being transposed.
     guard: Guard,
 }
 
 /// From how many reads of an array on they are transposed to one scatter.
 const MANY_READS: usize = 4;
+
+/// The same in a step of a loop, where a few single places of a large array are changed where it lies,
+/// while a scatter has to be added to all of it.
+const MANY_READS_IN_STEP: usize = 12;
 
 impl<T: Clone> Cotangents<T> {
     fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
@@ -50,15 +61,15 @@ impl<T: Clone> Cotangents<T> {
         d: DeltaId,
         dims: &[usize],
     ) -> Result<Option<Guarded<T>>> {
-        let mut reads = std::mem::take(&mut self.reads[d.index()]);
-        if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
+        let mut reads = self.reads.remove(&d).unwrap_or_default();
+        if faulty(Point::ReadsLoseLast) && reads.len() >= self.many_reads {
             reads.pop();
         }
         // Reads with indices of one length are of one kind.
         reads.sort_by_key(|(ix, _)| ix.len());
         for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
             let rank = reads.first().map_or(0, |(ix, _)| ix.len());
-            if rank > 0 && reads.len() >= MANY_READS {
+            if rank > 0 && reads.len() >= self.many_reads {
                 self.guard = self.common(reads.iter().map(|(_, read)| read));
                 let mut plain = Vec::with_capacity(reads.len());
                 for (ix, read) in reads {
@@ -88,7 +99,7 @@ impl<T: Clone> Cotangents<T> {
 
     /// The cotangents of a loop's results, complete; what it sends on has their guard.
     fn take_results<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId) -> Result<Vec<Option<T>>> {
-        let results = std::mem::take(&mut self.results[d.index()]);
+        let results = self.results.remove(&d).unwrap_or_default();
         self.guard = self.common(results.iter().flatten());
         let under =
             |c: Option<Guarded<T>>| c.map(|c| self.guards.under(a, c, self.guard)).transpose();
@@ -100,7 +111,7 @@ impl<T: Clone> Cotangents<T> {
 fn scatter_reads<A: Algebra>(
     a: &mut A,
     outer: &[usize],
-    reads: &[(Vec<A::T>, A::T)],
+    reads: &[Read<A::T, A::T>],
 ) -> Result<A::T> {
     let cotangents: Vec<A::T> = reads.iter().map(|(_, c)| c.clone()).collect();
     let mut tables = Vec::with_capacity(outer.len());
@@ -121,12 +132,33 @@ pub fn reverse_pass<A: Algebra>(
     inputs: usize,
     a: &mut A,
 ) -> Result<Vec<Option<A::T>>> {
+    reverse_pass_to_scatters(deltas, seeds, inputs, a, MANY_READS)
+}
+
+/// The same for the step of a loop.
+pub(crate) fn reverse_pass_of_step<A: Algebra>(
+    deltas: &Deltas<A>,
+    seeds: &[(DeltaId, A::T)],
+    inputs: usize,
+    a: &mut A,
+) -> Result<Vec<Option<A::T>>> {
+    reverse_pass_to_scatters(deltas, seeds, inputs, a, MANY_READS_IN_STEP)
+}
+
+fn reverse_pass_to_scatters<A: Algebra>(
+    deltas: &Deltas<A>,
+    seeds: &[(DeltaId, A::T)],
+    inputs: usize,
+    a: &mut A,
+    many_reads: usize,
+) -> Result<Vec<Option<A::T>>> {
     let mut gradient: Vec<Option<A::T>> = vec![None; inputs];
     let mut state = Cotangents {
         accum: vec![None; deltas.len()],
-        results: vec![Vec::new(); deltas.len()],
-        reads: vec![Vec::new(); deltas.len()],
+        results: FxHashMap::default(),
+        reads: FxHashMap::default(),
         guards: Guards::new(deltas.has_loops()),
+        many_reads,
         guard: Guard::NONE,
     };
     for (d, c) in seeds {
@@ -205,7 +237,8 @@ fn eval<A: Algebra>(
         }
         // eval c (Index d ix)       = eval (oneHot (shapeDelta d) ix c) d
         Delta::Index(d, ix) => {
-            state.reads[d.index()].push((ix.clone(), Guarded { c, guard: state.guard }));
+            let read = (ix.clone(), Guarded { c, guard: state.guard });
+            state.reads.entry(*d).or_default().push(read);
             Ok(())
         }
         // eval c (SumOuter d)       = eval (replicate (head (shapeDelta d)) c) d
@@ -247,7 +280,7 @@ fn eval<A: Algebra>(
                 inverse[p] = n;
             }
             let used = if faulty(Point::PermutationNotInverted) && fits(perm, dims(*d), &inverse) {
-                perm
+                &perm[..]
             } else {
                 &inverse
             };
@@ -300,13 +333,13 @@ fn eval<A: Algebra>(
             Ok(())
         }
         // eval c (OneHot sh d ix)   = eval (index c ix) d
-        Delta::OneHot(_, d, ix) => {
-            let c = a.index(&c, ix)?;
+        Delta::OneHot(place, d) => {
+            let c = a.index(&c, &place.1)?;
             state.add(a, *d, c)
         }
         // eval c (Result n d)       adds c to the n-th cotangent of the loop
         Delta::Result(loop_, n) => {
-            let slots = &mut state.results[loop_.index()];
+            let slots = state.results.entry(*loop_).or_default();
             if slots.len() <= *n {
                 slots.resize(*n + 1, None);
             }

@@ -163,8 +163,8 @@ impl Bot<'_> {
                 continue;
             }
             match self.b.node(t) {
-                Node::Var { level, position: 0, param: Param::Index(_) }
-                    if *level == batch.level => {}
+                Node::Var { level, position: 0, param }
+                    if *level == batch.level && matches!(**param, Param::Index(_)) => {}
                 Node::Op(op, args) if is_cheap(*op) => {
                     operations += 1;
                     stack.extend(args.iter());
@@ -218,7 +218,7 @@ impl Bot<'_> {
         let mut params = Vec::with_capacity(region.params().len());
         for &p in region.params() {
             if let Node::Var { param, .. } = self.b.node(p) {
-                params.push(param.clone());
+                params.push((**param).clone());
             }
         }
         let vars = self.b.open(&params)?;

@@ -203,7 +203,7 @@ impl Bot<'_> {
         let mut params = Vec::with_capacity(region.params().len());
         for &p in region.params() {
             match self.source.node(p) {
-                Node::Var { param, .. } => params.push(param.clone()),
+                Node::Var { param, .. } => params.push((**param).clone()),
                 _ => return Err(Error::internal("a parameter that is not a variable")),
             }
         }

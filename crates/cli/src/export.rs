@@ -35,7 +35,7 @@ pub fn export(args: &ExportArgs, terminal: &Terminal) -> Outcome {
         Some(mode) => {
             let wrt = chosen(&program, &args.wrt, &name)?;
             drop(modules);
-            program = differentiated(&program, mode, &wrt, &within)?;
+            program = differentiated(program, mode, &wrt, &within)?;
         }
         None if !args.wrt.is_empty() => {
             let message = "--wrt says by what to differentiate, but there is no derivative";

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use cotan_interp::Value;
 use cotan_ir::Program;
-use cotan_pipeline::{Derivative, derive};
+use cotan_pipeline::{Derivative, derive_owned};
 
 use crate::args::{Backend, GradArgs, InputArgs};
 use crate::failure::{Failure, Outcome};
@@ -39,9 +39,8 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
 
     let wrt = chosen(&program, &args.wrt, function.name)?;
     drop(modules);
-    let derived = differentiated(&program, args.mode, &wrt, &within)?;
     let own = program.inputs().len();
-    drop(program);
+    let derived = differentiated(program, args.mode, &wrt, &within)?;
     let more = derived.inputs().get(own..).unwrap_or_default();
     inputs.read_more(&directions, more, &within)?;
     let names: Vec<String> = derived.outputs().iter().map(|output| output.name.clone()).collect();
@@ -70,7 +69,7 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
 
 /// A derivative of a program, with the value where there is one to go with it.
 pub fn differentiated(
-    program: &Program,
+    program: Program,
     mode: Derivative,
     wrt: &[usize],
     within: &Within<'_>,
@@ -80,8 +79,9 @@ pub fn differentiated(
         Derivative::Grad => Derivative::ValueAndGrad,
         other => other,
     };
-    watched(terminal, "differentiating", || derive(program, derivative, Some(wrt)))
-        .map_err(|error| not_made(&error, program.sources(), limits, terminal))
+    let sources = program.sources().clone();
+    watched(terminal, "differentiating", || derive_owned(program, derivative, Some(wrt)))
+        .map_err(|error| not_made(&error, &sources, limits, terminal))
 }
 
 /// The name of a result among derivatives: never empty, never a mere number.

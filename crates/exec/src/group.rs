@@ -130,11 +130,15 @@ pub(crate) fn schedule(
     in_order: bool,
     tuning: Tuning,
 ) -> R<(Vec<Step<Group>>, usize)> {
-    let mut touches: FxHashMap<BufferId, u32> = FxHashMap::default();
+    let (mut touches, mut outside) = (vec![0u32; buffers.len()], vec![false; buffers.len()]);
     for step in &steps {
-        step.for_each_buffer(&mut |b| *touches.entry(b).or_default() += 1);
+        let packed = matches!(step, Step::Scalars(_));
+        step.for_each_buffer(&mut |b| {
+            touches[b.index()] += 1;
+            outside[b.index()] |= !packed;
+        });
     }
-    let mut scheduler = Scheduler { buffers, touches, in_order, tuning, local: 0 };
+    let mut scheduler = Scheduler { buffers, touches, outside, in_order, tuning, local: 0 };
     let steps = scheduler.list(steps)?;
     Ok((steps, scheduler.local))
 }
@@ -142,7 +146,9 @@ pub(crate) fn schedule(
 struct Scheduler<'a> {
     buffers: &'a mut Vec<Buffer>,
     /// How often buffers are named in the whole plan.
-    touches: FxHashMap<BufferId, u32>,
+    touches: Vec<u32>,
+    /// Which of them other steps than packed operations name.
+    outside: Vec<bool>,
     in_order: bool,
     tuning: Tuning,
     /// The bytes that a thread needs for itself so far.
@@ -237,6 +243,7 @@ impl Scheduler<'_> {
                     let (then, otherwise) = (self.list(then)?, self.list(otherwise)?);
                     Step::If(Box::new(Branches { condition, then, otherwise }))
                 }
+                Step::Scalars(scalars) => Step::Scalars(scalars),
                 Step::Zero(b) => Step::Zero(b),
                 Step::Copy { from, to } => {
                     if self.copy_along(from, to, &mut slots) {
@@ -248,8 +255,12 @@ impl Scheduler<'_> {
                 Step::SegmentArg(step) => Step::SegmentArg(step),
             };
             let place = 2 * slots.slots.len() + 1;
+            // What only packed operations touch is in nobody's way, and there may be very much of it.
+            let packed = matches!(other, Step::Scalars(_));
             other.for_each_buffer(&mut |b| {
-                slots.written.insert(b, place);
+                if !packed || self.outside[b.index()] {
+                    slots.written.insert(b, place);
+                }
             });
             slots.slots.push(Slot::Other(other));
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cotan_array::{Dtype, Shape};
 use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, Type};
+use cotan_ir::{Node, Program, RegionId, Scope, Scopes, TermId, TermMap, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::group::{Tuning, schedule};
@@ -63,10 +63,11 @@ const NODES_PER_LOOK: usize = 64;
 pub(crate) type R<T> = Result<T, Unsupported>;
 
 /// Where the value of a node is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Buffer(BufferId),
-    Several(Vec<BufferId>),
+    /// In several buffers: those at this position of [`Lowering::several`].
+    Several(u32),
     /// Nowhere: it is expanded into its users.
     Inline,
 }
@@ -75,7 +76,9 @@ pub(crate) struct Lowering<'a> {
     pub(crate) program: &'a Program,
     pub(crate) scopes: &'a Scopes,
     pub(crate) buffers: Vec<Buffer>,
-    pub(crate) places: FxHashMap<TermId, Place>,
+    pub(crate) places: TermMap<Place>,
+    /// The buffers of what has several results.
+    several: Vec<Vec<BufferId>>,
     /// Constants that have a buffer.
     constants: FxHashMap<TermId, BufferId>,
     /// Whether sums are taken from the first element to the last.
@@ -101,7 +104,8 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         program,
         scopes: &scopes,
         buffers: Vec::new(),
-        places: FxHashMap::default(),
+        places: TermMap::new(),
+        several: Vec::new(),
         constants: FxHashMap::default(),
         in_order,
         cut: tuning.cut,
@@ -113,7 +117,8 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
     };
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
-    lowering.scope(scopes.top(), &results, &mut steps)?;
+    let mut compact = scalars::Compact::new(&tuning);
+    lowering.scope(scopes.top(), &results, &mut steps, |steps| compact.look(steps))?;
     let mut outputs = Vec::with_capacity(results.len());
     let mut taken: FxHashSet<BufferId> = FxHashSet::default();
     for &t in &results {
@@ -130,6 +135,9 @@ pub(crate) fn lower(program: &Program, in_order: bool, tuning: Tuning) -> R<Plan
         outputs.push(buffer);
     }
     let mut buffers = lowering.buffers;
+    // A long program has much of these.
+    drop((lowering.places, scopes));
+    compact.finish(&mut steps, &mut buffers, &mut outputs, in_order);
     arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
     scalars::fuse(&mut steps, &buffers, tuning.scalars);
     if !in_order {
@@ -159,9 +167,15 @@ impl Lowering<'_> {
         self.buffer(ty.dtype, ty.shape.clone(), Role::View)
     }
 
+    /// The place of what has several results.
+    fn several(&mut self, buffers: Vec<BufferId>) -> Place {
+        self.several.push(buffers);
+        Place::Several((self.several.len() - 1) as u32)
+    }
+
     /// The buffer of an array that is in memory.
     fn buffer_of(&mut self, t: TermId) -> R<BufferId> {
-        match self.places.get(&t) {
+        match self.places.get(t) {
             Some(Place::Buffer(b)) => Ok(*b),
             _ => match self.program.node(t) {
                 Node::Const(_) => Ok(self.constant_buffer(t)),
@@ -185,18 +199,27 @@ impl Lowering<'_> {
         b
     }
 
-    /// The steps of a scope. Its `results` and what its loops need end up in memory.
-    fn scope(&mut self, scope: &Scope, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
+    /// The steps of a scope. Its `results` and what its loops need end up in memory. What was made so
+    /// far is shown from time to time.
+    fn scope(
+        &mut self,
+        scope: &Scope,
+        results: &[TermId],
+        steps: &mut Vec<Step<Nest>>,
+        mut show: impl FnMut(&mut Vec<Step<Nest>>),
+    ) -> R<()> {
         let decisions = self.decide(scope, results)?;
         for (n, &t) in scope.order().iter().enumerate() {
             if n.is_multiple_of(NODES_PER_LOOK) {
                 look()?;
+                show(steps);
             }
             if decisions.sides.of(t) == Side::ALWAYS {
                 let place = self.node(t, &decisions, steps)?;
                 self.places.insert(t, place);
             }
         }
+        show(steps);
         Ok(())
     }
 
@@ -204,7 +227,7 @@ impl Lowering<'_> {
     fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
         let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
         let before = self.made.len();
-        self.scope(self.scopes.region(r), results, steps)?;
+        self.scope(self.scopes.region(r), results, steps, |_| {})?;
         self.unmake(before, |_| false);
         self.level = outer;
         Ok(())
@@ -217,7 +240,7 @@ impl Lowering<'_> {
             match place {
                 _ if keep(t) => self.made.push((t, place)),
                 Some(place) => drop(self.places.insert(t, place)),
-                None => drop(self.places.remove(&t)),
+                None => drop(self.places.remove(t)),
             }
         }
     }
@@ -238,8 +261,8 @@ impl Lowering<'_> {
                 Place::Buffer(self.buffer(ty.dtype, ty.shape.clone(), Role::Input(*k as usize)))
             }
             // Bound by the loop around.
-            Node::Var { .. } => match self.places.get(&t) {
-                Some(place) => place.clone(),
+            Node::Var { .. } => match self.places.get(t) {
+                Some(&place) => place,
                 None => return Err(Unsupported("a variable without a place")),
             },
             Node::Const(_) if ty.shape.rank() > 0 || decisions.forced.contains(&t) => {
@@ -262,7 +285,7 @@ impl Lowering<'_> {
                 self.scatter_steps(nest, steps);
                 Place::Buffer(to)
             }
-            Node::Stack(ts) if decisions.materialised.contains(&t) => {
+            Node::Stack(ts) if decisions.materialised.contains(t) => {
                 let to = self.temporary(ty);
                 for (n, &part) in ts.iter().enumerate() {
                     let nest = self.store_nest(part, to, n)?;
@@ -294,12 +317,12 @@ impl Lowering<'_> {
                 let (nest, begins) = self.fold_nest(t, &fold, to)?;
                 self.push(nest, steps);
                 if begins {
-                    return Ok(Place::Several(vec![to]));
+                    return Ok(self.several(vec![to]));
                 }
                 let all = self.temporary(self.program.ty(fold.init));
                 let nest = self.fold_init(t, &fold, to, all)?;
                 self.push(nest, steps);
-                Place::Several(vec![all])
+                self.several(vec![all])
             }
             Node::MapAccum(m) => {
                 let step = self.program.region(m.step).clone();
@@ -341,7 +364,7 @@ impl Lowering<'_> {
                 steps.append(&mut repeat::take_invariant(&mut repeated, first));
                 repeated.collected = self.collect_in_place(first, &mut repeated.outputs);
                 steps.push(Step::Loop(Box::new(repeated)));
-                Place::Several(several)
+                self.several(several)
             }
             Node::While(w) => {
                 let step = self.program.region(w.step).clone();
@@ -386,7 +409,7 @@ impl Lowering<'_> {
                         tight: None,
                     },
                 })));
-                Place::Several(several)
+                self.several(several)
             }
             Node::Custom(c) => {
                 let region = program.region(c.region).clone();
@@ -400,16 +423,16 @@ impl Lowering<'_> {
                 let several: R<Vec<BufferId>> =
                     results.iter().map(|&y| self.buffer_of(y)).collect();
                 self.forget(c.region);
-                Place::Several(several?)
+                self.several(several?)
             }
-            Node::Result(u, n) => match self.places.get(u) {
-                Some(Place::Several(buffers)) => match buffers.get(*n as usize) {
+            Node::Result(u, n) => match self.places.get(*u) {
+                Some(&Place::Several(k)) => match self.several[k as usize].get(*n as usize) {
                     Some(&b) => Place::Buffer(b),
                     None => return Err(Unsupported("a result that is not there")),
                 },
                 _ => return Err(Unsupported("a result of nothing")),
             },
-            _ if decisions.materialised.contains(&t) => {
+            _ if decisions.materialised.contains(t) => {
                 let to = self.temporary(ty);
                 for part in parts(ty, decisions.stacked.contains(&t)) {
                     for nest in self.array_nests(t, to, part)? {
@@ -463,7 +486,7 @@ impl Lowering<'_> {
 
     /// Makes an array, if it is not in memory, before the nest in the making.
     pub(crate) fn make_array(&mut self, t: TermId) -> R<()> {
-        if !matches!(self.places.get(&t), Some(Place::Inline)) {
+        if !matches!(self.places.get(t), Some(Place::Inline)) {
             return Ok(());
         }
         if let Node::Stack(ts) = self.program.node(t) {
@@ -564,7 +587,7 @@ impl Lowering<'_> {
         // What other results need of a side, they have to compute again.
         self.unmake(before, |_| false);
         for t in decisions.sides.inside() {
-            self.places.remove(&t);
+            self.places.remove(t);
         }
         self.level = outer;
         Ok(())
@@ -573,7 +596,7 @@ impl Lowering<'_> {
     /// Forgets the places of the nodes of a region: its siblings may have the same nodes.
     fn forget(&mut self, r: RegionId) {
         for t in self.scopes.region(r).order().iter().chain(self.program.region(r).params()) {
-            self.places.remove(t);
+            self.places.remove(*t);
         }
     }
 }

@@ -8,6 +8,11 @@ use crate::plan::{Buffer, Compute, Role, Step};
 /// Buffers begin at multiples of this many bytes.
 const ALIGNMENT: usize = 64;
 
+/// Where there are more temporaries of one element than this, they lie side by side: a line of the cache
+/// for each would be most of what a long program of scalars takes to run.
+const MANY_SCALARS: usize = 4096;
+const SCALAR: usize = 8;
+
 /// Gives temporaries their places, and says how many bytes they need together.
 ///
 /// What a loop touches is needed from its beginning to its end. The time is that of sorting. Sizes
@@ -27,22 +32,37 @@ pub(crate) fn place_temporaries<C: Compute>(buffers: &mut [Buffer], steps: &[Ste
         .filter(|&k| matches!(buffers[k].role, Role::Temporary(_)) && first[k] != usize::MAX)
         .collect();
     order.sort_by_key(|&k| (first[k], k));
-    let mut memory = Memory::default();
-    // Places in use, the one that is needed shortest on top: last step, offset, bytes.
-    let mut live: BinaryHeap<Reverse<(usize, usize, usize)>> = BinaryHeap::new();
-    for k in order {
-        while let Some(&Reverse((end, offset, bytes))) = live.peek()
+    let is_scalar = |buffer: &Buffer| buffer.bytes() <= SCALAR;
+    let scalars = order.iter().filter(|&&k| is_scalar(&buffers[k])).count();
+    let apart = scalars > MANY_SCALARS;
+    // The places of scalars, if they are apart, come after the others.
+    let mut memories = [Memory::default(), Memory::default()];
+    // Places in use, the one that is needed shortest on top: last step, offset, bytes, memory.
+    let mut live: BinaryHeap<Reverse<(usize, usize, usize, usize)>> = BinaryHeap::new();
+    for &k in &order {
+        while let Some(&Reverse((end, offset, bytes, which))) = live.peek()
             && end < first[k]
         {
-            memory.release(offset, bytes);
+            memories[which].release(offset, bytes);
             live.pop();
         }
-        let bytes = buffers[k].bytes().max(1).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT);
-        let offset = memory.take(bytes);
-        live.push(Reverse((last[k], offset, bytes)));
+        let which = usize::from(apart && is_scalar(&buffers[k]));
+        let unit = [ALIGNMENT, SCALAR][which];
+        let bytes = buffers[k].bytes().max(1).div_ceil(unit).saturating_mul(unit);
+        let offset = memories[which].take(bytes);
+        live.push(Reverse((last[k], offset, bytes, which)));
         buffers[k].role = Role::Temporary(offset);
     }
-    memory.end
+    let [others, scalars] = memories;
+    for k in order.into_iter().filter(|_| apart) {
+        let scalar = is_scalar(&buffers[k]);
+        if let Role::Temporary(offset) = &mut buffers[k].role
+            && scalar
+        {
+            *offset = others.end.saturating_add(*offset);
+        }
+    }
+    others.end.saturating_add(scalars.end)
 }
 
 /// Memory from 0 to `end`, with holes.
@@ -194,6 +214,18 @@ mod tests {
                 made.chain(left).chain([Step::Zero(BufferId(3))]).collect();
             assert_eq!(place_temporaries(&mut buffers, &steps), 3 * 64, "{order:?}");
         }
+    }
+
+    #[test]
+    fn many_scalars_lie_side_by_side() {
+        let mut buffers: Vec<Buffer> = (0..3 * MANY_SCALARS).map(|_| temporary(1)).collect();
+        buffers.push(temporary(9));
+        let all = || (0..buffers.len() as u32).map(|n| Step::Zero(BufferId(n)));
+        let steps: Vec<Step<Nest>> = all().chain(all()).collect();
+        assert_eq!(place_temporaries(&mut buffers, &steps), 128 + 3 * MANY_SCALARS * SCALAR);
+        let mut places: Vec<(usize, usize)> = buffers.iter().map(place).collect();
+        places.sort_unstable();
+        assert!(places.windows(2).all(|pair| pair[0].1 <= pair[1].0));
     }
 
     #[test]

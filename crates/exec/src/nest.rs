@@ -240,6 +240,18 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
+    /// The buffers that it touches, to be exchanged for others.
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        f(&mut self.target);
+        self.also.iter_mut().for_each(|also| f(&mut also.target));
+        for instr in &mut self.instrs {
+            match instr {
+                Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => f(buffer),
+                Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => {}
+            }
+        }
+    }
+
     /// Whether it reads one of some buffers.
     pub(crate) fn reads(&self, is_one: impl Fn(BufferId) -> bool) -> bool {
         self.instrs.iter().any(|instr| match instr {

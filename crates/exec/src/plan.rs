@@ -8,6 +8,7 @@ use crate::contract::Draft;
 use crate::group::Group;
 use crate::nest::{BufferId, Instr, Nest};
 use crate::segment::SegmentStep;
+use crate::vm::Scalars;
 
 /// What a buffer is.
 #[derive(Clone, Debug)]
@@ -106,6 +107,8 @@ pub(crate) struct Branches<C: Compute> {
 pub(crate) enum Step<C: Compute> {
     /// Loop nests.
     Compute(Box<C>),
+    /// Many operations on single elements.
+    Scalars(Box<Scalars>),
     /// A sum of products.
     Contract(Box<C::Contract>),
     /// Zeros.
@@ -129,6 +132,7 @@ impl<C: Compute> Step<C> {
     pub(crate) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
             Step::Compute(compute) => compute.for_each_buffer(f),
+            Step::Scalars(scalars) => scalars.for_each_buffer(f),
             Step::Contract(contraction) => contraction.for_each_buffer(f),
             Step::Zero(b) => f(*b),
             Step::Copy { from, to } => [*from, *to].into_iter().for_each(f),
@@ -159,6 +163,41 @@ impl<C: Compute> Loop<C> {
             f(part);
         }
         self.steps.iter().for_each(|step| step.for_each_buffer(f));
+    }
+}
+
+impl Step<Nest> {
+    /// The buffers that a step touches, to change them.
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        match self {
+            Step::Compute(nest) => nest.for_each_buffer_mut(f),
+            Step::Scalars(scalars) => scalars.for_each_buffer_mut(f),
+            Step::Contract(draft) => draft.for_each_buffer_mut(f),
+            Step::Zero(b) => f(b),
+            Step::Copy { from, to } => [from, to].into_iter().for_each(f),
+            Step::ArgSort { from, to, room } => [from, to, room].into_iter().for_each(f),
+            Step::SegmentArg(step) => step.for_each_buffer_mut(f),
+            Step::Loop(l) => l.for_each_buffer_mut(f),
+            Step::While(w) => {
+                f(&mut w.condition);
+                w.before.iter_mut().for_each(|step| step.for_each_buffer_mut(f));
+                w.body.for_each_buffer_mut(f);
+            }
+            Step::If(branches) => {
+                f(&mut branches.condition);
+                let steps = branches.then.iter_mut().chain(&mut branches.otherwise);
+                steps.for_each(|step| step.for_each_buffer_mut(f));
+            }
+        }
+    }
+}
+
+impl Loop<Nest> {
+    fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        let states = self.states.iter_mut().flat_map(|(init, state, next)| [init, state, next]);
+        let arrays = self.inputs.iter_mut().chain(&mut self.outputs).chain(&mut self.collected);
+        states.chain(arrays.flat_map(|(whole, part)| [whole, part])).for_each(f);
+        self.steps.iter_mut().for_each(|step| step.for_each_buffer_mut(f));
     }
 }
 

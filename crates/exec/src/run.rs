@@ -361,6 +361,10 @@ impl Run<'_> {
         let frame = &mut space.frames[0];
         match step {
             Step::Compute(group) => return self.group(group, space),
+            Step::Scalars(scalars) => {
+                self.go_on(frame, scalars.work())?;
+                scalars.run(frame);
+            }
             Step::Contract(contraction) => return self.contract(contraction, space),
             Step::Zero(b) => {
                 let (to, bytes) = (frame.pointers[b.index()], frame.sizes[b.index()]);

@@ -13,7 +13,7 @@ use crate::scalar::Op;
 use crate::term::{Arena, Node, Param, TermId};
 
 /// The integers from `lo` to `hi`, both included. Empty when `lo > hi`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     /// The smallest.
     pub lo: i64,
@@ -112,15 +112,18 @@ pub(crate) fn of_node(arena: &Arena, node: &Node, dtype: Dtype) -> Interval {
         let dims = arena.shape(t).dims();
         ix.iter().zip(dims).all(|(&i, &k)| b(i).within(k))
     };
+    let below = |k: usize| Interval::new(0, i64::try_from(k).unwrap_or(i64::MAX) - 1);
     match node {
         Node::Const(c) => match dtype {
             Dtype::I64 => hull_of(c.as_slice::<i64>().unwrap_or(&[]).iter().copied()),
             _ => hull_of(c.as_slice::<bool>().unwrap_or(&[]).iter().map(|&x| i64::from(x))),
         },
-        Node::Var { param: Param::Index(k), .. } | Node::Iota(k) => {
-            Interval::new(0, i64::try_from(*k).unwrap_or(i64::MAX) - 1)
-        }
-        Node::Input(_) | Node::Var { param: Param::Value(_), .. } | Node::Result(..) => top,
+        Node::Var { param, .. } => match **param {
+            Param::Index(k) => below(k),
+            Param::Value(_) => top,
+        },
+        Node::Iota(k) => below(*k),
+        Node::Input(_) | Node::Result(..) => top,
         Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => top,
         Node::Cond(p, t, e) => match b(*p).singleton() {
             Some(1) => b(*t),

@@ -14,9 +14,11 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CancelToken, Limits};
+use crate::operands::Operands;
 use crate::span::{SourceMap, Span};
 use crate::term::{
-    Arena, Input, Levels, MAX_NESTING, Node, Output, Param, Program, Region, RegionId, TermId, Type,
+    Arena, Input, Kind, Levels, MAX_NESTING, Node, Output, Param, Program, Region, RegionId,
+    TermId, Type,
 };
 
 /// Makes programs.
@@ -36,9 +38,10 @@ use crate::term::{
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     arena: Arena,
-    node_table: HashTable<make::Entry>,
+    node_table: HashTable<TermId>,
     region_table: HashTable<RegionId>,
     type_table: FxHashMap<Type, u32>,
+    kind_table: FxHashMap<Kind, u32>,
     input_names: FxHashSet<String>,
     open: Vec<Vec<TermId>>,
     limits: Limits,
@@ -111,7 +114,9 @@ impl Builder {
                 ));
             }
         }
-        Ok(Program { arena: self.arena, outputs, sources })
+        let mut arena = self.arena;
+        arena.shrink();
+        Ok(Program { arena, outputs, sources })
     }
 
     // ---- leaves -------------------------------------------------------------------------------
@@ -178,7 +183,7 @@ impl Builder {
             let hint = format!("it takes {}", op.signature());
             return Err(self.at(Error::type_error(op.name(), message).with_hint(hint)));
         };
-        let node = Node::Op(op, args.into());
+        let node = Node::Op(op, Operands::new(args));
         // Most often the type is that of an argument; `where` has its own in the last two.
         match args.iter().rev().find(|&&t| self.dtype(t) == dtype) {
             Some(&t) => self.make_typed(node, self.type_id(t)),
@@ -245,7 +250,7 @@ impl Builder {
         let inner = self.shape(t).drop_outer(sizes.len());
         let ty = Type::new(self.dtype(t), self.join("scatter", outer, inner.dims())?);
         let outer = Shape::new("scatter", outer).map_err(|e| self.at(e.into()))?;
-        self.make(Node::Scatter(outer, t, region), ty)
+        self.make(Node::Scatter(Box::new(outer), t, region), ty)
     }
 
     /// `oneHot sh v ix`.
@@ -263,7 +268,7 @@ impl Builder {
         }
         let ty = Type::new(self.dtype(v), self.join("one_hot", outer, self.shape(v).dims())?);
         let outer = Shape::new("one_hot", outer).map_err(|e| self.at(e.into()))?;
-        self.make(Node::OneHot(outer, v, ix.into()), ty)
+        self.make(Node::OneHot(Box::new(outer), v, Box::new(ix.into())), ty)
     }
 
     // ---- whole arrays -------------------------------------------------------------------------
@@ -336,7 +341,7 @@ impl Builder {
             );
             return Err(self.at(Error::type_error("reshape", message)));
         }
-        self.make(Node::Reshape(shape.clone(), t), Type::new(self.dtype(t), shape))
+        self.make(Node::Reshape(Box::new(shape.clone()), t), Type::new(self.dtype(t), shape))
     }
 
     /// The position of the largest or smallest element along the outermost axis.
@@ -465,7 +470,8 @@ impl Builder {
                 Param::Index(_) => Type::scalar(Dtype::I64),
                 Param::Value(ty) => ty.clone(),
             };
-            let node = Node::Var { level, position: position as u32, param: param.clone() };
+            let param = Box::new(param.clone());
+            let node = Node::Var { level, position: position as u32, param };
             vars.push(self.make(node, ty)?);
         }
         self.open.push(vars.clone());

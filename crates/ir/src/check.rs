@@ -121,12 +121,15 @@ impl<'a> Checker<'a> {
 
     /// There is one record for each node, and the types they refer to exist, once each.
     fn tables(&self) -> Result<(), CheckError> {
-        let Arena { nodes, meta, types, .. } = self.arena;
+        let Arena { nodes, kind_of, kinds, types, .. } = self.arena;
         let fail = |message: &str| Err(self.error(Place::Tables, message));
-        if meta.len() != nodes.len() {
+        if kind_of.len() != nodes.len() {
             return fail("as many records as nodes are needed");
         }
-        if meta.iter().any(|m| m.ty as usize >= types.len()) {
+        if kind_of.iter().any(|&kind| kind as usize >= kinds.len()) {
+            return fail("a node refers to a kind that does not exist");
+        }
+        if kinds.iter().any(|kind| kind.ty as usize >= types.len()) {
             return fail("a node refers to a type that does not exist");
         }
         if types.iter().collect::<FxHashSet<_>>().len() != types.len() {

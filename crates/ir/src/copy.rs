@@ -97,7 +97,7 @@ impl<'a> Copier<'a> {
             .params()
             .iter()
             .filter_map(|&p| match source.node(p) {
-                Node::Var { param, .. } => Some(param.clone()),
+                Node::Var { param, .. } => Some((**param).clone()),
                 _ => None,
             })
             .collect();

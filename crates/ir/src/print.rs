@@ -309,7 +309,7 @@ impl<'a> Printer<'a> {
         let (indices, values) = (self.indices, self.values);
         for &p in region.params() {
             let name = match program.node(p) {
-                Node::Var { param: Param::Index(_), .. } => {
+                Node::Var { param, .. } if matches!(**param, Param::Index(_)) => {
                     self.indices += 1;
                     let letter = ["i", "j", "k", "l", "m", "n"][(self.indices - 1) % 6];
                     match (self.indices - 1) / 6 {

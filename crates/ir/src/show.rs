@@ -71,7 +71,7 @@ impl fmt::Display for Show<'_> {
                 None => write!(f, "input {k}"),
             },
             Node::Var { level, position, param } => {
-                let letters = if matches!(param, Param::Index(_)) { "ijklmn" } else { "stuvwx" };
+                let letters = if matches!(**param, Param::Index(_)) { "ijklmn" } else { "stuvwx" };
                 let letter = letters.as_bytes()[(usize::from(*level) + 5) % 6] as char;
                 match position {
                     0 => write!(f, "{letter}"),

@@ -10,6 +10,7 @@
 //! depend on a region's parameters lies outside it: loop-invariant code is hoisted by construction.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::Deref;
 
 use cotan_array::{Array, Dtype, Shape};
@@ -17,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::bounds::Interval;
 use crate::literal::Literal;
+use crate::operands::Operands;
 use crate::scalar::Op;
 use crate::span::{SourceMap, Span};
 
@@ -24,13 +26,29 @@ use crate::span::{SourceMap, Span};
 pub const MAX_NESTING: usize = 60;
 
 /// A node of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TermId(pub(crate) u32);
+///
+/// Tables may have one for each node of a program, or none: none takes no more room.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TermId(NonZeroU32);
 
 impl TermId {
+    /// The node at a position, which is not the greatest number.
+    pub(crate) const fn new(position: u32) -> TermId {
+        match NonZeroU32::new(position.wrapping_add(1)) {
+            Some(next) => TermId(next),
+            None => TermId(NonZeroU32::MAX),
+        }
+    }
+
     /// The position in the arena.
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
+    }
+}
+
+impl fmt::Debug for TermId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TermId({})", self.index())
     }
 }
 
@@ -114,7 +132,7 @@ impl Levels {
     }
 }
 
-/// The arguments of an operation: one, two or three.
+/// A list of terms that is most often short.
 pub type Args = SmallVec<[TermId; 3]>;
 
 /// A list of terms, such as an index.
@@ -134,12 +152,12 @@ pub enum Node {
         /// The position among its parameters.
         position: u32,
         /// What it stands for.
-        param: Param,
+        param: Box<Param>,
     },
     /// `cond b u v`: one of two arrays, by a scalar.
     Cond(TermId, TermId, TermId),
     /// `op t ..`, elementwise on arrays of one shape.
-    Op(Op, Args),
+    Op(Op, Operands),
     /// `index t ix`: the sub-array at a position; 0 out of range.
     Index(TermId, Terms),
     /// `sumOuter t`: the sum along the outermost axis.
@@ -148,7 +166,7 @@ pub enum Node {
     Gather(TermId, RegionId),
     /// `scatter sh t (\is -> ix)`: each sub-array of `t` at `is` added to zeros at `ix`; dropped out
     /// of range. The shape is the leading sizes of the result, one for each component of `ix`.
-    Scatter(Shape, TermId, RegionId),
+    Scatter(Box<Shape>, TermId, RegionId),
     /// `[t1, .., tn]`: equal-shaped arrays, at least one, along a new outermost axis.
     Stack(Terms),
     /// `replicate k t`: `k` copies along a new outermost axis.
@@ -156,13 +174,13 @@ pub enum Node {
     /// `tr [k1, .., km] t`: axis `n` of the result is axis `kn` of `t`; further axes stay.
     Transpose(Box<[u8]>, TermId),
     /// `reshape sh t`: the same elements in row-major order.
-    Reshape(Shape, TermId),
+    Reshape(Box<Shape>, TermId),
     /// `build1 k (\i -> t)`.
     Build1(RegionId),
     /// `[0, 1, .., k - 1]`.
     Iota(usize),
     /// `oneHot sh v ix`: `v` at position `ix` of zeros with leading sizes `sh`; zeros out of range.
-    OneHot(Shape, TermId, Terms),
+    OneHot(Box<Shape>, TermId, Box<Terms>),
     /// The position of the extreme element along the outermost axis: the first among equals, the
     /// first NaN if there is one, 0 if the axis is empty.
     ArgExtreme(Extreme, TermId),
@@ -299,7 +317,11 @@ impl Node {
             Node::Build1(_) => {}
             Node::Cond(t, u, v) => [*t, *u, *v].into_iter().for_each(f),
             Node::Op(_, args) => args.iter().copied().for_each(f),
-            Node::Index(t, ix) | Node::OneHot(_, t, ix) => {
+            Node::Index(t, ix) => {
+                f(*t);
+                ix.iter().copied().for_each(f);
+            }
+            Node::OneHot(_, t, ix) => {
                 f(*t);
                 ix.iter().copied().for_each(f);
             }
@@ -323,9 +345,8 @@ impl Node {
             Node::Build1(_) => {}
             Node::Cond(t, u, v) => [t, u, v].into_iter().for_each(set),
             Node::Op(_, args) => args.iter_mut().for_each(set),
-            Node::Index(t, ix) | Node::OneHot(_, t, ix) => {
-                std::iter::once(t).chain(ix).for_each(set);
-            }
+            Node::Index(t, ix) => std::iter::once(t).chain(ix).for_each(set),
+            Node::OneHot(_, t, ix) => std::iter::once(t).chain(ix.iter_mut()).for_each(set),
             Node::SumOuter(t) | Node::Gather(t, _) | Node::Scatter(_, t, _) => set(t),
             Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => set(t),
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => set(t),
@@ -411,29 +432,43 @@ pub struct Output {
     pub term: TermId,
 }
 
-/// What is known of a node beside the node itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Meta {
-    /// Index into the types; `u32::MAX` for formers with several results.
+/// What is known of a node beside the node itself, as most nodes have it in common with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    /// Index into the types. For formers with several results it means nothing.
     pub(crate) ty: u32,
     pub(crate) free: Levels,
-    /// Index into the intervals; past their end for [`Interval::ALL`].
-    pub(crate) bounds: u32,
-    pub(crate) span: Span,
+    pub(crate) bounds: Interval,
 }
 
 /// Nodes, regions and inputs: what a [`Program`] and a [`crate::Builder`] have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Arena {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) meta: Vec<Meta>,
+    /// For each node its kind: an index into the kinds.
+    pub(crate) kind_of: Vec<u32>,
+    /// For each node its place in the source: an index into the spans, past their end for none. Nodes
+    /// past the end of this have none, either.
+    pub(crate) span_of: Vec<u32>,
+    pub(crate) kinds: Vec<Kind>,
     pub(crate) types: Vec<Type>,
-    pub(crate) intervals: Vec<Interval>,
+    pub(crate) spans: Vec<Span>,
     pub(crate) regions: Vec<Region>,
     pub(crate) inputs: Vec<Input>,
 }
 
 impl Arena {
+    /// Gives back what a long program has reserved and not needed.
+    pub(crate) fn shrink(&mut self) {
+        const LONG: usize = 1 << 12;
+        if self.nodes.len() >= LONG {
+            self.nodes.shrink_to_fit();
+            self.kind_of.shrink_to_fit();
+            self.span_of.shrink_to_fit();
+            self.spans.shrink_to_fit();
+        }
+    }
+
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -446,7 +481,7 @@ impl Arena {
 
     /// All nodes, operands before the nodes that use them.
     pub fn terms(&self) -> impl DoubleEndedIterator<Item = TermId> + use<> {
-        (0..self.nodes.len() as u32).map(TermId)
+        (0..self.nodes.len() as u32).map(TermId::new)
     }
 
     /// A node.
@@ -457,7 +492,11 @@ impl Arena {
     /// The type of a node with one result. For a former with several results it means nothing: ask
     /// [`Arena::result_types`].
     pub fn ty(&self, t: TermId) -> &Type {
-        &self.types[self.meta[t.index()].ty as usize]
+        &self.types[self.kind(t).ty as usize]
+    }
+
+    pub(crate) fn kind(&self, t: TermId) -> Kind {
+        self.kinds[self.kind_of[t.index()] as usize]
     }
 
     /// The shape of a node.
@@ -472,18 +511,18 @@ impl Arena {
 
     /// The free variables of a node.
     pub fn free(&self, t: TermId) -> Levels {
-        self.meta[t.index()].free
+        self.kind(t).free
     }
 
     /// An interval that holds every element of a node of type `i64` or `bool` (0 and 1).
     pub fn bounds(&self, t: TermId) -> Interval {
-        let known = self.intervals.get(self.meta[t.index()].bounds as usize);
-        known.copied().unwrap_or(Interval::ALL)
+        self.kind(t).bounds
     }
 
     /// The place of a node in the source.
     pub fn span(&self, t: TermId) -> Span {
-        self.meta[t.index()].span
+        let known = self.span_of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
+        known.copied().unwrap_or(Span::NONE)
     }
 
     /// A region.
@@ -509,7 +548,7 @@ impl Arena {
     /// The sizes of a region's parameters, all of which are indices.
     pub fn index_sizes(&self, r: RegionId) -> SmallVec<[usize; 4]> {
         let size = |t: &TermId| match self.node(*t) {
-            Node::Var { param: Param::Index(k), .. } => Some(*k),
+            Node::Var { param, .. } if let Param::Index(k) = &**param => Some(*k),
             _ => None,
         };
         self.region(r).params.iter().filter_map(size).collect()

@@ -45,6 +45,14 @@ impl<V> TermMap<V> {
         self.many.get(t.index())?.as_ref()
     }
 
+    /// The value of a term, to be changed.
+    pub fn get_mut(&mut self, t: TermId) -> Option<&mut V> {
+        if self.many.is_empty() {
+            return self.few.get_mut(&t);
+        }
+        self.many.get_mut(t.index())?.as_mut()
+    }
+
     /// Whether a term has a value.
     pub fn contains(&self, t: TermId) -> bool {
         self.get(t).is_some()
@@ -52,23 +60,41 @@ impl<V> TermMap<V> {
 
     /// Gives a term a value; the one it had before.
     pub fn insert(&mut self, t: TermId, value: V) -> Option<V> {
-        if self.many.is_empty() {
-            let enough = (t.index() / MAX_SPARSITY).max(MIN_DENSE);
-            if self.few.len() < enough {
-                return self.few.insert(t, value);
-            }
-            for (t, value) in std::mem::take(&mut self.few) {
-                self.set_dense(t, value);
-            }
+        if self.is_hashed_with(t) {
+            return self.few.insert(t, value);
         }
-        self.set_dense(t, value)
+        self.slot(t).replace(value)
     }
 
-    fn set_dense(&mut self, t: TermId, value: V) -> Option<V> {
+    /// The value of a term, which is this one if it had none.
+    pub fn get_or_insert(&mut self, t: TermId, value: V) -> &mut V {
+        if self.is_hashed_with(t) {
+            return self.few.entry(t).or_insert(value);
+        }
+        self.slot(t).get_or_insert(value)
+    }
+
+    /// Whether the table stays hashed with one more term. If not, it is dense from now on.
+    fn is_hashed_with(&mut self, t: TermId) -> bool {
+        if !self.many.is_empty() {
+            return false;
+        }
+        let enough = (t.index() / MAX_SPARSITY).max(MIN_DENSE);
+        if self.few.len() < enough {
+            return true;
+        }
+        for (t, value) in std::mem::take(&mut self.few) {
+            *self.slot(t) = Some(value);
+        }
+        false
+    }
+
+    /// The place of a term in the dense table.
+    fn slot(&mut self, t: TermId) -> &mut Option<V> {
         if t.index() >= self.many.len() {
             self.many.resize_with(t.index() + 1, || None);
         }
-        self.many.get_mut(t.index())?.replace(value)
+        &mut self.many[t.index()]
     }
 
     /// Takes the value of a term away.
@@ -117,11 +143,13 @@ mod tests {
         let mut map = TermMap::new();
         let mut expected: FxHashMap<TermId, usize> = FxHashMap::default();
         for n in 0..operations {
-            let t = TermId(next(bound));
-            match next(4) {
+            let t = TermId::new(next(bound));
+            match next(6) {
                 0 => assert_eq!(map.remove(t), expected.remove(&t)),
                 1 => assert_eq!(map.get(t), expected.get(&t)),
                 2 => assert_eq!(map.contains(t), expected.contains_key(&t)),
+                3 => assert_eq!(map.get_or_insert(t, n), expected.entry(t).or_insert(n)),
+                4 => assert_eq!(map.get_mut(t), expected.get_mut(&t)),
                 _ => assert_eq!(map.insert(t, n), expected.insert(t, n)),
             }
         }
@@ -140,11 +168,11 @@ mod tests {
     fn few_terms_of_a_large_program_cost_little() {
         let mut map = TermMap::new();
         for n in 0..1_000 {
-            map.insert(TermId(100_000_000 - n), n);
+            map.insert(TermId::new(100_000_000 - n), n);
         }
         assert!(map.many.is_empty());
         let mut set = TermSet::new();
-        assert!(set.insert(TermId(u32::MAX)) && !set.insert(TermId(u32::MAX)));
-        assert!(set.contains(TermId(u32::MAX)) && !set.contains(TermId(0)));
+        assert!(set.insert(TermId::new(u32::MAX - 1)) && !set.insert(TermId::new(u32::MAX - 1)));
+        assert!(set.contains(TermId::new(u32::MAX - 1)) && !set.contains(TermId::new(0)));
     }
 }

@@ -96,8 +96,10 @@ impl Widening<'_> {
         let mut params = Vec::with_capacity(region.params().len());
         for &p in region.params() {
             match source.node(p) {
-                Node::Var { param: Param::Value(ty), .. } => params.push(Param::Value(wide(ty))),
-                Node::Var { param, .. } => params.push(param.clone()),
+                Node::Var { param, .. } => params.push(match &**param {
+                    Param::Value(ty) => Param::Value(wide(ty)),
+                    Param::Index(k) => Param::Index(*k),
+                }),
                 _ => return Err(Error::internal("a parameter that is no variable")),
             }
         }

@@ -111,7 +111,7 @@ fn form(arena: &Arena, level: u8, vars: usize, positions: usize, root: TermId) -
             continue;
         }
         match arena.node(t) {
-            Node::Var { position, param: Param::Index(size), .. } => {
+            Node::Var { position, param, .. } if let Param::Index(size) = &**param => {
                 // A variable of one value is 0.
                 if *size != 1 {
                     let x = form.vars.get_mut(*position as usize)?;

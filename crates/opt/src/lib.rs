@@ -37,6 +37,7 @@ mod accumulate;
 mod affine;
 mod algebra;
 mod apart;
+mod counts;
 mod extreme;
 mod factor;
 mod loops;

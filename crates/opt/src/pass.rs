@@ -10,10 +10,11 @@ use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
     Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermId,
-    TermMap, TermSet, use_counts,
+    TermSet, use_counts,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::counts::Counts;
 use crate::merge::{Merged, merged};
 use crate::options::{Fault, Options};
 use crate::rules::RULES;
@@ -67,7 +68,7 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         b: Builder::with_limits(limits, options.cancel.clone()),
         source: program,
         scopes: &scopes,
-        counts: use_counts(program),
+        counts: counts(program),
         gathers: gather_counts(program),
         searches: read_once(program),
         images: vec![None; program.len()],
@@ -77,10 +78,11 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         merged,
         made_before: FxHashSet::default(),
         kept: FxHashMap::default(),
-        uses: TermMap::new(),
-        gathered: TermMap::new(),
+        uses: Counts::default(),
+        gathered: FxHashMap::default(),
         searched: TermSet::new(),
-        done: TermMap::new(),
+        simple: TermSet::new(),
+        done: FxHashMap::default(),
         depth: 0,
         options,
         report,
@@ -95,6 +97,15 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         outputs.push(Output { name: output.name.clone(), term: opt.image(output.term)? });
     }
     opt.b.finish_with_sources(outputs, program.sources().clone())
+}
+
+/// How often each node of a program is used.
+fn counts(program: &Program) -> Counts {
+    let mut counts = Counts::default();
+    for (t, uses) in program.terms().zip(use_counts(program)) {
+        counts.add(t, uses);
+    }
+    counts
 }
 
 /// Gathers from an array.
@@ -115,13 +126,14 @@ impl Reads {
 }
 
 /// The gathers from each node.
-fn gather_counts(program: &Program) -> Vec<Reads> {
+fn gather_counts(program: &Program) -> FxHashMap<TermId, Reads> {
     let live = cotan_ir::live_nodes(program, program.outputs().iter().map(|o| o.term));
-    let mut counts = vec![Reads::default(); program.len()];
+    let mut counts: FxHashMap<TermId, Reads> = FxHashMap::default();
     for t in program.terms().filter(|t| live[t.index()]) {
         if let Node::Gather(u, _) = program.node(t) {
             let elements = program.shape(t).numel() as u64;
-            counts[u.index()] = counts[u.index()].and(Reads { count: 1, elements });
+            let reads = counts.entry(*u).or_default();
+            *reads = reads.and(Reads { count: 1, elements });
         }
     }
     counts
@@ -181,9 +193,9 @@ pub(crate) struct Opt<'a> {
     pub source: &'a Program,
     pub scopes: &'a Scopes,
     /// How often each node of the source is used.
-    counts: Vec<u32>,
+    counts: Counts,
     /// The gathers from each node of the source.
-    gathers: Vec<Reads>,
+    gathers: FxHashMap<TermId, Reads>,
     /// The searches of the source whose positions are read at one place.
     searches: TermSet,
     /// What stands for each node of the source.
@@ -200,13 +212,14 @@ pub(crate) struct Opt<'a> {
     /// What stands for it: by the loop, and the term of its step.
     pub kept: FxHashMap<(TermId, TermId), TermId>,
     /// How often nodes of the result are used, as far as the source says.
-    uses: TermMap<u32>,
+    uses: Counts,
     /// The gathers from them.
-    gathered: TermMap<Reads>,
+    gathered: FxHashMap<TermId, Reads>,
     /// Those that stand for searches whose positions are read at one place.
     searched: TermSet,
-    /// What nodes of the result were simplified to.
-    done: TermMap<TermId>,
+    /// Nodes of the result that rules have nothing to say about, and what others were simplified to.
+    simple: TermSet,
+    done: FxHashMap<TermId, TermId>,
     depth: usize,
     pub options: &'a Options,
     pub report: &'a mut Report,
@@ -250,12 +263,11 @@ impl Opt<'_> {
         if let Some(slot) = self.images.get_mut(t.index()) {
             *slot = Some(image);
         }
-        let uses = self.counts.get(t.index()).copied().unwrap_or(1);
-        let before = self.uses.get(image).copied().unwrap_or(0);
-        self.uses.insert(image, before.saturating_add(uses));
-        let gathers = self.gathers.get(t.index()).copied().unwrap_or_default();
-        let before = self.gathered.get(image).copied().unwrap_or_default();
-        self.gathered.insert(image, before.and(gathers));
+        self.uses.add(image, self.counts.get(t));
+        if let Some(&gathers) = self.gathers.get(&t) {
+            let before = self.gathered.entry(image).or_default();
+            *before = before.and(gathers);
+        }
         if self.searches.contains(t) {
             self.searched.insert(image);
         }
@@ -285,13 +297,13 @@ impl Opt<'_> {
 
     /// How many places use a term, as far as is known.
     pub fn use_count(&self, t: TermId) -> u32 {
-        self.uses.get(t).copied().unwrap_or(0)
+        self.uses.get(t)
     }
 
     /// The gathers from a term, if it is used for nothing else, as far as is known.
     pub fn only_gathered(&self, t: TermId) -> Option<Reads> {
-        let gathered = self.gathered.get(t).copied().filter(|reads| reads.count > 0)?;
-        (self.uses.get(t) == Some(&gathered.count)).then_some(gathered)
+        let gathered = self.gathered.get(&t).copied().filter(|reads| reads.count > 0)?;
+        (self.use_count(t) == gathered.count).then_some(gathered)
     }
 
     /// Images for all nodes of a scope.
@@ -381,7 +393,7 @@ impl Opt<'_> {
     /// What parameters of the source stand for.
     pub fn params(&self, params: &[TermId]) -> Vec<Param> {
         let param = |p: &TermId| match self.source.node(*p) {
-            Node::Var { param, .. } => Some(param.clone()),
+            Node::Var { param, .. } => Some((**param).clone()),
             _ => None,
         };
         params.iter().filter_map(param).collect()
@@ -389,7 +401,10 @@ impl Opt<'_> {
 
     /// What the rules make of a node whose operands are simplified.
     pub fn simplify(&mut self, raw: TermId) -> Result<TermId> {
-        if let Some(&t) = self.done.get(raw) {
+        if self.simple.contains(raw) {
+            return Ok(raw);
+        }
+        if let Some(&t) = self.done.get(&raw) {
             return Ok(t);
         }
         if self.depth >= MAX_DEPTH {
@@ -403,7 +418,10 @@ impl Opt<'_> {
             Some((rule, after)) => self.report.fire(rule, &self.b, raw, self.b.ty(raw), after)?,
             None => raw,
         };
-        self.done.insert(raw, after);
+        match after == raw {
+            true => drop(self.simple.insert(raw)),
+            false => drop(self.done.insert(raw, after)),
+        }
         Ok(after)
     }
 

@@ -54,7 +54,26 @@ impl Derivative {
 /// The derivative of a program by some of its inputs (by position; all float ones by default), as a
 /// program of bulk operations. Inputs and outputs are named as the functions of `cotan_ad` say.
 pub fn derive(program: &Program, derivative: Derivative, wrt: Option<&[usize]>) -> Result<Program> {
-    let prepared = bulk(program)?;
+    of_prepared(bulk(program)?, derivative, wrt)
+}
+
+/// As [`derive`], of a program that nobody needs any more: its memory is free as soon as it was walked
+/// through.
+pub fn derive_owned(
+    program: Program,
+    derivative: Derivative,
+    wrt: Option<&[usize]>,
+) -> Result<Program> {
+    let prepared = bulk(&program)?;
+    drop(program);
+    of_prepared(prepared, derivative, wrt)
+}
+
+fn of_prepared(
+    prepared: Program,
+    derivative: Derivative,
+    wrt: Option<&[usize]>,
+) -> Result<Program> {
     let derived = derivative.transform(&prepared, wrt)?;
     drop(prepared);
     bulk(&derived)

@@ -34,6 +34,6 @@ mod peak;
 mod pipeline;
 
 pub use cost::Cost;
-pub use derivative::{Derivative, derive};
+pub use derivative::{Derivative, derive, derive_owned};
 pub use peak::peak_bytes;
 pub use pipeline::{Pass, Pipeline, Stage};

@@ -38,7 +38,10 @@ fn form(program: &Program, level: u8, count: usize, root: TermId) -> Option<Form
                 let x: i64 = x.item()?;
                 form.constant = form.constant.checked_add(c.checked_mul(x)?)?;
             }
-            Node::Var { level: at, position, param: Param::Index(size) } if *at == level => {
+            Node::Var { level: at, position, param }
+                if *at == level
+                    && let Param::Index(size) = &**param =>
+            {
                 // A variable of one value is 0.
                 if *size != 1 {
                     let factor = form.factors.get_mut(*position as usize)?;

@@ -31,7 +31,7 @@ impl Emitter<'_> {
     fn runs_at_once(&self, r: RegionId) -> bool {
         let level = self.program.region(r).level();
         let fits = |&t: &TermId| match self.program.node(t) {
-            Node::Var { param: Param::Index(_), .. } => true,
+            Node::Var { param, .. } if matches!(**param, Param::Index(_)) => true,
             Node::Op(..) | Node::Cond(..) => self.program.shape(t).rank() == 0,
             Node::Index(u, _) => {
                 self.program.shape(t).rank() == 0 && !self.program.free(*u).contains(level)

@@ -222,21 +222,21 @@ pub enum ExprKind {
         /// What is called.
         callee: ExprId,
         /// The arguments: positional ones first.
-        args: Vec<Arg>,
+        args: Box<[Arg]>,
     },
     /// `a[i, 1:3]`, `a[]`
     Index {
         /// What is indexed.
         base: ExprId,
         /// One entry per leading axis.
-        items: Vec<IndexItem>,
+        items: Box<[IndexItem]>,
     },
     /// `r.w`
     Field {
         /// The record (or import alias).
         base: ExprId,
         /// The field.
-        field: Ident,
+        field: Box<Ident>,
     },
     /// `t.0`
     Proj {
@@ -248,22 +248,22 @@ pub enum ExprKind {
         index_span: Span,
     },
     /// `(a, b)`, `(a,)`, `()`
-    Tuple(Vec<ExprId>),
+    Tuple(Box<[ExprId]>),
     /// `{w = a, b = c}`
-    Record(Vec<(Ident, ExprId)>),
+    Record(Box<[(Ident, ExprId)]>),
     /// `[a, b]`
-    Array(Vec<ExprId>),
+    Array(Box<[ExprId]>),
     /// `x => e`, `(x, (y, z)) => e`, `() => e`: one pattern per parameter.
     Lambda {
         /// The parameters.
-        params: Vec<PatId>,
+        params: Box<[PatId]>,
         /// The body.
         body: ExprId,
     },
     /// `build n (i => e)`, `build (m, n) ((i, j) => e)`
     Build {
         /// The sizes, one per index.
-        sizes: Vec<ExprId>,
+        sizes: Box<[ExprId]>,
         /// A function of the indices: nearly always a [`ExprKind::Lambda`].
         body: ExprId,
     },
@@ -271,24 +271,22 @@ pub enum ExprKind {
     With {
         /// The structure.
         base: ExprId,
-        /// Where the `with` stands.
-        with_span: Span,
-        /// The way to the part, at least one step.
-        path: Vec<Access>,
+        /// The way to the part.
+        path: Box<Path>,
         /// What is there instead.
         value: ExprId,
     },
     /// `if c then a else if d then b else e`: an unparenthesised `else if` is a further arm.
     If {
         /// Conditions with their branches, at least one.
-        arms: Vec<(ExprId, ExprId)>,
+        arms: Box<[(ExprId, ExprId)]>,
         /// The last branch.
         otherwise: ExprId,
     },
     /// `let p = e let q = f in body`: a whole run of bindings.
     Let {
         /// The bindings, at least one, each in scope of the next.
-        bindings: Vec<Binding>,
+        bindings: Box<[Binding]>,
         /// The result.
         body: ExprId,
     },
@@ -321,7 +319,7 @@ pub enum Literal {
 #[derive(Clone, Debug)]
 pub struct Arg {
     /// The name before `=`.
-    pub name: Option<Ident>,
+    pub name: Option<Box<Ident>>,
     /// The value.
     pub value: ExprId,
 }
@@ -354,6 +352,15 @@ impl IndexItem {
             }
         }
     }
+}
+
+/// The way to a part of a structure, after a `with`.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Where the `with` stands.
+    pub with_span: Span,
+    /// The steps, at least one.
+    pub steps: Vec<Access>,
 }
 
 /// A step on the way to a part of a structure, after a `with`.
@@ -395,7 +402,7 @@ pub enum PatternKind {
     /// `x`
     Name(Name),
     /// `(p, q)`, `(p,)`, `()`
-    Tuple(Vec<PatId>),
+    Tuple(Box<[PatId]>),
     /// `_`
     Wildcard,
     /// What could not be parsed; an error has been reported.
@@ -543,7 +550,7 @@ impl Ast {
             }
             ExprKind::With { base, path, value, .. } => {
                 visit(*base);
-                for step in path {
+                for step in &path.steps {
                     if let Access::Index(items, _) = step {
                         items.iter().for_each(|item| item.for_each_part(&mut visit));
                     }
@@ -585,5 +592,19 @@ impl Ast {
     /// How many expressions there are; ids are below it.
     pub fn expr_count(&self) -> usize {
         self.exprs.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A long program has millions of them.
+    #[test]
+    fn nodes_are_small() {
+        assert!(size_of::<Expr>() <= 40, "{}", size_of::<Expr>());
+        assert!(size_of::<Pattern>() <= 40, "{}", size_of::<Pattern>());
+        assert!(size_of::<Binding>() <= 32, "{}", size_of::<Binding>());
+        assert!(size_of::<Arg>() <= 16, "{}", size_of::<Arg>());
     }
 }

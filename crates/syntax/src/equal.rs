@@ -141,7 +141,7 @@ impl Pairs<'_> {
                 self.each(k, l, Pairs::expr) && self.expr(a, b)
             }
             (With { base: a, path: p, value: v, .. }, With { base: b, path: q, value: w, .. }) => {
-                self.expr(a, b) && self.each(p, q, Pairs::access) && self.expr(v, w)
+                self.expr(a, b) && self.each(&p.steps, &q.steps, Pairs::access) && self.expr(v, w)
             }
             (If { arms: p, otherwise: a }, If { arms: q, otherwise: b }) => {
                 self.each(p, q, |pairs, (p, a), (q, b)| pairs.expr(p, q) && pairs.expr(a, b))
@@ -175,7 +175,8 @@ impl Pairs<'_> {
     }
 
     fn arg(&mut self, a: &Arg, b: &Arg) -> bool {
-        self.option(&a.name, &b.name, Pairs::ident) && self.expr(&a.value, &b.value)
+        self.option(&a.name, &b.name, |pairs, a, b| pairs.ident(a, b))
+            && self.expr(&a.value, &b.value)
     }
 
     fn access(&mut self, a: &Access, b: &Access) -> bool {

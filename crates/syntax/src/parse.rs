@@ -14,9 +14,11 @@ mod pattern;
 mod postfix;
 mod types;
 
+use std::num::NonZeroU32;
+
 use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ast::{Ast, Comment, Expr, ExprId, ExprKind, Ident, Item, MAX_NESTING, Module, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -66,7 +68,7 @@ fn parse_by<'t>(
         stopped: None,
         ast: Ast::default(),
         heights: Vec::new(),
-        names: FxHashMap::default(),
+        names: FxHashSet::default(),
         diagnostics,
     };
     let items = items(&mut parser);
@@ -82,7 +84,7 @@ fn parse_by<'t>(
 
 /// For every opening bracket, the token that closes it. A closing bracket closes the innermost
 /// open one of its kind, and leaves those within it open for ever; declarations leave all open.
-fn match_brackets(tokens: &[Token]) -> Vec<Option<u32>> {
+fn match_brackets(tokens: &[Token]) -> Vec<Option<NonZeroU32>> {
     let mut closing = vec![None; tokens.len()];
     let mut open: Vec<(usize, TokenKind)> = Vec::new();
     let mut waiting: FxHashMap<TokenKind, usize> = FxHashMap::default();
@@ -97,7 +99,7 @@ fn match_brackets(tokens: &[Token]) -> Vec<Option<u32>> {
             while let Some((opened, close)) = open.pop() {
                 *waiting.entry(close).or_default() -= 1;
                 if close == token.kind {
-                    closing[opened] = Some(at as u32);
+                    closing[opened] = NonZeroU32::new(at as u32);
                     break;
                 }
             }
@@ -111,7 +113,7 @@ struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     /// Per token: see [`match_brackets`].
-    closing: Vec<Option<u32>>,
+    closing: Vec<Option<NonZeroU32>>,
     comments: Vec<Comment>,
     /// The next token.
     at: usize,
@@ -125,8 +127,8 @@ struct Parser<'t> {
     stopped: Option<Diagnostic>,
     ast: Ast,
     /// Per expression: how deep it is, as [`MAX_NESTING`] counts it.
-    heights: Vec<usize>,
-    names: FxHashMap<&'t str, Name>,
+    heights: Vec<u16>,
+    names: FxHashSet<Name>,
     diagnostics: Diagnostics,
 }
 
@@ -245,7 +247,12 @@ impl<'t> Parser<'t> {
 
     fn name_of(&mut self, token: Token) -> Name {
         let text = self.text_of(token).trim_matches('`');
-        self.names.entry(text).or_insert_with(|| Name::from(text)).clone()
+        if let Some(name) = self.names.get(text) {
+            return name.clone();
+        }
+        let name = Name::from(text);
+        self.names.insert(name.clone());
+        name
     }
 
     fn at_name(&self) -> bool {
@@ -275,10 +282,10 @@ impl<'t> Parser<'t> {
         let mut height = 0;
         self.ast.for_each_child(id, |child| {
             let below = self.heights.get(child.index()).copied().unwrap_or(0);
-            height = height.max(below + usize::from(Some(child) != left_operand));
+            height = height.max(below + u16::from(Some(child) != left_operand));
         });
         self.heights.push(height);
-        if height <= MAX_NESTING + 1 {
+        if usize::from(height) <= MAX_NESTING + 1 {
             return id;
         }
         self.too_deep(span);
@@ -417,7 +424,7 @@ impl<'t> Parser<'t> {
         let Some(opened) = self.tokens.get(open).copied() else { return };
         match self.closing.get(open).copied().flatten() {
             Some(close) => {
-                let close = close as usize;
+                let close = close.get() as usize;
                 if self.at < close {
                     let bracket = self.tokens.get(close).map_or("", |token| self.text_of(*token));
                     self.expected(&format!("`,` or `{bracket}`"));

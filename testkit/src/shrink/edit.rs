@@ -189,7 +189,7 @@ fn sizes(program: &Program) -> Vec<usize> {
     for t in program.terms() {
         sizes.extend(program.shape(t).dims());
         match program.node(t) {
-            Node::Var { param: Param::Index(k), .. } => drop(sizes.insert(*k)),
+            Node::Var { param, .. } if let Param::Index(k) = &**param => drop(sizes.insert(*k)),
             Node::MapAccum(m) => drop(sizes.insert(m.length)),
             Node::While(w) => sizes.extend(w.bound),
             _ => {}

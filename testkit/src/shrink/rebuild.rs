@@ -268,7 +268,7 @@ impl Rebuilder<'_> {
         for (n, &p) in region.params().iter().enumerate() {
             let Node::Var { param, .. } = source.node(p) else { continue };
             if fixed.is_none_or(|(at, _)| at != n) {
-                params.push(match param {
+                params.push(match &**param {
                     Param::Index(k) => Param::Index(self.size(*k)),
                     Param::Value(ty) => Param::Value(self.ty(ty)?),
                 });

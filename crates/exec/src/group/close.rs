@@ -338,7 +338,7 @@ impl Scheduler<'_> {
         for &b in &group.buffers {
             let Some(rows) = way.rows.get(&b) else { continue };
             let buffer = &self.buffers[b.index()];
-            let own = inside.get(&b) == self.touches.get(&b);
+            let own = inside.get(&b) == self.touches.get(b.index());
             // Rows of which there are some more, or fewer, are not all there is.
             let whole = rows.all_of(buffer.shape.numel());
             if !own || !whole || !matches!(buffer.role, Role::Temporary(_)) {

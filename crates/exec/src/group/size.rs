@@ -52,6 +52,8 @@ pub(crate) struct Tuning {
     pub branch: u64,
     /// Shorter runs of nests of one position each stay as they are.
     pub scalars: usize,
+    /// Nests with fewer instructions together are not packed: they may have machine code.
+    pub packed: usize,
 }
 
 impl Default for Tuning {
@@ -77,6 +79,7 @@ impl Default for Tuning {
             shared: 1 << 16,
             branch: 1 << 16,
             scalars: 32,
+            packed: 1 << 16,
         }
     }
 }
@@ -105,6 +108,7 @@ impl Tuning {
             shared: 0,
             branch: 0,
             scalars: 2,
+            packed: 32,
         }
     }
 
@@ -153,6 +157,7 @@ impl Tuning {
             shared: between(least.shared, most.shared),
             branch: between(least.branch as usize, most.branch as usize) as u64,
             scalars: between(least.scalars, most.scalars),
+            packed: between(least.packed, most.packed),
         }
     }
 }

@@ -361,7 +361,7 @@ fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)
                 for_each_step(&mut branches.then, f);
                 for_each_step(&mut branches.otherwise, f);
             }
-            Step::Compute(_) | Step::Contract(_) | Step::Zero(_) => {}
+            Step::Compute(_) | Step::Scalars(_) | Step::Contract(_) | Step::Zero(_) => {}
             Step::Copy { .. } | Step::ArgSort { .. } | Step::SegmentArg(_) => {}
         }
         f(step);
@@ -400,7 +400,7 @@ fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, us
         Step::Contract(contraction) => {
             contraction.kernels_mut().for_each(|kernel| f(kernel, usize::MAX, false));
         }
-        Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
+        Step::Scalars(_) | Step::Zero(_) | Step::Copy { .. } | Step::ArgSort { .. } => {}
         Step::SegmentArg(_) | Step::Loop(_) | Step::While(_) | Step::If(_) => {}
     });
 }

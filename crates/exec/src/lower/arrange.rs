@@ -103,9 +103,15 @@ type Users = FxHashMap<BufferId, Vec<usize>>;
 
 fn users_of(steps: &[Step<Nest>]) -> Users {
     let mut users = Users::default();
+    // What only packed operations touch stays where it is, and there may be very much of it.
+    for step in steps.iter().filter(|step| !matches!(step, Step::Scalars(_))) {
+        step.for_each_buffer(&mut |b| {
+            users.entry(b).or_default();
+        });
+    }
     for (n, step) in steps.iter().enumerate() {
         step.for_each_buffer(&mut |b| {
-            let users = users.entry(b).or_default();
+            let Some(users) = users.get_mut(&b) else { return };
             if users.last() != Some(&n) {
                 users.push(n);
             }
@@ -162,7 +168,8 @@ impl Copy {
         let Write::Store(to) = &nest.write else { return None };
         let source = &buffers[buffer.index()];
         let temporary = matches!(source.role, Role::Temporary(_));
-        if *buffer == nest.target || !checks.is_empty() || at.constant != 0 || !temporary {
+        let whole = checks.is_empty() && at.constant == 0 && nest.also.is_empty();
+        if *buffer == nest.target || !whole || !temporary {
             return None;
         }
         let mut digits: SmallVec<[Digit; 4]> = SmallVec::new();

@@ -276,7 +276,7 @@ impl Lowering<'_> {
             let place = self.node(n, decisions, &mut steps)?;
             self.places.insert(n, place);
         }
-        match self.places.get(&t) {
+        match self.places.get(t) {
             Some(Place::Buffer(from)) => steps.push(Step::Copy { from: *from, to }),
             _ => {
                 for nest in self.copy_nests(t, to)? {
@@ -296,7 +296,7 @@ impl Lowering<'_> {
         let mut stack = vec![t];
         while let Some(t) = stack.pop() {
             let Some(&(own, position)) = sides.nodes.get(&t) else { continue };
-            if !sides.is_within(own, side) || self.places.contains_key(&t) || !seen.insert(t) {
+            if !sides.is_within(own, side) || self.places.contains(t) || !seen.insert(t) {
                 continue;
             }
             if own == side {

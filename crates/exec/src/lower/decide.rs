@@ -1,7 +1,7 @@
 //! Which arrays of a scope are made.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Node, RegionId, Scope, TermId};
+use cotan_ir::{Node, RegionId, Scope, TermId, TermMap, TermSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -26,7 +26,7 @@ pub(crate) struct Decisions {
     /// Those that must be in memory, whatever they are.
     pub forced: FxHashSet<TermId>,
     /// Those that are made by a nest, though they could be expanded.
-    pub materialised: FxHashSet<TermId>,
+    pub materialised: TermSet,
     /// Sums that are part of their only user, a sum.
     pub absorbed: FxHashSet<TermId>,
     /// Short sums that are written out where they are needed.
@@ -44,7 +44,7 @@ pub(crate) struct Decisions {
 }
 
 /// What an element takes where it is expanded.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Weight {
     instructions: u32,
     /// In additions.
@@ -73,14 +73,55 @@ impl Weight {
     }
 
     /// Adds what an operand takes at the same index: what both have in common counts once.
-    fn join(&mut self, other: &Weight) {
+    fn join(&mut self, u: TermId, other: &Weight) {
         self.stacked |= other.stacked;
         self.reads = self.reads.max(other.reads);
-        for part in &other.parts {
-            if !self.parts.iter().any(|p| p.0 == part.0) {
+        let before = self.parts.len();
+        let whole = [(u, other.instructions, other.cost)];
+        let parts = if other.parts.is_empty() { &whole[..] } else { &other.parts };
+        for part in parts {
+            // The parts of one operand are different ones.
+            if !self.parts[..before].iter().any(|p| p.0 == part.0) {
                 self.instructions = self.instructions.saturating_add(part.1);
                 self.cost = self.cost.saturating_add(part.2);
                 self.parts.push(*part);
+            }
+        }
+    }
+}
+
+/// How the nodes of a scope are used.
+pub(super) struct Users {
+    pub uses: TermMap<u32>,
+    /// What is read more often than it has elements.
+    repeated: FxHashSet<TermId>,
+    /// What is read in every step of a loop.
+    pub captured: FxHashSet<TermId>,
+    /// What is summed, its axes perhaps in another order, and used for nothing else.
+    summed: FxHashSet<TermId>,
+}
+
+/// The weights of what is expanded into its users. Each is known until the last of them has been
+/// looked at: a long program has many nodes, and few at a time that something still needs.
+struct Weights {
+    known: FxHashMap<TermId, Weight>,
+    /// How many users are left.
+    left: TermMap<u32>,
+    /// The elements of the largest array that is read, where it is not as large as the node.
+    reads: FxHashMap<TermId, usize>,
+}
+
+impl Weights {
+    fn get(&self, u: TermId) -> Option<&Weight> {
+        self.known.get(&u)
+    }
+
+    /// Notes that one user less is left.
+    fn release(&mut self, u: TermId) {
+        if let Some(left) = self.left.get_mut(u) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.known.remove(&u);
             }
         }
     }
@@ -104,14 +145,12 @@ impl Lowering<'_> {
                 forced.insert(*p);
             }
         }
-        let mut uses: FxHashMap<TermId, u32> = FxHashMap::default();
-        // Read more often than it has elements.
+        let mut uses: TermMap<u32> = TermMap::new();
         let mut repeated: FxHashSet<TermId> = FxHashSet::default();
-        // Read in every step of a loop.
         let mut captured: FxHashSet<TermId> = FxHashSet::default();
         for &t in scope.order() {
             let node = program.node(t);
-            node.for_each_operand(|u| *uses.entry(u).or_default() += 1);
+            node.for_each_operand(|u| *uses.get_or_insert(u, 0) += 1);
             match node {
                 Node::Gather(u, r) => {
                     self.count_captures(*r, &mut uses);
@@ -126,7 +165,7 @@ impl Lowering<'_> {
                 Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
                     // The first row, which is read with the others.
                     if self.is_first_row(&fold)
-                        && let Some(used) = uses.get_mut(&fold.input)
+                        && let Some(used) = uses.get_mut(fold.input)
                     {
                         *used = used.saturating_sub(1);
                     }
@@ -157,13 +196,12 @@ impl Lowering<'_> {
                 Node::Reshape(..) | Node::Result(..) | Node::SumOuter(_) => {}
             }
         }
-        // What is summed, its axes perhaps in another order, and used for nothing else.
         let mut summed: FxHashSet<TermId> = FxHashSet::default();
         for &t in scope.order().iter().rev() {
             match program.node(t) {
                 Node::SumOuter(u) => summed.insert(*u),
                 Node::Transpose(_, u)
-                    if summed.contains(&t) && uses.get(&t) == Some(&1) && !forced.contains(&t) =>
+                    if summed.contains(&t) && uses.get(t) == Some(&1) && !forced.contains(&t) =>
                 {
                     summed.insert(*u)
                 }
@@ -171,99 +209,126 @@ impl Lowering<'_> {
             };
         }
         let mut decisions = Decisions { forced, sides, ..Decisions::default() };
-        let mut weights: FxHashMap<TermId, Weight> = FxHashMap::default();
+        let mut left: TermMap<u32> = TermMap::new();
         for &t in scope.order() {
-            let node = program.node(t);
-            let used = uses.get(&t).copied().unwrap_or(0);
-            let in_loop = captured.contains(&t);
-            // What a loop reads is in memory before, unless it can be computed where it is read.
-            if in_loop && self.repetitions(node).is_none() {
-                decisions.forced.insert(t);
-            }
-            let forced = decisions.forced.contains(&t);
-            let Some(repetitions) = self.repetitions(node) else { continue };
-            if let Node::SumOuter(_) = node
-                && !forced
-                && !self.in_order
-                && used == 1
-                && !in_loop
-                && summed.contains(&t)
-            {
-                decisions.absorbed.insert(t);
-                continue;
-            }
-            let mut sum = Weight { instructions: 1, ..Weight::default() };
-            let weight = |u: TermId| {
-                let read = || Weight::read(program.shape(u).numel());
-                weights.get(&u).cloned().unwrap_or_else(read)
-            };
-            if let Node::Op(op, args) = node {
-                sum.cost = op_cost(*op);
-                args.iter().for_each(|&u| {
-                    let mut other = weight(u);
-                    if other.parts.is_empty() {
-                        other.parts.push((u, other.instructions, other.cost));
-                    }
-                    sum.join(&other);
-                });
-                sum.parts.push((t, 1, op_cost(*op)));
-            } else {
-                node.for_each_operand(|u| sum.add(&weight(u)));
-            }
-            if let Some(r) = node.region() {
-                let region = self.scopes.region(r);
-                region.captures().iter().for_each(|&u| sum.add(&weight(u)));
-                let reads = region.order().iter().filter(|&&u| self.is_read(u)).count();
-                sum.cost = sum.cost.saturating_add(COMPUTED_READ * reads.min(8) as u32);
-                sum.instructions = sum.instructions.saturating_add(region.order().len() as u32);
-            }
-            if let Node::SumOuter(_) = node {
-                sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
-                sum.instructions = sum.instructions.saturating_mul(repetitions);
-            }
-            if sum.stacked {
-                decisions.stacked.insert(t);
-            }
-            sum.stacked = match node {
-                Node::Stack(_) => true,
-                // Of a sum that is written out every part is known.
-                Node::SumOuter(_) => false,
-                _ => sum.stacked,
-            };
-            let elements = program.shape(t).numel();
-            let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
-                && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
-                && sum.instructions <= LARGEST_BODY / 3;
-            // In a loop views, and masks and indices made of almost nothing, by which nests are cut.
-            let nothing = again && sum.reads <= 1 && !program.dtype(t).is_float();
-            let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
-            let repeated = repeated.contains(&t);
-            let looked_up = repeated && self.looks_up(node);
-            let dear = sum.cost > CHEAP && (used > 1 && !again || repeated) || looked_up || looped;
-            let product = self.small_factors(node, &weights);
-            // It runs over what it has taken in, which has no place of its own to be read from.
-            let absorbing = self.absorbs(node, &decisions.absorbed);
-            if forced || dear || product || absorbing || sum.instructions > LARGEST_BODY {
-                let short = repetitions as usize <= SHORT_SUM && sum.instructions <= LARGEST_BODY;
-                if matches!(node, Node::SumOuter(_)) && short && !product && !absorbing {
-                    decisions.written_out.insert(t);
+            let count = |u| *left.get_or_insert(u, 0) += 1;
+            self.scopes.for_each_dependency(program, t, count);
+        }
+        let mut weights =
+            Weights { known: FxHashMap::default(), left, reads: FxHashMap::default() };
+        let users = Users { uses, repeated, captured, summed };
+        for &t in scope.order() {
+            if let Some(weight) = self.decide_node(t, &users, &weights, &mut decisions) {
+                if weight.reads != program.shape(t).numel() {
+                    weights.reads.insert(t, weight.reads);
                 }
-                decisions.materialised.insert(t);
-                continue;
+                weights.known.insert(t, weight);
             }
-            if let Node::SumOuter(_) = node {
-                decisions.unrolled.insert(t);
-            }
-            weights.insert(t, sum);
+            self.scopes.for_each_dependency(program, t, |u| weights.release(u));
         }
         for &t in scope.order().iter().filter(|_| !self.in_order) {
-            if let Some(factor) = self.factor_sum(t, &uses, &captured, &decisions) {
+            if let Some(factor) = self.factor_sum(t, &users, &decisions) {
                 decisions.written_out.remove(&t);
                 decisions.joined.insert(t, factor);
                 decisions.postponed.insert(factor);
             }
         }
         Ok(decisions)
+    }
+
+    /// What happens to a node of a scope; what an element of it takes, if it is expanded.
+    fn decide_node(
+        &self,
+        t: TermId,
+        users: &Users,
+        weights: &Weights,
+        decisions: &mut Decisions,
+    ) -> Option<Weight> {
+        let program = self.program;
+        let node = program.node(t);
+        let used = users.uses.get(t).copied().unwrap_or(0);
+        let in_loop = users.captured.contains(&t);
+        // What a loop reads is in memory before, unless it can be computed where it is read.
+        if in_loop && self.repetitions(node).is_none() {
+            decisions.forced.insert(t);
+        }
+        let forced = decisions.forced.contains(&t);
+        let repetitions = self.repetitions(node)?;
+        if let Node::SumOuter(_) = node
+            && !forced
+            && !self.in_order
+            && used == 1
+            && !in_loop
+            && users.summed.contains(&t)
+        {
+            decisions.absorbed.insert(t);
+            return None;
+        }
+        let mut sum = Weight { instructions: 1, ..Weight::default() };
+        // Indices are nowhere read, also those of outside.
+        let read = |u: TermId| match program.node(u) {
+            Node::Iota(_) => Weight { instructions: 1, ..Weight::default() },
+            _ => Weight::read(program.shape(u).numel()),
+        };
+        if let Node::Op(op, args) = node {
+            sum.cost = op_cost(*op);
+            for &u in args {
+                match weights.get(u) {
+                    Some(weight) => sum.join(u, weight),
+                    None => sum.join(u, &read(u)),
+                }
+            }
+            sum.parts.push((t, 1, op_cost(*op)));
+        } else {
+            self.scopes.for_each_dependency(program, t, |u| match weights.get(u) {
+                Some(weight) => sum.add(weight),
+                None => sum.add(&read(u)),
+            });
+        }
+        if let Some(r) = node.region() {
+            let region = self.scopes.region(r);
+            let reads = region.order().iter().filter(|&&u| self.is_read(u)).count();
+            sum.cost = sum.cost.saturating_add(COMPUTED_READ * reads.min(8) as u32);
+            sum.instructions = sum.instructions.saturating_add(region.order().len() as u32);
+        }
+        if let Node::SumOuter(_) = node {
+            sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
+            sum.instructions = sum.instructions.saturating_mul(repetitions);
+        }
+        if sum.stacked {
+            decisions.stacked.insert(t);
+        }
+        sum.stacked = match node {
+            Node::Stack(_) => true,
+            // Of a sum that is written out every part is known.
+            Node::SumOuter(_) => false,
+            _ => sum.stacked,
+        };
+        let elements = program.shape(t).numel();
+        let again = elements >= EXPANDING.saturating_mul(sum.reads.max(256))
+            && sum.cost.saturating_mul(used) <= 2 * RECOMPUTED
+            && sum.instructions <= LARGEST_BODY / 3;
+        // In a loop views, and masks and indices made of almost nothing, by which nests are cut.
+        let nothing = again && sum.reads <= 1 && !program.dtype(t).is_float();
+        let looped = in_loop && (sum.stacked || sum.cost > CHEAP && !nothing);
+        let repeated = users.repeated.contains(&t);
+        let looked_up = repeated && self.looks_up(node);
+        let dear = sum.cost > CHEAP && (used > 1 && !again || repeated) || looked_up || looped;
+        let product = self.small_factors(node, &weights.reads);
+        // It runs over what it has taken in, which has no place of its own to be read from.
+        let absorbing = self.absorbs(node, &decisions.absorbed);
+        if forced || dear || product || absorbing || sum.instructions > LARGEST_BODY {
+            let short = repetitions as usize <= SHORT_SUM && sum.instructions <= LARGEST_BODY;
+            if matches!(node, Node::SumOuter(_)) && short && !product && !absorbing {
+                decisions.written_out.insert(t);
+            }
+            decisions.materialised.insert(t);
+            return None;
+        }
+        if let Node::SumOuter(_) = node {
+            decisions.unrolled.insert(t);
+        }
+        Some(sum)
     }
 
     /// Whether a node is, or has inside, a loop without a bound.
@@ -312,12 +377,12 @@ impl Lowering<'_> {
 
     /// Whether a node sums products of factors that have each few elements, as a product of
     /// matrices does: such a sum is a step of its own.
-    fn small_factors(&self, node: &Node, weights: &FxHashMap<TermId, Weight>) -> bool {
+    fn small_factors(&self, node: &Node, reads: &FxHashMap<TermId, usize>) -> bool {
         let Node::SumOuter(u) = node else { return false };
         let summand = self.program.shape(*u).numel();
         let small = |&v: &TermId| {
             let numel = || self.program.shape(v).numel();
-            weights.get(&v).map_or_else(numel, |w| w.reads).saturating_mul(8) <= summand
+            reads.get(&v).copied().unwrap_or_else(numel).saturating_mul(8) <= summand
         };
         let mut at = *u;
         while let Node::Transpose(_, v) = self.program.node(at) {
@@ -370,9 +435,9 @@ impl Lowering<'_> {
         matches!(self.program.node(t), Node::Index(u, _) if self.uniform(*u).is_none())
     }
 
-    fn count_captures(&self, r: RegionId, uses: &mut FxHashMap<TermId, u32>) {
+    fn count_captures(&self, r: RegionId, uses: &mut TermMap<u32>) {
         for &u in self.scopes.region(r).captures() {
-            *uses.entry(u).or_default() += 1;
+            *uses.get_or_insert(u, 0) += 1;
         }
     }
 }

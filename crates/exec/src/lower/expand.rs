@@ -128,7 +128,7 @@ impl Lowering<'_> {
         let mut from = t;
         while let Node::Reshape(_, u) = self.program.node(from) {
             from = *u;
-            if !matches!(self.places.get(&from), Some(Place::Inline) | None) {
+            if !matches!(self.places.get(from), Some(Place::Inline) | None) {
                 break;
             }
         }
@@ -341,7 +341,7 @@ impl Lowering<'_> {
         if let Some(x) = self.uniform(t) {
             return Ok(e.body.constant(x));
         }
-        if let Some(Place::Buffer(b)) = self.places.get(&t) {
+        if let Some(Place::Buffer(b)) = self.places.get(t) {
             let (b, ty) = (*b, self.program.ty(t));
             return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
         }
@@ -367,7 +367,7 @@ impl Lowering<'_> {
     /// The element of an array at any index: 0 outside.
     fn read(&mut self, e: &mut Expansion, t: TermId, ix: &[Val], trusted: &[bool]) -> R<Val> {
         let ty = self.program.ty(t).clone();
-        if let Some(Place::Buffer(b)) = self.places.get(&t) {
+        if let Some(Place::Buffer(b)) = self.places.get(t) {
             return Ok(e.body.load(*b, ty.dtype, ty.shape.dims(), ix));
         }
         if let Node::Const(_) = self.program.node(t)
@@ -472,7 +472,7 @@ impl Lowering<'_> {
                 let n = outer.rank();
                 let value = self.element(e, *v, &ix[n..])?;
                 let mut mask: Option<Val> = None;
-                for (&i, &j) in ix.iter().zip(jx) {
+                for (&i, &j) in ix.iter().zip(jx.iter()) {
                     let j = self.element(e, j, &[])?;
                     let same = e.op(Op::Eq, &[i, j])?;
                     mask = Some(match mask {
@@ -595,7 +595,7 @@ impl Lowering<'_> {
             // Cheaper than divisions for each element.
             self.make_array(u)?;
         }
-        if let Some(Place::Buffer(buffer)) = self.places.get(&u) {
+        if let Some(Place::Buffer(buffer)) = self.places.get(u) {
             // In memory the place is all that matters.
             let mut place = e.body.constant(Scalar::I64(0));
             for (&k, &i) in dims.iter().zip(ix) {

@@ -7,10 +7,9 @@
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, TermId};
-use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::decide::Decisions;
+use super::decide::{Decisions, Users};
 use super::{Lowering, R};
 use crate::nest::{BufferId, Nest};
 use crate::plan::Step;
@@ -24,8 +23,7 @@ impl Lowering<'_> {
     pub(super) fn factor_sum(
         &self,
         t: TermId,
-        uses: &FxHashMap<TermId, u32>,
-        captured: &FxHashSet<TermId>,
+        users: &Users,
         decisions: &Decisions,
     ) -> Option<TermId> {
         let program = self.program;
@@ -42,8 +40,8 @@ impl Lowering<'_> {
         }
         let elements = program.shape(summand).numel();
         let own = |u: &TermId| {
-            uses.get(u) == Some(&1)
-                && !captured.contains(u)
+            users.uses.get(*u) == Some(&1)
+                && !users.captured.contains(u)
                 && !decisions.forced.contains(u)
                 && program.free(*u).innermost() == self.level
                 && program.shape(*u).numel() == elements
@@ -54,7 +52,7 @@ impl Lowering<'_> {
             if !own(&u) {
                 continue;
             }
-            let kept = decisions.materialised.contains(&u);
+            let kept = decisions.materialised.contains(u);
             match program.node(u) {
                 Node::SumOuter(_) if u != summand && apart(&u) => {
                     let single = !self.absorbs(program.node(u), &decisions.absorbed);

@@ -108,6 +108,9 @@ impl Places {
 
     /// The nest with another buffer in the place of one.
     pub(super) fn moved_nest(&self, nest: &Nest, from: BufferId, to: BufferId) -> Option<Nest> {
+        if nest.also.iter().any(|also| also.target == from) {
+            return None;
+        }
         let mut nest = nest.clone();
         if nest.target == from {
             let at = nest.write.place_mut()?;

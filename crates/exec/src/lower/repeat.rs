@@ -44,7 +44,11 @@ pub(super) fn take_invariant(l: &mut Loop<Nest>, first: usize) -> Vec<Step<Nest>
 /// The buffers that a step of a list may write.
 pub(super) fn for_each_written(step: &Step<Nest>, f: &mut dyn FnMut(BufferId)) {
     match step {
-        Step::Compute(nest) => f(nest.target),
+        Step::Compute(nest) => {
+            f(nest.target);
+            nest.also.iter().for_each(|also| f(also.target));
+        }
+        Step::Scalars(scalars) => scalars.for_each_written(f),
         Step::Contract(draft) => draft.nests().for_each(|nest| f(nest.target)),
         Step::Zero(b) | Step::Copy { to: b, .. } => f(*b),
         Step::ArgSort { to, room, .. } => [*to, *room].into_iter().for_each(f),

@@ -85,7 +85,7 @@ impl Frame {
     }
 
     /// The byte of a buffer at an element, if the element is within.
-    fn element(&self, buffer: BufferId, at: i64, size: usize) -> Option<*mut u8> {
+    pub(super) fn element(&self, buffer: BufferId, at: i64, size: usize) -> Option<*mut u8> {
         let offset = usize::try_from(at).ok()?.checked_mul(size)?;
         let end = offset.checked_add(size)?;
         if end > self.sizes[buffer.index()] {

@@ -6,6 +6,7 @@
 
 mod exec;
 mod extremes;
+mod scalars;
 mod sums;
 mod tile;
 
@@ -16,6 +17,7 @@ use smallvec::SmallVec;
 use crate::lower::op_cost;
 use crate::nest::{Affine, Instr, Nest, Val, Write};
 pub(crate) use exec::{Frame, POLL};
+pub(crate) use scalars::{MAX_PACKED, Scalars};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sums::ACCUMULATOR_BYTES;
 pub(crate) use sums::{add_to, add_up};

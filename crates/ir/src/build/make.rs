@@ -5,9 +5,10 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 
 use super::Builder;
-use crate::bounds::{self, Interval};
+use crate::bounds;
 use crate::error::{Error, ErrorKind, Result};
-use crate::term::{Levels, Meta, Node, TermId, Type};
+use crate::span::Span;
+use crate::term::{Arena, Kind, Levels, Node, TermId, Type};
 
 /// How often the deadline and the token are looked at, in nodes.
 const POLL: usize = 1024;
@@ -15,26 +16,11 @@ const POLL: usize = 1024;
 /// An odd number without pattern, 2^64 over the golden ratio: multiplying by it spreads bits upwards.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A node in the table of all nodes, with its hash: to look for a node, or to make the table larger,
-/// the nodes themselves, in memory far away, are then hardly ever touched.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    hash: u32,
-    term: TermId,
-}
-
-impl Entry {
-    /// A hash of which every bit depends on the whole node.
-    fn hash(node: &Node) -> u32 {
-        let wide = FxBuildHasher.hash_one(node);
-        ((wide ^ wide >> 32).wrapping_mul(SPREAD) >> 32) as u32
-    }
-
-    /// The table places entries by the low bits and tells them apart by the high ones, so both must
-    /// depend on the whole hash.
-    fn place(hash: u32) -> u64 {
-        u64::from(hash).wrapping_mul(SPREAD).rotate_left(32)
-    }
+/// Where a node belongs in the table of all nodes. The table places entries by the low bits and tells
+/// them apart by the high ones, so both must depend on the whole node.
+fn place(node: &Node) -> u64 {
+    let wide = FxBuildHasher.hash_one(node);
+    ((wide ^ wide >> 32).wrapping_mul(SPREAD)).rotate_left(32)
 }
 
 impl Builder {
@@ -42,13 +28,14 @@ impl Builder {
     pub fn reserve(&mut self, nodes: usize) {
         let nodes = nodes.min(self.limits.max_nodes);
         self.arena.nodes.reserve(nodes);
-        self.arena.meta.reserve(nodes);
-        self.node_table.reserve(nodes, |entry| Entry::place(entry.hash));
+        self.arena.kind_of.reserve(nodes);
+        let known = &self.arena.nodes;
+        self.node_table.reserve(nodes, |t| place(&known[t.index()]));
     }
 
     /// The position of a node's type: equal for equal types.
     pub(super) fn type_id(&self, t: TermId) -> u32 {
-        self.arena.meta[t.index()].ty
+        self.arena.kind(t).ty
     }
 
     /// The node, new or found.
@@ -59,11 +46,9 @@ impl Builder {
 
     /// The node, new or found, of a type that another node has.
     pub(super) fn make_typed(&mut self, node: Node, ty: u32) -> Result<TermId> {
-        let hash = Entry::hash(&node);
-        let nodes = &self.arena.nodes;
-        let same = |entry: &Entry| entry.hash == hash && nodes[entry.term.index()] == node;
-        if let Some(entry) = self.node_table.find(Entry::place(hash), same) {
-            return Ok(entry.term);
+        let (place_of_node, nodes) = (place(&node), &self.arena.nodes);
+        if let Some(t) = self.node_table.find(place_of_node, |t| nodes[t.index()] == node) {
+            return Ok(*t);
         }
         self.poll(&node)?;
         let free = self.free_of(&node);
@@ -74,12 +59,13 @@ impl Builder {
             return Err(Error::internal("a region must be made where it is used"));
         }
         let bounds = bounds::of_node(&self.arena, &node, self.arena.types[ty as usize].dtype);
-        let meta = Meta { free, bounds: self.interval(bounds), ty, span: self.span };
-        let t = TermId(self.arena.nodes.len() as u32);
+        let kind = self.number_of(Kind { ty, free, bounds });
+        let t = TermId::new(self.arena.nodes.len() as u32);
         self.arena.nodes.push(node);
-        self.arena.meta.push(meta);
-        let entry = Entry { hash, term: t };
-        self.node_table.insert_unique(Entry::place(hash), entry, |e| Entry::place(e.hash));
+        self.arena.kind_of.push(kind);
+        self.note_span(t);
+        let nodes = &self.arena.nodes;
+        self.node_table.insert_unique(place_of_node, t, |t| place(&nodes[t.index()]));
         Ok(t)
     }
 
@@ -94,16 +80,32 @@ impl Builder {
         next
     }
 
-    /// The position of an interval.
-    fn interval(&mut self, bounds: Interval) -> u32 {
-        let intervals = &mut self.arena.intervals;
-        if bounds == Interval::ALL {
-            return u32::MAX;
+    /// The position of a kind.
+    fn number_of(&mut self, kind: Kind) -> u32 {
+        let Arena { kinds, kind_of, .. } = &mut self.arena;
+        // Most often it is that of the node before.
+        if let Some(&before) = kind_of.last()
+            && kinds[before as usize] == kind
+        {
+            return before;
         }
-        if intervals.last() != Some(&bounds) {
-            intervals.push(bounds);
+        *self.kind_table.entry(kind).or_insert_with(|| {
+            kinds.push(kind);
+            kinds.len() as u32 - 1
+        })
+    }
+
+    /// Notes where a new node comes from.
+    fn note_span(&mut self, t: TermId) {
+        let Arena { spans, span_of, .. } = &mut self.arena;
+        if self.span == Span::NONE {
+            return;
         }
-        intervals.len() as u32 - 1
+        if spans.last() != Some(&self.span) {
+            spans.push(self.span);
+        }
+        span_of.resize(t.index(), u32::MAX);
+        span_of.push(spans.len() as u32 - 1);
     }
 
     fn free_of(&self, node: &Node) -> Levels {
@@ -153,7 +155,7 @@ mod tests {
         let places = (2 * b.len()).next_power_of_two();
         let (mut in_place, mut with_tag) = (vec![0usize; places], [0usize; 128]);
         for t in b.terms() {
-            let place = Entry::place(Entry::hash(b.node(t)));
+            let place = place(b.node(t));
             in_place[place as usize % places] += 1;
             with_tag[(place >> 57) as usize] += 1;
         }
@@ -192,9 +194,8 @@ mod tests {
     /// Large programs do not fit the caches: what nodes take in memory, they take in time.
     #[test]
     fn nodes_are_small() {
-        assert!(size_of::<Node>() <= 48, "{}", size_of::<Node>());
-        assert!(size_of::<Meta>() <= 32, "{}", size_of::<Meta>());
-        assert!(size_of::<Entry>() <= 8);
+        assert!(size_of::<Node>() <= 24, "{}", size_of::<Node>());
+        assert!(size_of::<Option<TermId>>() <= 4);
     }
 
     /// Nothing but what can be represented limits the size of an array.

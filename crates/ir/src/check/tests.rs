@@ -2,9 +2,11 @@
 
 use cotan_array::{Dtype, Shape};
 
+use crate::operands::Operands;
 use crate::scalar::Op;
 use crate::term::{
-    Extreme, Levels, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type, While,
+    Extreme, Kind, Levels, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type,
+    While,
 };
 use crate::{Builder, Interval};
 
@@ -193,14 +195,26 @@ fn step(p: &mut Program) -> &mut Region {
     &mut p.arena.regions[r.index()]
 }
 
+/// Records something else of a node.
+fn set_kind(p: &mut Program, t: usize, change: impl Fn(Kind) -> Kind) {
+    let kind = p.arena.kinds[p.arena.kind_of[t] as usize];
+    p.arena.kind_of[t] = p.arena.kinds.len() as u32;
+    p.arena.kinds.push(change(kind));
+}
+
+/// Records other free variables of a node.
+fn set_free(p: &mut Program, t: usize, free: Levels) {
+    set_kind(p, t, |kind| Kind { free, ..kind });
+}
+
 /// What to damage, what the checker must say, and how to damage it.
 type Damage = (&'static str, &'static str, fn(&mut Program));
 
-const FAR: TermId = TermId(9_999);
+const FAR: TermId = TermId::new(9_999);
 
 const DAMAGES: &[Damage] = &[
     ("a record is lost", "as many records as nodes", |p| {
-        p.arena.meta.pop();
+        p.arena.kind_of.pop();
     }),
     ("a type is lost", "a type that does not exist", |p| p.arena.types.truncate(1)),
     ("a type is listed twice", "listed twice", |p| {
@@ -227,28 +241,28 @@ const DAMAGES: &[Damage] = &[
         region.params.swap(0, 1);
     }),
     ("a parameter that is no variable", "parameter 0 is not variable 0", |p| {
-        p.arena.regions[0].params[0] = TermId(0);
+        p.arena.regions[0].params[0] = TermId::new(0);
     }),
     ("a result of a region that does not exist", "result 0 does not exist", |p| {
         p.arena.regions[0].results[0] = FAR;
     }),
     ("a result of a region with several results", "result 0 is not one array", |p| {
         let scan = find(p, |n| matches!(n, Node::MapAccum(_)));
-        p.arena.regions[0].results[0] = TermId(scan as u32);
+        p.arena.regions[0].results[0] = TermId::new(scan as u32);
     }),
     ("a result of a region after its user", "does not come before", |p| {
         let hot = find(p, |n| matches!(n, Node::ArgExtreme(..)));
-        p.arena.regions[0].results[0] = TermId(hot as u32);
+        p.arena.regions[0].results[0] = TermId::new(hot as u32);
     }),
     ("an operand after its user", "operand 9999 does not come before", |p| {
         change!(p, Node::SumOuter(t) => *t = FAR);
     }),
     ("an operand that is its user", "does not come before", |p| {
         let t = find(p, |n| matches!(n, Node::Reshape(..)));
-        change!(p, Node::Reshape(_, u) => *u = TermId(t as u32));
+        change!(p, Node::Reshape(_, u) => *u = TermId::new(t as u32));
     }),
     ("an operand with several results", "has one result", |p| {
-        change!(p, Node::Result(t, _) => *t = TermId(0));
+        change!(p, Node::Result(t, _) => *t = TermId::new(0));
     }),
     ("a result that does not exist", "has no result 5", |p| {
         change!(p, Node::Result(_, n) => *n = 5);
@@ -260,50 +274,50 @@ const DAMAGES: &[Damage] = &[
         change!(p, Node::Cond(b, u, _) => *b = *u);
     }),
     ("branches of different types", "the branches are", |p| {
-        change!(p, Node::Cond(_, u, _) => *u = TermId(0));
+        change!(p, Node::Cond(_, u, _) => *u = TermId::new(0));
     }),
     ("arguments of different shapes", "different shapes", |p| {
-        change!(p, Node::Op(Op::Lt, args) => args[0] = TermId(0));
+        change!(p, Node::Op(Op::Lt, args) => args[0] = TermId::new(0));
     }),
     ("arguments of different types", "does not take [F64, I64]", |p| {
         let best = find(p, |n| matches!(n, Node::Index(..)));
-        change!(p, Node::Op(Op::Lt, args) => args[0] = TermId(best as u32));
+        change!(p, Node::Op(Op::Lt, args) => args[0] = TermId::new(best as u32));
     }),
     ("an operation without arguments", "there are no arguments", |p| {
-        change!(p, Node::Op(Op::Lt, args) => args.clear());
+        change!(p, Node::Op(Op::Lt, args) => *args = Operands::new(&[]));
     }),
     ("an operation with one argument too few", "does not take [I64]", |p| {
-        change!(p, Node::Op(Op::Lt, args) => args.truncate(1));
+        change!(p, Node::Op(Op::Lt, args) => *args = Operands::new(&args[..1]));
     }),
     ("an index of too many components", "fewer than 3 axes", |p| {
-        change!(p, Node::Index(_, ix) => *ix = vec![TermId(1); 3].into());
+        change!(p, Node::Index(_, ix) => *ix = vec![TermId::new(1); 3].into());
     }),
     ("an index that is a float", "index component", |p| {
         change!(p, Node::Index(t, ix) => *ix = vec![*t].into());
     }),
     ("a sum of no axis", "fewer than 1 axes", |p| {
-        change!(p, Node::SumOuter(t) => *t = TermId(1));
+        change!(p, Node::SumOuter(t) => *t = TermId::new(1));
     }),
     ("a gather of a scalar", "fewer than 1 axes", |p| {
-        change!(p, Node::Gather(t, _) => *t = TermId(1));
+        change!(p, Node::Gather(t, _) => *t = TermId::new(1));
     }),
     ("a gather through a region that does not exist", "region 77 does not exist", |p| {
         change!(p, Node::Gather(_, r) => *r = RegionId(77));
     }),
     ("a scatter of other sizes", "are not the leading sizes", |p| {
-        change!(p, Node::Scatter(_, t, _) => *t = TermId(0));
+        change!(p, Node::Scatter(_, t, _) => *t = TermId::new(0));
     }),
     ("a scatter into too many axes", "1 index components for leading sizes [7, 1]", |p| {
-        change!(p, Node::Scatter(outer, _, _) => *outer = Shape::new("test", &[7, 1]).unwrap());
+        change!(p, Node::Scatter(outer, _, _) => **outer = Shape::new("test", &[7, 1]).unwrap());
     }),
     ("a scatter into other sizes", "recorded as", |p| {
-        change!(p, Node::Scatter(outer, _, _) => *outer = Shape::new("test", &[8]).unwrap());
+        change!(p, Node::Scatter(outer, _, _) => **outer = Shape::new("test", &[8]).unwrap());
     }),
     ("an empty stack", "nothing is stacked", |p| {
         change!(p, Node::Stack(ts) => *ts = Box::new([]));
     }),
     ("a stack of different types", "different types", |p| {
-        change!(p, Node::Stack(ts) => ts[1] = TermId(0));
+        change!(p, Node::Stack(ts) => ts[1] = TermId::new(0));
     }),
     ("another number of copies", "has type [3, 4, 2]f64, but is recorded as [2, 4, 2]f64", |p| {
         change!(p, Node::Replicate(k, _) => *k = 3);
@@ -315,7 +329,7 @@ const DAMAGES: &[Damage] = &[
         change!(p, Node::Transpose(perm, _) => *perm = vec![0, 1, 2].into());
     }),
     ("a reshape to another number of elements", "does not have the elements", |p| {
-        change!(p, Node::Reshape(sh, _) => *sh = Shape::new("test", &[15]).unwrap());
+        change!(p, Node::Reshape(sh, _) => **sh = Shape::new("test", &[15]).unwrap());
     }),
     ("a build over two indices", "one index and one result", |p| {
         change!(p, Node::Build1(r) => *r = RegionId(1));
@@ -324,23 +338,23 @@ const DAMAGES: &[Damage] = &[
         change!(p, Node::Iota(k) => *k = 5);
     }),
     ("a one-hot with a component too few", "0 index components", |p| {
-        change!(p, Node::OneHot(_, _, ix) => *ix = Box::new([]));
+        change!(p, Node::OneHot(_, _, ix) => **ix = Box::new([]));
     }),
     ("a one-hot of truth values", "is not numeric", |p| {
         let truth = find(p, |n| matches!(n, Node::Op(Op::Lt, _)));
-        change!(p, Node::OneHot(_, v, _) => *v = TermId(truth as u32));
+        change!(p, Node::OneHot(_, v, _) => *v = TermId::new(truth as u32));
     }),
     ("the extreme of a scalar", "fewer than 1 axes", |p| {
-        change!(p, Node::ArgExtreme(_, t) => *t = TermId(1));
+        change!(p, Node::ArgExtreme(_, t) => *t = TermId::new(1));
     }),
     ("the order of a scalar", "fewer than 1 axes", |p| {
-        change!(p, Node::ArgSort(t) => *t = TermId(1));
+        change!(p, Node::ArgSort(t) => *t = TermId::new(1));
     }),
     ("the segments of a scalar", "fewer than 1 axes", |p| {
-        change!(p, Node::SegmentArg(_, _, t, _) => *t = TermId(1));
+        change!(p, Node::SegmentArg(_, _, t, _) => *t = TermId::new(1));
     }),
     ("ids of another shape", "ids [4, 3]f64 for the elements of", |p| {
-        change!(p, Node::SegmentArg(_, _, _, ids) => *ids = TermId(0));
+        change!(p, Node::SegmentArg(_, _, _, ids) => *ids = TermId::new(0));
     }),
     ("ids that are no integers", "ids [14]f64 for the elements of", |p| {
         change!(p, Node::SegmentArg(_, _, t, ids) => *ids = *t);
@@ -352,7 +366,7 @@ const DAMAGES: &[Damage] = &[
         change!(p, Node::MapAccum(m) => m.init = vec![m.init[0]; 2].into());
     }),
     ("a state of another type", "does not keep its type", |p| {
-        change!(p, Node::MapAccum(m) => m.init[0] = TermId(1));
+        change!(p, Node::MapAccum(m) => m.init[0] = TermId::new(1));
     }),
     ("a step without the next state", "wrong number of parameters or results", |p| {
         step(p).results = Box::new([]);
@@ -368,24 +382,23 @@ const DAMAGES: &[Damage] = &[
         change!(p, Node::MapAccum(m) => m.length = 6);
     }),
     ("an input of other elements", "is not stepped through by its elements", |p| {
-        change!(p, Node::MapAccum(m) => m.inputs[0] = TermId(0));
+        change!(p, Node::MapAccum(m) => m.inputs[0] = TermId::new(0));
     }),
     ("a recorded type", "but is recorded as", |p| {
         let t = find(p, |n| matches!(n, Node::ArgSort(_)));
-        p.arena.meta[t].ty = p.arena.meta[0].ty;
+        p.arena.kind_of[t] = p.arena.kind_of[0];
     }),
     ("recorded free variables", "free levels are", |p| {
         let t = find(p, |n| matches!(n, Node::ArgSort(_)));
-        p.arena.meta[t].free = Levels::just(3);
+        set_free(p, t, Levels::just(3));
     }),
     ("forgotten free variables", "free levels are", |p| {
         let t = find(p, |n| matches!(n, Node::Var { .. }));
-        p.arena.meta[t].free = Levels::NONE;
+        set_free(p, t, Levels::NONE);
     }),
     ("a recorded interval", "lies in", |p| {
         let t = find(p, |n| matches!(n, Node::ArgExtreme(..)));
-        p.arena.meta[t].bounds = p.arena.intervals.len() as u32;
-        p.arena.intervals.push(Interval::new(0, 3));
+        set_kind(p, t, |kind| Kind { bounds: Interval::new(0, 3), ..kind });
     }),
     ("a variable too deep", "level 0 is not between", |p| {
         let t = find(p, |n| matches!(n, Node::Var { level: 2, .. }));
@@ -397,9 +410,9 @@ const DAMAGES: &[Damage] = &[
         }
     }),
     ("two equal nodes", "is equal to node 2", |p| {
-        let (node, meta) = (p.arena.nodes[2].clone(), p.arena.meta[2]);
+        let (node, kind) = (p.arena.nodes[2].clone(), p.arena.kind_of[2]);
         p.arena.nodes.push(node);
-        p.arena.meta.push(meta);
+        p.arena.kind_of.push(kind);
     }),
     ("two equal regions", "is equal to region 0", |p| {
         let region = p.arena.regions[0].clone();
@@ -419,17 +432,17 @@ const DAMAGES: &[Damage] = &[
         p.arena.regions.push(Region {
             level: 1,
             params: Box::new([]),
-            results: Box::new([TermId(deep as u32)]),
+            results: Box::new([TermId::new(deep as u32)]),
         });
     }),
     ("an output that does not exist", "output 1: does not exist", |p| p.outputs[1].term = FAR),
     ("an output with several results", "output 0: is not one array", |p| {
         let scan = find(p, |n| matches!(n, Node::MapAccum(_)));
-        p.outputs[0].term = TermId(scan as u32);
+        p.outputs[0].term = TermId::new(scan as u32);
     }),
     ("an output with a free variable", "depends on a variable", |p| {
         let i = find(p, |n| matches!(n, Node::Var { .. }));
-        p.outputs[0].term = TermId(i as u32);
+        p.outputs[0].term = TermId::new(i as u32);
     }),
     ("an output without a name", "needs a name of its own", |p| p.outputs[0].name.clear()),
     ("two outputs of one name", "needs a name of its own", |p| {

@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
                 if *level == 0 || usize::from(*level) > MAX_NESTING {
                     return Err(format!("level {level} is not between 1 and {MAX_NESTING}"));
                 }
-                Ok(match param {
+                Ok(match &**param {
                     Param::Index(_) => Type::scalar(Dtype::I64),
                     Param::Value(ty) => ty.clone(),
                 })
@@ -154,7 +154,7 @@ impl<'a> Checker<'a> {
                 if shape.numel() != u.shape.numel() {
                     return Err(format!("{u} does not have the elements of {shape}"));
                 }
-                Ok(Type::new(u.dtype, shape.clone()))
+                Ok(Type::new(u.dtype, (**shape).clone()))
             }
 
             // G, i : Int |- t : Array sh rho
@@ -399,7 +399,7 @@ impl<'a> Checker<'a> {
         let mut sizes = Vec::with_capacity(region.params.len());
         for &x in &region.params {
             match self.arena.node(x) {
-                Node::Var { param: Param::Index(k), .. } => sizes.push(*k),
+                Node::Var { param, .. } if let Param::Index(k) = &**param => sizes.push(*k),
                 _ => return Err(format!("parameter {} is not an index", x.index())),
             }
         }

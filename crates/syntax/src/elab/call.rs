@@ -61,8 +61,10 @@ impl<'m> Elab<'m> {
                     )));
                 }
                 if function.contract.is_none() {
-                    let args: Vec<(Option<&ast::Ident>, Arg)> =
-                        args.iter().map(|arg| (arg.name.as_ref(), Arg::Expr(arg.value))).collect();
+                    let args: Vec<(Option<&ast::Ident>, Arg)> = args
+                        .iter()
+                        .map(|arg| (arg.name.as_deref(), Arg::Expr(arg.value)))
+                        .collect();
                     return library::call(self, builtin, args, span);
                 }
             }

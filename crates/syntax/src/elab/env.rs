@@ -1,5 +1,6 @@
 //! What names mean at a point of a function body.
 
+use cotan_ir::TermId;
 use rustc_hash::FxHashMap;
 
 use super::value::Value;
@@ -10,8 +11,24 @@ use crate::ast::Name;
 /// A lookup costs the same under a million bindings as under one.
 #[derive(Debug, Default)]
 pub(crate) struct Env {
-    now: FxHashMap<Name, Value>,
-    log: Vec<(Name, Option<Value>)>,
+    now: FxHashMap<Name, Bound>,
+    log: Vec<(Name, Option<Box<Bound>>)>,
+}
+
+/// What a name means. Long functions have many names, of terms most often.
+#[derive(Debug)]
+enum Bound {
+    Term(TermId),
+    Other(Box<Value>),
+}
+
+impl Bound {
+    fn value(&self) -> Value {
+        match self {
+            Bound::Term(t) => Value::Term(*t),
+            Bound::Other(value) => (**value).clone(),
+        }
+    }
 }
 
 /// A point to which [`Env::leave`] goes back.
@@ -20,14 +37,18 @@ pub(crate) struct Mark(usize);
 
 impl Env {
     /// What a name means.
-    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        self.now.get(name)
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        self.now.get(name).map(Bound::value)
     }
 
     /// Gives a name a meaning until the scope is left.
     pub(crate) fn bind(&mut self, name: Name, value: Value) {
-        let before = self.now.insert(name.clone(), value);
-        self.log.push((name, before));
+        let bound = match value {
+            Value::Term(t) => Bound::Term(t),
+            other => Bound::Other(Box::new(other)),
+        };
+        let before = self.now.insert(name.clone(), bound);
+        self.log.push((name, before.map(Box::new)));
     }
 
     /// The beginning of a scope.
@@ -39,7 +60,7 @@ impl Env {
     pub(crate) fn leave(&mut self, mark: Mark) {
         while self.log.len() > mark.0 {
             match self.log.pop() {
-                Some((name, Some(before))) => drop(self.now.insert(name, before)),
+                Some((name, Some(before))) => drop(self.now.insert(name, *before)),
                 Some((name, None)) => drop(self.now.remove(&name)),
                 None => return,
             }
@@ -64,9 +85,9 @@ mod tests {
         env.bind("x".into(), Value::int(2));
         env.bind("x".into(), Value::int(3));
         env.bind("y".into(), Value::int(4));
-        assert_eq!(env.get("x").and_then(Value::known_int), Some(3));
+        assert_eq!(env.get("x").and_then(|x| x.known_int()), Some(3));
         env.leave(mark);
-        assert_eq!(env.get("x").and_then(Value::known_int), Some(1));
+        assert_eq!(env.get("x").and_then(|x| x.known_int()), Some(1));
         assert!(env.get("y").is_none());
     }
 }

@@ -59,7 +59,7 @@ impl<'m> Elab<'m> {
             ExprKind::With { base, path, value, .. } => {
                 let base = (self.try_elab(*base)?, self.span_of(*base));
                 let value = (self.try_elab(*value)?, self.span_of(*value));
-                self.with(&base, path, &value, span)
+                self.with(&base, &path.steps, &value, span)
             }
             ExprKind::If { arms, otherwise } => self.conditional(arms, *otherwise, span),
             ExprKind::Let { bindings, body } => {
@@ -125,7 +125,7 @@ impl<'m> Elab<'m> {
         spec.for_each_size(&mut |size| names.extend(size.names().cloned()));
         let known: Vec<(Name, i64)> = names
             .into_iter()
-            .filter_map(|name| self.env.get(&name).and_then(Value::known_int).map(|k| (name, k)))
+            .filter_map(|name| self.env.get(&name).and_then(|v| v.known_int()).map(|k| (name, k)))
             .collect();
         let lookup = |name: &str| known.iter().find(|(known, _)| &**known == name).map(|(_, k)| *k);
         let tree = self.resolve(spec, &lookup)?;

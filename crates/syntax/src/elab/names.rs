@@ -17,7 +17,7 @@ impl Elab<'_> {
         if let Some(value) = self.env.get(name) {
             return match value {
                 Value::Error => Err(Reported),
-                value => Ok(value.clone()),
+                value => Ok(value),
             };
         }
         let Some(callable) = self.function_called(name) else {
@@ -106,7 +106,7 @@ impl Elab<'_> {
                             if seen.insert(name)
                                 && let Some(value) = self.env.get(name)
                             {
-                                captured.push((name.clone(), value.clone()));
+                                captured.push((name.clone(), value));
                             }
                         }
                         ExprKind::Let { bindings, .. } => {

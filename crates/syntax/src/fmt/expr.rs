@@ -114,13 +114,13 @@ impl<'m> Printer<'m> {
             }
             ExprKind::Lambda { params, body } => self.lambda(params, *body),
             ExprKind::Build { sizes, body } => self.build(sizes, *body, start, end),
-            ExprKind::With { base, with_span, path, value } => {
+            ExprKind::With { base, path, value } => {
                 self.expr(*base);
                 self.events.extend([Event::Open(Breaks::All), Event::Indent]);
-                self.comments_before(with_span.start);
+                self.comments_before(path.with_span.start);
                 self.line();
                 self.put("with ");
-                path.iter().for_each(|step| self.access(step));
+                path.steps.iter().for_each(|step| self.access(step));
                 self.put(" = ");
                 self.expr(*value);
                 self.events.extend([Event::Dedent, Event::Close]);
@@ -371,7 +371,7 @@ impl<'m> Printer<'m> {
                 ExprKind::Index { base, .. }
                 | ExprKind::Field { base, .. }
                 | ExprKind::Proj { base, .. } => *base,
-                ExprKind::Call { callee, args } => match args.as_slice() {
+                ExprKind::Call { callee, args } => match &args[..] {
                     [Arg { name: None, value }] if self.is_lambda(*value) => break false,
                     _ => *callee,
                 },

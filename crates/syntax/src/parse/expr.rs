@@ -1,7 +1,7 @@
 //! Expressions: operators, `let`, `if`, lambdas, and what begins with a word or a bracket.
 
 use super::Parser;
-use crate::ast::{BinaryOp, Binding, ExprId, ExprKind, Ident, Literal, PatId, UnaryOp};
+use crate::ast::{BinaryOp, Binding, ExprId, ExprKind, Ident, Literal, PatId, Path, UnaryOp};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lex::TokenKind;
 use crate::precedence::{self, Assoc};
@@ -47,7 +47,8 @@ impl Parser<'_> {
             self.expect(TokenKind::Eq, "`=` and the value of the part");
             let value = self.expr_from(precedence::OR);
             let span = self.ast[base].span.join(self.ast[value].span);
-            base = self.add(ExprKind::With { base, with_span, path, value }, span);
+            let path = Box::new(Path { with_span, steps: path });
+            base = self.add(ExprKind::With { base, path, value }, span);
         }
         (0..entered).for_each(|_| self.leave());
         base
@@ -142,7 +143,7 @@ impl Parser<'_> {
             TokenKind::OpenParen => self.paren(),
             TokenKind::OpenBracket => {
                 let list = self.list(Parser::expr);
-                self.add(ExprKind::Array(list.elements), list.span)
+                self.add(ExprKind::Array(list.elements.into()), list.span)
             }
             TokenKind::OpenBrace => self.record(),
             TokenKind::Build => self.build(),
@@ -162,7 +163,7 @@ impl Parser<'_> {
                 self.ast.set_parens(*inner, list.span);
                 *inner
             }
-            _ => self.add(ExprKind::Tuple(list.elements), list.span),
+            _ => self.add(ExprKind::Tuple(list.elements.into()), list.span),
         }
     }
 
@@ -176,7 +177,7 @@ impl Parser<'_> {
             Some((field, parser.expr()))
         });
         let fields = list.elements.into_iter().flatten().collect::<Vec<(Ident, ExprId)>>();
-        self.add(ExprKind::Record(fields), list.span)
+        self.add(ExprKind::Record(fields.into()), list.span)
     }
 
     // `let`
@@ -197,7 +198,7 @@ impl Parser<'_> {
         }
         let body = self.expr();
         let span = self.since(start);
-        self.add(ExprKind::Let { bindings, body }, span)
+        self.add(ExprKind::Let { bindings: bindings.into(), body }, span)
     }
 
     fn binding(&mut self) -> Binding {
@@ -215,7 +216,7 @@ impl Parser<'_> {
             match self.peek() {
                 TokenKind::Let | TokenKind::In | TokenKind::Semicolon => self.recovering = false,
                 _ => match self.closing.get(self.at).copied().flatten() {
-                    Some(close) => self.at = close as usize + 1,
+                    Some(close) => self.at = close.get() as usize + 1,
                     None => self.at += 1,
                 },
             }
@@ -255,7 +256,7 @@ impl Parser<'_> {
         }
         let otherwise = self.expr();
         let span = self.since(start);
-        self.add(ExprKind::If { arms, otherwise }, span)
+        self.add(ExprKind::If { arms: arms.into(), otherwise }, span)
     }
 
     // Functions
@@ -267,7 +268,7 @@ impl Parser<'_> {
             }
             TokenKind::OpenParen => {
                 let close = self.closing.get(self.at).copied().flatten();
-                let after = close.and_then(|close| self.tokens.get(close as usize + 1));
+                let after = close.and_then(|close| self.tokens.get(close.get() as usize + 1));
                 after.is_some_and(|token| token.kind == TokenKind::FatArrow)
             }
             _ => false,
@@ -283,7 +284,7 @@ impl Parser<'_> {
         self.expect(TokenKind::FatArrow, "`=>`");
         let body = self.expr();
         let span = self.since(start);
-        self.add(ExprKind::Lambda { params, body }, span)
+        self.add(ExprKind::Lambda { params: params.into(), body }, span)
     }
 }
 

@@ -27,7 +27,7 @@ impl Parser<'_> {
                 let list = self.list(Parser::pattern);
                 match list.elements.as_slice() {
                     [inner] if !list.trailing_comma => *inner,
-                    _ => self.add_pattern(PatternKind::Tuple(list.elements), start),
+                    _ => self.add_pattern(PatternKind::Tuple(list.elements.into()), start),
                 }
             }
             _ => {

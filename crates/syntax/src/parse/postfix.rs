@@ -15,7 +15,7 @@ impl Parser<'_> {
             base = match self.peek() {
                 TokenKind::OpenParen => {
                     let (args, span) = self.args();
-                    self.apply(base, span, |callee| ExprKind::Call { callee, args })
+                    self.apply(base, span, |callee| ExprKind::Call { callee, args: args.into() })
                 }
                 TokenKind::OpenBracket => self.index(base),
                 TokenKind::Dot => self.project(base),
@@ -37,7 +37,7 @@ impl Parser<'_> {
             if named {
                 parser.bump();
             }
-            Arg { name, value: parser.expr() }
+            Arg { name: name.map(Box::new), value: parser.expr() }
         });
         let first_named = list.elements.iter().position(|arg| arg.name.is_some());
         let after = first_named.and_then(|at| list.elements.get(at..)).unwrap_or(&[]);
@@ -54,7 +54,7 @@ impl Parser<'_> {
 
     fn index(&mut self, base: ExprId) -> ExprId {
         let list = self.list(Parser::index_item);
-        self.apply(base, list.span, |base| ExprKind::Index { base, items: list.elements })
+        self.apply(base, list.span, |base| ExprKind::Index { base, items: list.elements.into() })
     }
 
     fn index_item(&mut self) -> IndexItem {
@@ -82,7 +82,10 @@ impl Parser<'_> {
         match token.kind {
             TokenKind::Name | TokenKind::QuotedName => {
                 let Some(field) = self.ident("a field") else { return base };
-                self.apply(base, field.span, |base| ExprKind::Field { base, field })
+                self.apply(base, field.span, |base| ExprKind::Field {
+                    base,
+                    field: Box::new(field),
+                })
             }
             _ if self.is_bare_number(base) => {
                 let place = self.since(self.ast[base].span.start);
@@ -209,7 +212,7 @@ impl Parser<'_> {
         let mut sizes = self.atom();
         self.leave();
         if let ExprKind::Tuple(items) = &self.ast[sizes].kind
-            && let &[only_sizes, body] = items.as_slice()
+            && let &[only_sizes, body] = &items[..]
             && (self.is_bare_lambda(body) || self.peek() != TokenKind::OpenParen)
         {
             return self.finish_build(start, only_sizes, body);
@@ -224,7 +227,10 @@ impl Parser<'_> {
                         {
                             return self.finish_build(start, sizes, *value);
                         }
-                        _ => self.apply(sizes, span, |callee| ExprKind::Call { callee, args }),
+                        _ => self.apply(sizes, span, |callee| ExprKind::Call {
+                            callee,
+                            args: args.into(),
+                        }),
                     }
                 }
                 TokenKind::OpenBracket => self.index(sizes),
@@ -253,7 +259,7 @@ impl Parser<'_> {
     fn finish_build(&mut self, start: u32, sizes: ExprId, body: ExprId) -> ExprId {
         let sizes = match &self.ast[sizes].kind {
             ExprKind::Tuple(sizes) => sizes.clone(),
-            _ => vec![sizes],
+            _ => [sizes].into(),
         };
         let span = self.since(start);
         self.add(ExprKind::Build { sizes, body }, span)

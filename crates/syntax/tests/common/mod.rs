@@ -102,7 +102,7 @@ fn show(ast: &Ast, expr: ExprId) -> String {
                     format!("{}:{}:{}", part(lo), part(hi), part(step))
                 }
             };
-            let path = path.iter().map(|step| match step {
+            let path = path.steps.iter().map(|step| match step {
                 Access::Index(items, _) => list("at", items.iter().map(item).collect()),
                 Access::Field(field) => format!(".{}", field.name),
                 Access::Component(n, _) => format!(".{n}"),
