@@ -78,8 +78,7 @@ listed! {
         WhileIgnoresOutputs "A transposed `while` takes no cotangents of outputs.",
         WhileIgnoresFinalStates "A transposed `while` takes no cotangents of final states.",
         WhileLosesCaptures "A transposed `while` sends nothing to what it captures.",
-        WhileSavesNextStates "Each step of a `while` saves the states it returns, not those it was given.",
-        WhileReplaysNothing "A transposed `while` takes the state of a chunk for that of each of its steps.",
+        WhileReplaysNothing "A transposed `while` takes the nearest saved state for that of a block.",
         WhileForwardStartsLate "The Delta of a `while` leaves out the first step.",
         WhileTangentLosesCaptures "Forward mode ignores the tangents of what a `while` captures.",
         ActivityForgetsStates "A state that starts as a constant is taken for one.",
@@ -158,8 +157,8 @@ mod switch {
         }
     }
 
-    /// What `body` gives if loops without a bound save that many states on each level, at least 2, in
-    /// place of [`crate::CHECKPOINTS`]: so that short loops can stand for long ones.
+    /// What `body` gives if loops without a bound save that many states, at least 2, in place of
+    /// [`crate::CHECKPOINTS`]: so that short loops can stand for long ones.
     pub fn with_slots<T>(slots: usize, body: impl FnOnce() -> T) -> T {
         struct Restore(usize);
         impl Drop for Restore {

@@ -343,10 +343,7 @@ impl Delta<Staged> {
             Delta::OneHot(place, _) => place.1.iter().copied().for_each(f),
             Delta::Gather(_, r) | Delta::Scatter(_, _, r) => for_each_capture(arena, *r, f),
             Delta::MapAccum(m) => m.arrays().copied().for_each(f),
-            Delta::While(w) => {
-                let primal = w.primal.init.iter().chain(&w.primal.captures);
-                primal.chain(&w.saved).chain([&w.count]).copied().for_each(f);
-            }
+            Delta::While(w) => w.arrays().copied().for_each(f),
             Delta::Custom(c) => c.inputs.iter().copied().for_each(f),
         }
     }

@@ -20,7 +20,7 @@ use crate::linear::Linear;
 use crate::staged::Staged;
 use crate::step::Step;
 use crate::tangent::{Tangent, TangentArray};
-use crate::transpose::reverse_pass;
+use crate::transpose::reverse_pass_of_step;
 
 impl<A: Algebra> Dual<'_, A> {
     /// `D[mapAccum]`: the primal with its states saved, and a Delta for the whole loop.
@@ -164,8 +164,6 @@ pub(crate) fn transpose_loop<A: Algebra>(
     arrays.extend(seeded.iter().filter_map(|&k| result(k)));
     let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&m.result_types[k])).collect();
     let program = m.linear.transposed(&Transposed {
-        step,
-        active_inputs: &m.active_inputs,
         states: &active_states,
         elements: &active_elements,
         captures: &active_captures,
@@ -196,9 +194,6 @@ pub(crate) fn transpose_loop<A: Algebra>(
 
 /// A step to be transposed: which of its inputs and outputs take part, by number.
 pub(crate) struct Transposed<'a> {
-    pub(crate) step: &'a Step,
-    /// Which inputs have a derivative.
-    pub(crate) active_inputs: &'a [bool],
     /// The states with a cotangent.
     pub(crate) states: &'a [usize],
     /// The elements whose cotangents are wanted.
@@ -227,7 +222,7 @@ impl Transposed<'_> {
                 seeds.push((d, c));
             }
         }
-        let gradient = reverse_pass(deltas, &seeds, types.len(), staged)?;
+        let gradient = reverse_pass_of_step(deltas, &seeds, types.len(), staged)?;
         let mut outputs = Vec::new();
         for &k in self.states {
             outputs.push(or_zero(staged, gradient[k], &types[k])?);
@@ -245,32 +240,6 @@ impl Transposed<'_> {
         }
         Ok(outputs)
     }
-}
-
-/// `(s_bar, c_bar; s, x, y_bar; c) -> (s_bar', c_bar'; x_bar)`.
-pub(crate) fn transposed_step(t: &Transposed<'_>) -> Result<Arc<Step>> {
-    let (states, inputs) = (t.step.states, t.step.inputs);
-    let types = input_types(t.step);
-    let mut w = Writer::default();
-    let s_bar = w.inputs(t.states.iter().map(|&k| &types[k]))?;
-    let c_bar = w.inputs(t.captures.iter().map(|&k| &types[k]))?;
-    let mut given = w.inputs(&types[..states + inputs])?;
-    let y_bar = w.inputs(t.seeded_types)?;
-    given.extend(w.inputs(&types[states + inputs..])?);
-
-    let staged = &mut w.staged;
-    let mut dual = Dual::new(staged);
-    let duals: Vec<_> = given
-        .iter()
-        .enumerate()
-        .map(|(k, &x)| if t.active_inputs[k] { dual.input(k, x) } else { dual.lift(x) })
-        .collect();
-    let results = interpret(&t.step.program, &duals, &mut dual)?;
-    let deltas = dual.deltas;
-    let outputs = t.cotangents((&results, &deltas), (&s_bar, &c_bar, &y_bar), &types, staged)?;
-    let carried = t.states.len() + t.captures.len();
-    let stepped = states + inputs + t.seeded.len();
-    w.finish(outputs, carried, stepped)
 }
 
 /// The tangents of a loop's results, from those of initial states, inputs and captures.
@@ -315,34 +284,6 @@ pub(crate) fn forward_loop<A: Algebra>(
         results[k] = Some(t);
     }
     Ok(results)
-}
-
-/// `(ds; s, x, dx; c, dc) -> (ds'; dy)` for the states, elements, captures and outputs that move, by
-/// number.
-pub(crate) fn forward_step(
-    step: &Step,
-    active_states: &[usize],
-    elements: &[usize],
-    captures: &[usize],
-    outputs: &[usize],
-) -> Result<Arc<Step>> {
-    let (states, inputs) = (step.states, step.inputs);
-    let types = input_types(step);
-    let mut w = Writer::default();
-    let ds = w.inputs(active_states.iter().map(|&k| &types[k]))?;
-    let mut primals = w.inputs(&types[..states + inputs])?;
-    let dx = w.inputs(elements.iter().map(|&k| &types[k]))?;
-    primals.extend(w.inputs(&types[states + inputs..])?);
-    let dc = w.inputs(captures.iter().map(|&k| &types[k]))?;
-    let moved = [(active_states, ds), (elements, dx), (captures, dc)];
-    let results = w.moved(step, &primals, &moved)?;
-    let staged = &mut w.staged;
-    let mut written = Vec::new();
-    for &k in active_states.iter().chain(outputs) {
-        let ty = step.program.ty(step.program.outputs()[k].term).clone();
-        written.push(or_zero(staged, results[k].tangent, &ty)?);
-    }
-    w.finish(written, active_states.len(), states + inputs + elements.len())
 }
 
 /// `(s, ds; x, dx; c, dc) -> (s', ds'; y, dy)` for the states, elements, captures and outputs that

@@ -178,14 +178,16 @@ impl Writer<'_> {
             }
             Delta::While(w) => {
                 let deltas: Vec<String> = w.deltas.iter().map(|d| self.maybe(*d)).collect();
-                let bound = w.primal.bound.map_or(String::new(), |bound| format!(" {bound}"));
+                let (bound, from, arrays, captures) = match w.primal.bound {
+                    Some(bound) => (format!(" {bound}"), "saved", &w.saved, &w.captures),
+                    None => (String::new(), "from", &w.primal.init, &w.primal.captures),
+                };
                 format!(
-                    "While{bound} ({}) steps {} saved ({}) from ({}) captured ({})",
+                    "While{bound} ({}) steps {} {from} ({}) captured ({})",
                     deltas.join(", "),
                     self.array(w.count),
-                    self.arrays(&w.saved),
-                    self.arrays(&w.primal.init),
-                    self.arrays(&w.primal.captures)
+                    self.arrays(arrays),
+                    self.arrays(captures)
                 )
             }
             Delta::Custom(c) => {

@@ -32,12 +32,18 @@ struct Cotangents<T> {
     /// The reads of each term whose cotangents are not in `accum` yet: index and cotangent.
     reads: FxHashMap<DeltaId, Vec<Read<T, Guarded<T>>>>,
     guards: Guards<T>,
+    /// From how many reads of an array on they are transposed to one scatter.
+    many_reads: usize,
     /// The guard of what is being transposed.
     guard: Guard,
 }
 
 /// From how many reads of an array on they are transposed to one scatter.
 const MANY_READS: usize = 4;
+
+/// The same in a step of a loop, where a few single places of a large array are changed where it lies,
+/// while a scatter has to be added to all of it.
+const MANY_READS_IN_STEP: usize = 12;
 
 impl<T: Clone> Cotangents<T> {
     fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
@@ -56,14 +62,14 @@ impl<T: Clone> Cotangents<T> {
         dims: &[usize],
     ) -> Result<Option<Guarded<T>>> {
         let mut reads = self.reads.remove(&d).unwrap_or_default();
-        if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
+        if faulty(Point::ReadsLoseLast) && reads.len() >= self.many_reads {
             reads.pop();
         }
         // Reads with indices of one length are of one kind.
         reads.sort_by_key(|(ix, _)| ix.len());
         for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
             let rank = reads.first().map_or(0, |(ix, _)| ix.len());
-            if rank > 0 && reads.len() >= MANY_READS {
+            if rank > 0 && reads.len() >= self.many_reads {
                 self.guard = self.common(reads.iter().map(|(_, read)| read));
                 let mut plain = Vec::with_capacity(reads.len());
                 for (ix, read) in reads {
@@ -126,12 +132,33 @@ pub fn reverse_pass<A: Algebra>(
     inputs: usize,
     a: &mut A,
 ) -> Result<Vec<Option<A::T>>> {
+    reverse_pass_to_scatters(deltas, seeds, inputs, a, MANY_READS)
+}
+
+/// The same for the step of a loop.
+pub(crate) fn reverse_pass_of_step<A: Algebra>(
+    deltas: &Deltas<A>,
+    seeds: &[(DeltaId, A::T)],
+    inputs: usize,
+    a: &mut A,
+) -> Result<Vec<Option<A::T>>> {
+    reverse_pass_to_scatters(deltas, seeds, inputs, a, MANY_READS_IN_STEP)
+}
+
+fn reverse_pass_to_scatters<A: Algebra>(
+    deltas: &Deltas<A>,
+    seeds: &[(DeltaId, A::T)],
+    inputs: usize,
+    a: &mut A,
+    many_reads: usize,
+) -> Result<Vec<Option<A::T>>> {
     let mut gradient: Vec<Option<A::T>> = vec![None; inputs];
     let mut state = Cotangents {
         accum: vec![None; deltas.len()],
         results: FxHashMap::default(),
         reads: FxHashMap::default(),
         guards: Guards::new(deltas.has_loops()),
+        many_reads,
         guard: Guard::NONE,
     };
     for (d, c) in seeds {

@@ -5,8 +5,9 @@
 //! $\bar s_k, \bar c \mathrel{+}= J_f(s_k, c)^\top (\bar s_{k+1}, \bar y_k)$ with a counter $k$ from
 //! $n - 1$ down to 0, where $n$ is counted by the primal.
 //!
-//! **Where $s_k$ comes from.** A loop with a bound saves the states of each step. One without does
-//! not know how many there will be, so it is run again once that is known: see `while_transpose.rs`.
+//! **Where $s_k$ comes from.** A loop with a bound saves what $J_f(s_k, c)$ needs of each step
+//! (`linear.rs`). One without does not know how many steps there will be, so it is run again once
+//! that is known: see `while_transpose.rs`.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId};
 use crate::dual::{Dual, DualArray};
 use crate::fault::{Point, faulty};
-use crate::map_accum::{Writer, forward_step, input_types, marked, or_zero, tangent_step};
+use crate::linear::Linear;
+use crate::map_accum::{Writer, input_types, marked, or_zero, tangent_step};
 use crate::step::Step;
 use crate::tangent::{Tangent, TangentArray};
 
@@ -42,8 +44,12 @@ pub struct WhileLoop<T> {
 pub struct DeltaWhile<A: Algebra + ?Sized> {
     /// The primal loop.
     pub primal: WhileLoop<A::T>,
-    /// With a bound, the states that each step was given.
+    /// The derivative of the step.
+    pub linear: Arc<Linear>,
+    /// With a bound, what that needs of each step.
     pub saved: Vec<A::T>,
+    /// With a bound, what it reads of what the step captures.
+    pub captures: Vec<A::T>,
     /// The number of steps there were, an `i64`.
     pub count: A::T,
     /// The derivatives of initial states and captures.
@@ -54,6 +60,17 @@ pub struct DeltaWhile<A: Algebra + ?Sized> {
     pub active_outputs: Vec<bool>,
     /// The types of the loop's results.
     pub result_types: Vec<Type>,
+}
+
+impl<A: Algebra + ?Sized> DeltaWhile<A> {
+    /// The arrays that it mentions: what was saved, or what it takes to run the loop again.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = &A::T> {
+        let (init, captures) = match self.primal.bound {
+            Some(_) => (&self.saved, &self.captures),
+            None => (&self.primal.init, &self.primal.captures),
+        };
+        std::iter::once(&self.count).chain(init).chain(captures)
+    }
 }
 
 /// Condition and step of a loop as programs of their own, and the terms their captures stand for.
@@ -148,8 +165,8 @@ impl Counting {
     }
 }
 
-/// `(s, n; c) -> (s', n + 1; y)`, and the `s` it was given if they are to be saved.
-fn counted_step(step: &Step, save: bool) -> Result<(Vec<Type>, Arc<Step>)> {
+/// `(s, n; c) -> (s', n + 1; y)`
+fn counted_step(step: &Step) -> Result<(Vec<Type>, Arc<Step>)> {
     let types = input_types(step);
     let (states, captures) = types.split_at(step.states);
     let types = [states, &[counter_type()], captures].concat();
@@ -160,18 +177,13 @@ fn counted_step(step: &Step, save: bool) -> Result<(Vec<Type>, Arc<Step>)> {
     let mut results = b.inline(&step.program, &given)?;
     let one = b.scalar(1i64)?;
     let next = b.op(Op::Add, &[inputs[step.states], one])?;
-    if save {
-        let from = if faulty(Point::WhileSavesNextStates) { &results } else { &inputs };
-        let saved = from[..step.states].to_vec();
-        results.extend(saved);
-    }
     results.insert(step.states, next);
     Ok((types, w.finish(results, step.states + 1, 0)?))
 }
 
 impl<A: Algebra> Dual<'_, A> {
-    /// `D[while]`: the primal with its steps counted and, with a bound, its states saved; and a
-    /// Delta for the whole loop.
+    /// `D[while]`: the primal with its steps counted and, with a bound, what the derivative needs of
+    /// them saved; and a Delta for the whole loop.
     pub(crate) fn dual_while(&mut self, w: &WhileLoop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
         let primals =
             |ts: &[DualArray<A>]| -> Vec<A::T> { ts.iter().map(|t| t.primal.clone()).collect() };
@@ -191,7 +203,11 @@ impl<A: Algebra> Dual<'_, A> {
             return Ok(results.into_iter().map(|t| self.lift(t)).collect());
         }
         let states = w.step.states;
-        let (types, step) = counted_step(&w.step, w.bound.is_some())?;
+        let linear = Arc::new(Linear::new(&w.step, &active_inputs)?);
+        let (types, step) = match w.bound {
+            Some(_) => counted_step(&*linear.saving_step()?)?,
+            None => counted_step(&w.step)?,
+        };
         let has: Vec<usize> = (0..types.len()).filter(|&k| k != states).collect();
         let mut init = primal.init.clone();
         init.push(self.a.constant(&Array::scalar(0i64))?);
@@ -206,7 +222,9 @@ impl<A: Algebra> Dual<'_, A> {
         let saved = results.split_off(w.step.program.outputs().len());
         let result_types: Vec<Type> = results.iter().map(|t| self.a.ty(t)).collect();
         let delta = Delta::While(Box::new(DeltaWhile {
+            captures: linear.reads(states, &primal.captures).cloned().collect(),
             primal,
+            linear,
             saved,
             count,
             deltas,
@@ -242,11 +260,11 @@ pub(crate) fn forward_while<A: Algebra>(
     let types = input_types(step);
     let tangent = |k: usize| tangents.get(k).cloned().flatten();
     let captures: Vec<usize> = (states..types.len()).filter(|&k| tangent(k).is_some()).collect();
-    let forward = forward_step(step, &active_states, &[], &captures, &outputs)?;
+    let forward = w.linear.forward(&active_states, &[], &captures, &outputs)?;
 
-    // (k, ds; n, saved, c, dc) -> (k + 1, ds'; dy)
+    // (k, ds; n, r, c, dc) -> (k + 1, ds'; dy)
     let mut outside = vec![w.count.clone()];
-    outside.extend(w.saved.iter().chain(&w.primal.captures).cloned());
+    outside.extend(w.saved.iter().chain(&w.captures).cloned());
     outside.extend(captures.iter().filter_map(|&k| tangent(k)));
     let ds_types: Vec<Type> = active_states.iter().map(|&k| types[k].clone()).collect();
     let mut made = Counting::new(&ds_types, &types_of(a, &outside))?;
@@ -254,10 +272,10 @@ pub(crate) fn forward_while<A: Algebra>(
     let condition = comparison(&made.types, Op::Lt, 0, Some(limit))?;
     let inputs = made.inputs.clone();
     let (ds, given) = inputs[1..].split_at(active_states.len());
-    let (saved, rest) = given[1..].split_at(states);
-    let s = made.saved_at(saved, inputs[0])?;
+    let (saved, rest) = given[1..].split_at(w.saved.len());
+    let r = made.saved_at(saved, inputs[0])?;
     let mut written = vec![made.count(Op::Add, 1)?];
-    written.extend(made.b().inline(&forward.program, &[ds, &s, rest].concat())?);
+    written.extend(made.b().inline(&forward.program, &[ds, &r, rest].concat())?);
     let program = made.w.finish(written, limit, 0)?;
 
     let first = i64::from(faulty(Point::WhileForwardStartsLate));

@@ -141,6 +141,11 @@ impl Text<'_> {
         }
     }
 
+    /// How much is copied or filled.
+    fn elements(&self, b: BufferId) -> String {
+        format!("{} elements", self.plan.buffers[b.index()].shape.numel())
+    }
+
     fn steps(&mut self, steps: &[Step<Group>]) {
         for step in steps {
             match step {
@@ -153,12 +158,13 @@ impl Text<'_> {
                     self.line(format_args!("{stored} = {count} operations on single elements"));
                 }
                 Step::Zero(b) => {
-                    let b = self.name(*b);
-                    self.line(format_args!("{b} = 0"));
+                    let (b, elements) = (self.name(*b), self.elements(*b));
+                    self.line(format_args!("{b} = 0, {elements}"));
                 }
                 Step::Copy { from, to } => {
+                    let elements = self.elements(*to);
                     let (from, to) = (self.name(*from), self.name(*to));
-                    self.line(format_args!("{to} = {from}"));
+                    self.line(format_args!("{to} = a copy of {from}, {elements}"));
                 }
                 Step::ArgSort { from, to, .. } => {
                     let (from, to) = (self.name(*from), self.name(*to));
@@ -187,7 +193,11 @@ impl Text<'_> {
                 }
                 Step::While(w) => {
                     let condition = self.name(w.condition);
-                    self.line(format_args!("while {condition}, which is:"));
+                    let most = match w.bound {
+                        Some(bound) => format!(" at most {bound} times,"),
+                        None => String::new(),
+                    };
+                    self.line(format_args!("while {condition},{most} which is:"));
                     self.indented(&w.before);
                     self.line(format_args!("do:"));
                     self.repeated(&w.body);
@@ -211,9 +221,15 @@ impl Text<'_> {
 
     fn repeated(&mut self, l: &Loop<Group>) {
         self.depth += 1;
-        for &(init, state, _) in &l.states {
+        for (&(init, state, _), &exchanged) in l.states.iter().zip(&l.exchanged) {
+            let elements = self.elements(state);
+            let same = init == state;
             let (init, state) = (self.name(init), self.name(state));
-            self.line(format_args!("{state} begins as {init}"));
+            match exchanged || same {
+                true if same => self.line(format_args!("{state} goes on from where it is")),
+                true => self.line(format_args!("{state} begins as {init}")),
+                false => self.line(format_args!("{state} begins as a copy of {init}, {elements}")),
+            }
         }
         for &(whole, part) in &l.inputs {
             let (whole, part) = (self.name(whole), self.name(part));
@@ -225,12 +241,18 @@ impl Text<'_> {
         }
         self.steps(&l.steps);
         for &(part, whole) in &l.outputs {
+            let elements = self.elements(part);
             let (part, whole) = (self.name(part), self.name(whole));
-            self.line(format_args!("{whole}[step] = {part}"));
+            self.line(format_args!("{whole}[step] = a copy of {part}, {elements}"));
         }
-        for &(_, state, next) in &l.states {
+        for (&(_, state, next), &exchanged) in l.states.iter().zip(&l.exchanged) {
+            let elements = self.elements(state);
+            let copied = !exchanged && state != next;
             let (state, next) = (self.name(state), self.name(next));
-            self.line(format_args!("{state} = {next}"));
+            match copied {
+                true => self.line(format_args!("{state} = a copy of {next}, {elements}")),
+                false => self.line(format_args!("{state} = {next}")),
+            }
         }
         self.depth -= 1;
     }

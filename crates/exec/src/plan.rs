@@ -166,6 +166,41 @@ impl<C: Compute> Loop<C> {
     }
 }
 
+impl Step<Nest> {
+    /// The buffers that a step touches, to change them.
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        match self {
+            Step::Compute(nest) => nest.for_each_buffer_mut(f),
+            Step::Scalars(scalars) => scalars.for_each_buffer_mut(f),
+            Step::Contract(draft) => draft.for_each_buffer_mut(f),
+            Step::Zero(b) => f(b),
+            Step::Copy { from, to } => [from, to].into_iter().for_each(f),
+            Step::ArgSort { from, to, room } => [from, to, room].into_iter().for_each(f),
+            Step::SegmentArg(step) => step.for_each_buffer_mut(f),
+            Step::Loop(l) => l.for_each_buffer_mut(f),
+            Step::While(w) => {
+                f(&mut w.condition);
+                w.before.iter_mut().for_each(|step| step.for_each_buffer_mut(f));
+                w.body.for_each_buffer_mut(f);
+            }
+            Step::If(branches) => {
+                f(&mut branches.condition);
+                let steps = branches.then.iter_mut().chain(&mut branches.otherwise);
+                steps.for_each(|step| step.for_each_buffer_mut(f));
+            }
+        }
+    }
+}
+
+impl Loop<Nest> {
+    fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        let states = self.states.iter_mut().flat_map(|(init, state, next)| [init, state, next]);
+        let arrays = self.inputs.iter_mut().chain(&mut self.outputs).chain(&mut self.collected);
+        states.chain(arrays.flat_map(|(whole, part)| [whole, part])).for_each(f);
+        self.steps.iter_mut().for_each(|step| step.for_each_buffer_mut(f));
+    }
+}
+
 impl Compute for Nest {
     type Contract = Draft;
 

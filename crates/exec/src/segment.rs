@@ -43,6 +43,11 @@ impl SegmentStep {
         f(self.to);
     }
 
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        self.keys.iter_mut().chain([&mut self.ids]).for_each(|array| f(&mut array.buffer));
+        f(&mut self.to);
+    }
+
     /// Runs it; gives `false` when `go_on`, which is told how much is about to be done, in
     /// additions, says no.
     ///

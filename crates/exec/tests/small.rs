@@ -497,7 +497,7 @@ fn plans_show_branches() {
     let text = Executable::new(&with_loop).unwrap().kernels(&with_loop);
     let (before, after) = text.split_once("if x1:").unwrap();
     assert!(!before.contains("loop") && after.contains("loop of 3 steps"), "{text}");
-    assert!(text.contains("else:\n  result0 = x0"), "{text}");
+    assert!(text.contains("else:\n  result0 = a copy of x0"), "{text}");
     // Little work is a selection.
     let small = program(&inputs, |b, xs| {
         let double = b.op(Op::Add, &[xs[0], xs[0]])?;

@@ -194,6 +194,8 @@ pub const RULES: &[Rule] = &[
     rule(Sums, "sum/mask", "sum_outer(where(replicate(p, k), t, 0))  ~>  where(p, sum_outer(t), 0)", "along any axis that copies", ZeroSign),
     rule(Sums, "sum/copies", "sum_outer(transpose(replicate(t, k), [1, 0]))  ~>  replicate(sum_outer(t), k)", "along any axis that copies", Bits),
     rule(Sums, "sum/select", "sum over j of where(k == j, t[j], 0)  ~>  t[k], 0 out of range", "k does not depend on j", ZeroSign),
+    rule(Sums, "sum/select-among", "sum over j of where(k == j and p[j], t[j], 0)  ~>  where(p[k], t[k], 0), 0 out of range", "k does not depend on j", ZeroSign),
+    rule(Sums, "sum/apart", "sum over j of (where(k == j, t[j], 0) + u[j])  ~>  t[k] + sum over j of u[j], alike with k == j and p[j]", "k does not depend on j", Reassociates),
     rule(Sums, "sum/by-place", "sum over i of where(v[i] == j, t[i, j], 0)  ~>  scatter(i => t[i, v[i]], [n], i => [v[i]])[j]", "at least 8 of i and of j", Reassociates),
     rule(Sums, "sum/exchange", "sum over j of sum over i of a[i] * b[i, j]  ~>  sum over i of a[i] * sum over j of b[i, j]", "the inner sum used once", Distributes),
     rule(Sums, "sum/order", "sum_outer(sum_outer(transpose(t)))  ~>  sum_outer(sum_outer(t))", "", Reassociates),

@@ -142,16 +142,43 @@ impl Opt<'_> {
                 let choice = if zero == 2 { [mask, sum, nothing] } else { [mask, nothing, sum] };
                 Ok(Some((rule!("sum/mask"), self.op(Op::Select, &choice)?)))
             }
+            Op::Add => {
+                let one =
+                    self.is_at_place(&parts[0], dims)? || self.is_at_place(&parts[1], dims)?;
+                if !one {
+                    return Ok(None);
+                }
+                let mut sums = [args[0]; 2];
+                for (n, sum) in sums.iter_mut().enumerate() {
+                    let all = whole(self, n)?;
+                    *sum = self.sum(all)?;
+                }
+                Ok(Some((rule!("sum/apart"), self.op(Op::Add, &sums)?)))
+            }
             Op::Select if is_all(&self.b, args[2], 0) => {
-                let Some(place) = self.only_place(&parts[0], dims)? else {
-                    return self.sum_by_place(&parts[0], &parts[1], dims);
+                let mut all = whole(self, 1)?;
+                let mut name = rule!("sum/select");
+                let place = match self.only_place(&parts[0], dims)? {
+                    Some(place) => place,
+                    None => {
+                        let Some((place, others)) = self.place_among(&parts[0], dims)? else {
+                            return self.sum_by_place(&parts[0], &parts[1], dims);
+                        };
+                        let nothing = self.b.ty(all).clone();
+                        let nothing = self.zeros(&nothing)?;
+                        for mask in others {
+                            let mask = self.view_of(mask.base, &mask.map, dims)?;
+                            all = self.op(Op::Select, &[mask, all, nothing])?;
+                        }
+                        name = rule!("sum/select-among");
+                        place
+                    }
                 };
-                let all = whole(self, 1)?;
                 let f = self.index_function(&dims[1..], |opt, vars| {
                     let place = opt.index(place, vars)?;
                     Ok(std::iter::once(place).chain(vars.iter().copied()).collect())
                 })?;
-                Ok(Some((rule!("sum/select"), self.gather(all, f)?)))
+                Ok(Some((name, self.gather(all, f)?)))
             }
             _ => Ok(None),
         }
@@ -170,6 +197,39 @@ impl Opt<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Such a place for one of several conditions that all have to hold, and the others.
+    fn place_among(&mut self, mask: &View, dims: &[usize]) -> Result<Option<(TermId, Vec<View>)>> {
+        let mut open = vec![mask.clone()];
+        let (mut place, mut others) = (None, Vec::new());
+        while let Some(mask) = open.pop() {
+            if open.len() + others.len() > MAX_PARTS {
+                return Ok(None);
+            }
+            if let Node::Op(Op::And, args) = self.b.node(mask.base) {
+                let args = *args;
+                open.extend(args.iter().map(|&t| self.seen_through(&mask, t)));
+            } else if place.is_none() {
+                place = self.only_place(&mask, dims)?;
+                if place.is_none() {
+                    others.push(mask);
+                }
+            } else {
+                others.push(mask);
+            }
+        }
+        Ok(place.map(|place| (place, others)))
+    }
+
+    /// Whether a summand is 0 but for one place along the outermost axis.
+    fn is_at_place(&mut self, summand: &View, dims: &[usize]) -> Result<bool> {
+        let Node::Op(Op::Select, args) = self.b.node(summand.base) else { return Ok(false) };
+        if !is_all(&self.b, args[2], 0) {
+            return Ok(false);
+        }
+        let mask = self.seen_through(summand, args[0]);
+        Ok(self.only_place(&mask, dims)?.is_some() || self.place_among(&mask, dims)?.is_some())
     }
 
     /// A sum of what stands in row `i` at place `v[i]`, a masked sum over all places, is a scatter.

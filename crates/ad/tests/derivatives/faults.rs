@@ -51,7 +51,6 @@ fn config(fault: Fault) -> Config {
             | Point::WhileIgnoresOutputs
             | Point::WhileIgnoresFinalStates
             | Point::WhileLosesCaptures
-            | Point::WhileSavesNextStates
             | Point::WhileForwardStartsLate
             | Point::WhileTangentLosesCaptures => only(config, &[Former::While, Former::SumOuter]),
             Point::CondSwapped | Point::TangentCondSwapped | Point::ForwardBranchesSwapped => {

@@ -57,20 +57,20 @@ fn all_ways_agree_on_loops_in_loops() {
         "def f(x: f64) = jvp(grad(y => power(y, 3)))(x, x).1",
         "def f(x: f64) = grad(y => jvp(z => power(z, 3))(y, y).1)(x)",
     ] {
-        let program = source(&format!("{power}{body}"));
-        let check = || exact::check(&program, &mut Rng::new(7));
-        check().unwrap_or_else(|e| panic!("{e}\n{body}"));
-        // With segments of few steps: every level of them counts.
-        with_slots(2, check).unwrap_or_else(|e| panic!("{e}\n{body} in segments"));
+        let check = || exact::check(&source(&format!("{power}{body}")), &mut Rng::new(7));
+        // All steps in one block, and with blocks of few steps and few states.
+        for slots in [16, 2] {
+            with_slots(slots, check).unwrap_or_else(|e| panic!("{e}\n{body} with {slots} slots"));
+        }
     }
 }
 
-/// Random loops, all in segments, wherever they stand.
+/// Random loops, all in blocks, wherever they stand.
 #[test]
-fn all_ways_agree_on_random_loops_in_segments() {
+fn all_ways_agree_on_random_loops_in_blocks() {
     let config = exact::everything().nodes(16);
     let config = config.without(&[Former::ArgSort, Former::Scatter, Former::OneHot]);
-    for_each_case("while in segments", 200, |rng| {
+    for_each_case("while in blocks", 200, |rng| {
         with_slots(2, || on_random_program(&config, rng, exact::check))
     });
 }
@@ -110,7 +110,7 @@ fn three_loops(n: usize) -> [String; 3] {
     ]
 }
 
-/// Whether a loop of more steps than are saved on all levels has another gradient than one with a
+/// Whether a loop of more steps than there are states and blocks for has another gradient than one with a
 /// bound.
 pub fn replays_wrong() -> bool {
     let [unbounded, bounded, _] = three_loops(30);
@@ -129,7 +129,7 @@ fn long_loops_have_the_gradient_of_bounded_ones() {
     for n in [1, 5, CHECKPOINTS - 1, CHECKPOINTS, CHECKPOINTS + 1, 2 * CHECKPOINTS + 7] {
         compare(n);
     }
-    // With few slots, up to many more steps than there are on all levels.
+    // With few slots, up to many more steps than there is room for.
     for slots in [2, 3, 5] {
         for n in (1..=28).chain([200]) {
             with_slots(slots, || compare(n));
@@ -152,24 +152,25 @@ fn cost_of_steps(n: usize) -> (f64, u64) {
     (counts.scalar_ops as f64 / n as f64, counts.peak_bytes)
 }
 
-/// Lanes of a `build` that have ended run no segments while they wait for the others.
+/// Lanes of a `build` that have ended run no blocks while they wait for the others.
 #[test]
 fn lanes_that_wait_run_no_steps() {
-    let lanes = |text: &str| {
+    let lanes = |steps: &str| {
         let text = format!(
             "def lane(x: f64, n: i64) = while_loop((i, s) => i < n, (i, s) => (i + 1, s * x + x), (0, x)).1
-             def f(x: [3]f64) = {text}"
+             def f(x: [3]f64) = sum(build 3 (i => lane(x[i], {steps}[i])))"
         );
         let program = value_and_grad(&function(&text, &[]), None).expect("a gradient");
         let x = Value::of(&[3], vec![0.5, 0.6, 0.7]).expect("three numbers");
         Interp::new(&program).run(&[x]).expect("a run").counts.scalar_ops
     };
-    let equal = lanes("sum(build 3 (i => lane(x[i], 40)))");
-    let different = lanes("sum(build 3 (i => lane(x[i], [1, 40, 7][i])))");
-    assert!(different < 2 * equal, "{different} operations, {equal} for lanes of one length");
+    for slots in [2, CHECKPOINTS] {
+        let (different, alike) = with_slots(slots, || (lanes("[1, 40, 7]"), lanes("[39, 40, 38]")));
+        assert!(5 * different < 6 * alike, "{different} operations, {alike} of similar lanes");
+    }
 }
 
-/// Each level of segments runs a step once more, whatever the number of steps.
+/// Saving states and what is needed of a block run a step once more each, whatever the number of steps.
 #[test]
 fn gradients_of_long_loops_take_time_in_proportion() {
     let (short, bytes) = cost_of_steps(CHECKPOINTS / 2);

@@ -68,6 +68,12 @@ impl Draft {
         [&mut self.core].into_iter().chain(whole).chain(&mut self.after)
     }
 
+    /// The buffers that it names, to change them.
+    pub(crate) fn for_each_buffer_mut(&mut self, f: &dyn Fn(&mut BufferId)) {
+        let nests = [&mut self.core, &mut self.whole].into_iter().chain(&mut self.after);
+        nests.for_each(|nest| nest.for_each_buffer_mut(f));
+    }
+
     /// The two loads.
     fn loads(&self) -> Option<[Load<'_>; 2]> {
         let Instr::Op(_, args) = &self.core.instrs[self.core.value.index()] else { return None };

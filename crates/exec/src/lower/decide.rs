@@ -265,7 +265,11 @@ impl Lowering<'_> {
             return None;
         }
         let mut sum = Weight { instructions: 1, ..Weight::default() };
-        let read = |u: TermId| Weight::read(program.shape(u).numel());
+        // Indices are nowhere read, also those of outside.
+        let read = |u: TermId| match program.node(u) {
+            Node::Iota(_) => Weight { instructions: 1, ..Weight::default() },
+            _ => Weight::read(program.shape(u).numel()),
+        };
         if let Node::Op(op, args) = node {
             sum.cost = op_cost(*op);
             for &u in args {

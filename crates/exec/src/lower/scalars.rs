@@ -105,16 +105,7 @@ fn drop_untouched(steps: &mut [Step<Nest>], buffers: &mut Vec<Buffer>, outputs: 
     buffers.shrink_to_fit();
     let to = |b: &mut BufferId| *b = moved[b.index()];
     outputs.iter_mut().for_each(to);
-    for step in steps {
-        match step {
-            Step::Scalars(scalars) => scalars.for_each_buffer_mut(&to),
-            Step::Compute(nest) => nest.for_each_buffer_mut(&to),
-            Step::Zero(b) => to(b),
-            Step::Copy { from, to: target } => [from, target].into_iter().for_each(to),
-            Step::Contract(_) | Step::ArgSort { .. } | Step::SegmentArg(_) => {}
-            Step::Loop(_) | Step::While(_) | Step::If(_) => {}
-        }
-    }
+    steps.iter_mut().for_each(|step| step.for_each_buffer_mut(&to));
 }
 
 /// How often the steps touch each buffer.

@@ -49,7 +49,7 @@ impl Run<'_> {
         cost: usize,
         frame: &mut Frame,
     ) -> Result<(), Stop> {
-        for &(init, state, _) in &l.states {
+        for &(init, state, _) in l.states.iter().filter(|(init, state, _)| init != state) {
             self.copy(frame, init, state)?;
         }
         let turns = (TURNS / (cost + 1)).max(1);
@@ -172,7 +172,10 @@ impl Run<'_> {
         rows: Part,
     ) -> Result<Places, Stop> {
         let states = || l.states.iter().zip(&l.exchanged);
-        for (&(init, state, _), _) in states().filter(|&(_, &exchanged)| !exchanged) {
+        // A state may begin where it is.
+        let copied =
+            |&(s, exchanged): &(&(BufferId, BufferId, BufferId), &bool)| !exchanged && s.0 != s.1;
+        for (&(init, state, _), _) in states().filter(copied) {
             let (first, bytes) = rows.bytes(frame.sizes[state.index()]);
             let [from, own] = [init, state].map(|b| frame.pointers[b.index()]);
             // SAFETY: both have the bytes of the state.

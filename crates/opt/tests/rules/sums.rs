@@ -112,9 +112,7 @@ fn of_products() -> Vec<Check> {
                 Ok((m, n, s.array(&[m, n])?, s.array_of(Dtype::I64, &[n])?))
             },
             |b, &(m, n, t, places)| {
-                let (iota, zero) = (b.iota(m)?, fill(b, t, 0.0)?);
-                let (rows, places) = (copied_last(b, n, iota)?, b.replicate(m, places)?);
-                let here = b.op(Op::Eq, &[places, rows])?;
+                let (here, zero) = (at_places(b, m, n, places)?, fill(b, t, 0.0)?);
                 let masked = b.op(Op::Select, &[here, t, zero])?;
                 b.sum_outer(masked)
             },
@@ -123,6 +121,51 @@ fn of_products() -> Vec<Check> {
                     let place = b.index(places, &[j])?;
                     b.index(t, &[place, j])
                 })
+            },
+        ),
+        check(
+            "sum/select-among",
+            |s| {
+                let (m, n) = (2 + s.choice(3), 1 + s.choice(3));
+                let t = s.array(&[m, n])?;
+                let places = s.array_of(Dtype::I64, &[n])?;
+                Ok((m, n, t, places, s.array_of(Dtype::Bool, &[m, n])?))
+            },
+            |b, &(m, n, t, places, p)| {
+                let (here, zero) = (at_places(b, m, n, places)?, fill(b, t, 0.0)?);
+                let both = b.op(Op::And, &[p, here])?;
+                let masked = b.op(Op::Select, &[both, t, zero])?;
+                b.sum_outer(masked)
+            },
+            |b, &(_, n, t, places, p)| {
+                let zero = b.scalar(0.0)?;
+                b.build(n, |b, j| {
+                    let place = b.index(places, &[j])?;
+                    let (p, t) = (b.index(p, &[place, j])?, b.index(t, &[place, j])?);
+                    b.op(Op::Select, &[p, t, zero])
+                })
+            },
+        ),
+        check(
+            "sum/apart",
+            |s| {
+                let (m, n) = (2 + s.choice(3), 1 + s.choice(3));
+                let (t, u) = (s.array(&[m, n])?, s.array(&[m, n])?);
+                Ok((m, n, t, u, s.array_of(Dtype::I64, &[n])?))
+            },
+            |b, &(m, n, t, u, places)| {
+                let (here, zero) = (at_places(b, m, n, places)?, fill(b, t, 0.0)?);
+                let masked = b.op(Op::Select, &[here, t, zero])?;
+                let sum = b.op(Op::Add, &[masked, u])?;
+                b.sum_outer(sum)
+            },
+            |b, &(_, n, t, u, places)| {
+                let one = b.build(n, |b, j| {
+                    let place = b.index(places, &[j])?;
+                    b.index(t, &[place, j])
+                })?;
+                let rest = b.sum_outer(u)?;
+                b.op(Op::Add, &[one, rest])
             },
         ),
         check(
@@ -174,6 +217,13 @@ fn of_products() -> Vec<Check> {
 fn copied_last(b: &mut Builder, n: usize, t: TermId) -> Result<TermId> {
     let copies = b.replicate(n, t)?;
     b.transpose(&[1, 0], copies)
+}
+
+/// Where each column has its place, for `m` rows of `n` columns.
+fn at_places(b: &mut Builder, m: usize, n: usize, places: TermId) -> Result<TermId> {
+    let iota = b.iota(m)?;
+    let (rows, places) = (copied_last(b, n, iota)?, b.replicate(m, places)?);
+    b.op(Op::Eq, &[places, rows])
 }
 
 fn of_formers() -> Vec<Check> {

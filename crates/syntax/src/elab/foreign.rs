@@ -216,6 +216,32 @@ pub(crate) fn type_advice(name: &str) -> Option<&'static str> {
     look_up(TYPES, name)
 }
 
+/// Names of parameters that mean the same, the parameter here that takes their place, and advice where
+/// there is none.
+const PARAMS: &[(&str, &str, &str)] = &[
+    ("dim axes dims", "axis", ""),
+    (
+        "keepdims keepdim",
+        "",
+        "there is no such switch: put the axis back by `x[:, None]`, or by `x[None]` in front",
+    ),
+    ("argnums argnum", "wrt", ""),
+    ("has_aux", "aux", ""),
+    ("dtype", "", "convert what comes out: `f32(x)`"),
+    ("maxiter max_iter max_steps", "at_most", ""),
+];
+
+/// What to write instead of a parameter of another language or library, to a builtin with these
+/// parameters.
+pub(crate) fn param_advice(name: &str, params: &[&str]) -> Option<String> {
+    let known = |names: &str| names.split(' ').any(|known| known == name);
+    let (_, here, advice) = PARAMS.iter().find(|(names, ..)| known(names))?;
+    if params.contains(here) {
+        return Some(format!("it is called `{here}` here"));
+    }
+    (!advice.is_empty()).then(|| (*advice).to_owned())
+}
+
 fn look_up(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     let row = table.iter().find(|(names, _)| names.split(' ').any(|known| known == name));
     row.map(|(_, advice)| *advice)
@@ -254,6 +280,23 @@ mod tests {
             }
         }
         assert_eq!(type_advice("f64"), None);
+    }
+
+    #[test]
+    fn parameters_of_others_are_explained_where_they_make_sense() {
+        let is_param = |name: &str| {
+            let words = |text: &str| {
+                text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
+            };
+            library::builtins().iter().any(|builtin| words(&builtin.signature))
+        };
+        for (names, here, advice) in PARAMS {
+            assert!(here.is_empty() != advice.is_empty(), "{names}");
+            assert!(here.is_empty() || is_param(here), "{here} is no parameter");
+        }
+        assert_eq!(param_advice("dim", &["a", "axis"]).unwrap(), "it is called `axis` here");
+        assert_eq!(param_advice("dim", &["a"]), None);
+        assert!(param_advice("keepdims", &["a"]).unwrap().contains("None"));
     }
 
     /// Code in advice parses, and calls only what exists.

@@ -19,8 +19,8 @@ use crate::structure::{Arrays, raws};
 /// **Derivatives** are those of the steps that were taken; the condition has none. Forward mode needs
 /// nothing more. Reverse mode keeps at most 1024 states at a time and runs the steps again for the
 /// others: once more for up to 512 steps, twice for up to 262,144 (beyond that, `n / 524,288` times
-/// more for `n` steps). With a limit the states of all steps
-/// are kept, and none is run again: see [`while_at_most`]. A loop in a branch of
+/// more for `n` steps). With a limit what is needed of each
+/// step is kept, at most its state, and none is run again: see [`while_at_most`]. A loop in a branch of
 /// [`cond`](crate::cond) that is not taken is not run, in neither mode.
 ///
 /// ```

@@ -22,6 +22,8 @@ use cotan_ir::Span;
 use cotan_ir::scalar::Op;
 use rustc_hash::FxHashMap;
 
+use super::foreign::param_advice;
+use super::suggest::nearest;
 use super::value::Value;
 use super::{Elab, R};
 use crate::ast::{ExprId, Ident};
@@ -244,7 +246,16 @@ fn bind(
             Some(name) => match builtin.params.iter().position(|param| *param.name == *name.name) {
                 Some(slot) => slot,
                 None => {
-                    let message = format!("`{}` has no parameter `{}`", builtin.name, name.name);
+                    let params: Vec<&str> =
+                        builtin.params.iter().map(|param| &*param.name).collect();
+                    let advice = param_advice(&name.name, &params)
+                        .or_else(|| {
+                            Some(format!("did you mean `{}`?", nearest(&name.name, params)?))
+                        })
+                        .map(|advice| format!(": {advice}"));
+                    let advice = advice.unwrap_or_default();
+                    let message =
+                        format!("`{}` has no parameter `{}`{advice}", builtin.name, name.name);
                     return wrong(elab, name.span, message);
                 }
             },
