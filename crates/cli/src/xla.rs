@@ -235,8 +235,8 @@ impl Job {
             };
         };
         let failure = Failure::data(format_args!("{who}: {message}"));
-        let line =
-            answer["line"].as_u64().and_then(|line| self.module.lines().nth(line as usize - 1));
+        let line = answer["line"].as_u64().and_then(|line| usize::try_from(line).ok());
+        let line = line.and_then(|line| self.module.lines().nth(line.checked_sub(1)?));
         match line.and_then(|line| line.rsplit_once(" // ")) {
             Some((_, place)) => failure.note(format_args!("this was written at {place}")),
             None => failure,

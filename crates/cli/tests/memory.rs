@@ -90,7 +90,9 @@ fn runs(name: &str, text: String, inputs: &[cotan_array::Array], gradient: bool,
     drop(modules);
     let derived = if gradient {
         let derive = || derive_owned(program, Derivative::ValueAndGrad, None).unwrap();
-        stage("derive", most.derive, derive)
+        // In debug builds programs are checked after each pass, with a table of all nodes.
+        let checked = if cfg!(debug_assertions) { 150 } else { 0 };
+        stage("derive", most.derive + checked, derive)
     } else {
         program
     };
