@@ -216,6 +216,8 @@ def test_calls_leave_no_memory_behind() -> None:
 INTERRUPTED = """
 import os, signal, sys, threading, time
 import cotan as ct, cotan.numpy as cnp
+# A shell that runs a script in the background has it ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 endless = ct.jit(lambda x: ct.while_loop(lambda s: s > -1.0, lambda s: cnp.sin(s) + 2.0, x))
 endless.lower(1.0)
 sent = 0.0

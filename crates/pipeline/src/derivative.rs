@@ -57,7 +57,7 @@ pub fn derive(program: &Program, derivative: Derivative, wrt: Option<&[usize]>) 
     of_prepared(bulk(program)?, derivative, wrt)
 }
 
-/// As [`derive`], of a program that nobody needs any more: its memory is free as soon as it was walked
+/// As [`derive()`], of a program that nobody needs any more: its memory is free as soon as it was walked
 /// through.
 pub fn derive_owned(
     program: Program,
