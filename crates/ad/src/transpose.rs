@@ -45,6 +45,10 @@ const MANY_READS: usize = 4;
 /// while a scatter has to be added to all of it.
 const MANY_READS_IN_STEP: usize = 12;
 
+/// An array with no more places than this for each read is gone through anyway when its cotangent is
+/// made, in a step of a loop, too.
+const PLACES_PER_READ: usize = 4;
+
 impl<T: Clone> Cotangents<T> {
     fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
         let before = self.accum[d.index()].take();
@@ -69,7 +73,8 @@ impl<T: Clone> Cotangents<T> {
         reads.sort_by_key(|(ix, _)| ix.len());
         for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
             let rank = reads.first().map_or(0, |(ix, _)| ix.len());
-            if rank > 0 && reads.len() >= self.many_reads {
+            let places = dims[..rank].iter().product();
+            if rank > 0 && self.are_scattered(reads.len(), places) {
                 self.guard = self.common(reads.iter().map(|(_, read)| read));
                 let mut plain = Vec::with_capacity(reads.len());
                 for (ix, read) in reads {
@@ -86,6 +91,12 @@ impl<T: Clone> Cotangents<T> {
             }
         }
         Ok(self.accum[d.index()].take())
+    }
+
+    /// Whether so many reads of an array of so many places are transposed to one scatter.
+    fn are_scattered(&self, reads: usize, places: usize) -> bool {
+        let covered = places <= reads.saturating_mul(PLACES_PER_READ);
+        reads >= self.many_reads || covered && reads >= MANY_READS
     }
 
     /// The conditions that all have in common.
