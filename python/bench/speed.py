@@ -1,4 +1,4 @@
-"""Prints one table of times: this package beside JAX and autograd, in alternation.
+"""Prints one table of times: this package beside JAX, PyTorch and autograd, in alternation.
 
 Run it as ``python python/bench/speed.py`` on a machine that does nothing else. What is not installed
 is left out. Each number is the least of several rounds, in which the libraries take turns.
@@ -33,7 +33,14 @@ try:
     import autograd
     import autograd.numpy as anp
 except ImportError:
-    autograd = None
+    autograd = anp = None
+
+try:
+    import torch
+
+    torch.set_num_threads(1)
+except ImportError:
+    torch = None
 
 RNG = np.random.default_rng(0)
 
@@ -50,9 +57,10 @@ def network(n: Any, p: Any, x: Any, y: Any) -> Any:
 def pairs(n: Any, x: Any) -> Any:
     """The energy of particles, whole arrays at once."""
     d = x[:, None, :] - x[None, :, :]
-    r2 = n.sum(d * d, axis=2) + np.eye(len(x))
+    unit = n.eye(len(x))
+    r2 = n.sum(d * d, axis=2) + unit
     inverse = 1.0 / r2**3
-    return n.sum((inverse**2 - inverse) * (1.0 - np.eye(len(x))))
+    return n.sum((inverse**2 - inverse) * (1.0 - unit))
 
 
 def pairs_by_elements(x: Any) -> Any:
@@ -76,6 +84,36 @@ def mixture(n: Any, p: Any, x: Any) -> Any:
     return n.sum(n.log(n.sum(n.exp(log - top), axis=1)) + top[:, 0])
 
 
+class TorchNames:
+    """The functions of PyTorch, called as those of numpy."""
+
+    sum = staticmethod(lambda x, axis=None: x.sum() if axis is None else x.sum(axis))
+    mean = staticmethod(lambda x: x.mean())
+    dot = staticmethod(lambda x, y: x @ y)
+    eye = staticmethod(lambda n: torch.eye(n, dtype=torch.float64))
+    max = staticmethod(lambda x, axis, keepdims: x.amax(axis, keepdim=keepdims))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+
+def with_torch(f: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[], Any]:
+    """Value and gradient by the first argument, run operation by operation."""
+    first, *rest = (
+        [torch.tensor(x) for x in arg] if isinstance(arg, list) else torch.tensor(arg)
+        for arg in args
+    )
+    leaves = first if isinstance(first, list) else [first]
+    for leaf in leaves:
+        leaf.requires_grad_()
+
+    def run() -> Any:
+        value = f(TorchNames(), first, *rest)
+        return value, torch.autograd.grad(value, leaves)
+
+    return run
+
+
 def row(
     name: str, f: Callable[..., Any], *args: Any, ours: Callable[..., Any] | None = None
 ) -> tuple[Any, ...]:
@@ -87,6 +125,8 @@ def row(
         theirs = jax.jit(jax.value_and_grad(lambda *args: f(jax.numpy, *args)))
         on_device = jax.tree.map(jax.numpy.asarray, args)
         runs["jax"] = lambda: jax.block_until_ready(theirs(*on_device))
+    if torch is not None:
+        runs["torch"] = with_torch(f, args)
     if autograd is not None:
         slow = autograd.value_and_grad(lambda *args: f(anp, *args))
         runs["autograd"] = lambda: slow(*args)
@@ -144,7 +184,8 @@ def main() -> None:
     ]
     results = [("trace and compile the network", compiling())]
     results += [(name, measured(runs)) for name, runs in rows]
-    names = ["cotan", *(["jax"] if jax else []), *(["autograd"] if autograd else [])]
+    known = {"cotan": ct, "jax": jax, "torch": torch, "autograd": autograd}
+    names = [name for name, module in known.items() if module is not None]
     print("| value and gradient, microseconds | " + " | ".join(names) + " |")
     print("|---|" + "--:|" * len(names))
     for name, times in results:

@@ -54,6 +54,8 @@ from ._derivatives import (
     vjp,
 )
 from ._function import CacheInfo, Cost, Function, jit
+from ._jax import to_jax
+from ._stablehlo import stablehlo
 from ._text import load, load_ipython_extension, loads
 from .errors import CotanError
 
@@ -100,8 +102,10 @@ __all__ = [
     "range",
     "scan",
     "scatter",
+    "stablehlo",
     "stop_gradient",
     "switch",
+    "to_jax",
     "tree",
     "value_and_grad",
     "vjp",
@@ -109,3 +113,21 @@ __all__ = [
     "where",
     "while_loop",
 ]
+
+_ELSEWHERE = {
+    "debug": "values are not known while tracing: return what you want to see, with `has_aux=True`",
+    "device_get": "results are arrays of numpy already",
+    "device_put": "arrays of numpy are passed as they are: there are no devices",
+    "lax": "its functions are here: `ct.scan`, `ct.cond`, `ct.while_loop`, `ct.fori_loop`, ..",
+    "make_jaxpr": "write `ct.jit(f).lower(x).source`",
+    "ops": "`segment_sum` and its relatives are in `cotan.numpy`",
+    "pmap": "`ct.vmap` maps; a program runs on several threads by itself",
+    "scipy": "`logsumexp`, `gammaln`, `erf`, .. are in `cotan.numpy`, solvers in `cotan.linalg`",
+    "tree_map": "write `ct.tree.map`",
+    "tree_util": "write `ct.tree`: `map`, `leaves`, `flatten`, `register`, ..",
+}
+
+
+def __getattr__(name: str) -> object:
+    hint = _ELSEWHERE.get(name)
+    raise AttributeError(f"cotan has no `{name}`" + (f": {hint}" if hint else ""), name=name)

@@ -9,9 +9,11 @@ import numpy as np
 
 from . import _core, linalg
 from . import numpy as cnp
+from ._control import associative_scan
 from ._core import Array
 from ._data import to_numpy
 from ._errors import make
+from .numpy._known import REPLACED
 
 
 class At:
@@ -40,44 +42,116 @@ class Update:
 
     def set(self, values: Any) -> Array:
         """With these values; of several to one place the last counts."""
+        if self._is_mask():
+            return self._where(lambda x: _core.asarray(values).cast_to(x.dtype_name))
         return _core.at_set(self._x, self._index, values)
 
     def add(self, values: Any) -> Array:
         """With these values added; of several to one place, all."""
+        if self._is_mask():
+            return self._where(lambda x: x + values)
         return _core.at_add(self._x, self._index, values)
 
     def subtract(self, values: Any) -> Array:
         """With these values subtracted; of several to one place, all."""
+        if self._is_mask():
+            return self._where(lambda x: x - values)
         return _core.at_add(self._x, self._index, -_core.asarray(values))
 
     def apply(self, f: Callable[[Any], Any]) -> Array:
         """With a function of what is there. The index has no arrays."""
-        if _core.has_arrays(self._x, self._index):
+        if self._is_mask():
+            return self._where(f)
+        if self._has_arrays():
             message = "an index with arrays, which may name a place several times"
-            hint = "`add` and `set` take such indices; for products and extremes of many values \
-`cotan.numpy.segment_max` and `segment_min`"
+            hint = "`set`, `add`, `multiply`, `min`, `max` and their relatives take such indices"
             raise make("IndexTypeError", "at", message, hint)
         return self.set(f(self.get()))
 
     def multiply(self, values: Any) -> Array:
-        """With these factors. The index has no arrays."""
+        """With these factors; of several to one place, all."""
+        if self._has_arrays():
+            return self._x * self._factors(values)
         return self.apply(lambda x: x * values)
 
     def divide(self, values: Any) -> Array:
-        """Divided by these values. The index has no arrays."""
+        """Divided by these values; of several to one place, by all."""
+        if self._has_arrays():
+            return self._x / self._factors(values)
         return self.apply(lambda x: x / values)
 
     def power(self, values: Any) -> Array:
-        """To these powers. The index has no arrays."""
+        """To these powers; of several to one place, to all."""
+        if self._has_arrays():
+            return self._x ** self._factors(values)
         return self.apply(lambda x: x**values)
 
     def min(self, values: Any) -> Array:
-        """The smaller of what is there and these. The index has no arrays."""
+        """The smaller of what is there and these; of several to one place, the smallest."""
+        if self._has_arrays():
+            return self._extreme(cnp.minimum, _core.lib.segment_min, values)
         return self.apply(lambda x: cnp.minimum(x, values))
 
     def max(self, values: Any) -> Array:
-        """The larger of what is there and these. The index has no arrays."""
+        """The larger of what is there and these; of several to one place, the largest."""
+        if self._has_arrays():
+            return self._extreme(cnp.maximum, _core.lib.segment_max, values)
         return self.apply(lambda x: cnp.maximum(x, values))
+
+    def _has_arrays(self) -> bool:
+        return not self._is_mask() and _core.has_arrays(self._x, self._index)
+
+    def _is_mask(self) -> bool:
+        """Whether the index is a traced mask, which says where, not how often."""
+        return isinstance(self._index, Array) and self._index.dtype_name == "bool"
+
+    def _where(self, f: Callable[[Array], Any]) -> Array:
+        """With a function of what is there, where the mask holds."""
+        x, mask = self._x, self._index
+        if mask.shape != x.shape[: mask.ndim]:
+            message = f"a mask of shape {mask.shape} for an array of shape {x.shape}"
+            raise make("IndexTypeError", "at", message, "a mask has the shape of the leading axes")
+        changed = _core.asarray(f(x)).cast_to(x.dtype_name)
+        if changed.ndim > x.ndim - mask.ndim and changed.shape != x.shape:
+            message = f"values of shape {changed.shape} where a traced mask holds"
+            hint = "how many there are is not known: give a scalar, or an array like the whole"
+            raise make("IndexTypeError", "at", message, hint)
+        spread = mask.reshape([*mask.shape, *[1] * (x.ndim - mask.ndim)])
+        return _core.select(spread, changed, x)
+
+    def _flat(self, values: Any) -> tuple[Array, Array]:
+        """The places in the flat array, -1 outside of it, and the values for them."""
+        x = self._x
+        # What is read outside is 0.
+        numbers = _core.lib.reshape(_core.lib.iota(x.size) + 1, list(x.shape))
+        places = numbers[self._index] - 1
+        spread = _core.lib.broadcast_to(values, list(places.shape)).cast_to(x.dtype_name)
+        return places.reshape(-1), spread.reshape(-1)
+
+    def _extreme(self, larger: Any, by_segment: Any, values: Any) -> Array:
+        places, flat = self._flat(values)
+        found = by_segment(flat, places, self._x.size)
+        made: Array = larger(self._x, found.reshape(self._x.shape))
+        return made
+
+    def _factors(self, values: Any) -> Array:
+        """Ones, with the product of the values for each place there."""
+        places, flat = self._flat(values)
+        order = cnp.argsort(places)
+
+        def both(a: Any, b: Any) -> Any:
+            (place, x), (next_place, y) = a, b
+            return next_place, cnp.where(place == next_place, x * y, y)
+
+        # Running products of what belongs to one place; of several that are set the last counts.
+        places, products = associative_scan(both, (places[order], flat[order]))
+        ones = _core.lib.broadcast_to(1, [self._x.size]).cast_to(self._x.dtype_name)
+        made: Array = ones.at[places].set(products).reshape(self._x.shape)
+        return made
+
+
+def _reversed(self: Array) -> Iterator[Array]:
+    return (self[k] for k in reversed(range(len(self))))
 
 
 def _iterated(self: Array) -> Iterator[Array]:
@@ -91,10 +165,17 @@ def _not_set(self: Array, index: Any, value: Any) -> None:
 
 def _no_ndarray(self: Array, dtype: Any = None, copy: Any = None) -> Any:
     hint = (
-        "a function of numpy or another library needs the elements: use that of `cotan.numpy`, or "
-        "call it outside of the traced function"
+        "a function of numpy or another library needs the elements: use that of `cotan.numpy` "
+        "(`asarray([a, b])` for a list), or call it outside of the traced function"
     )
     raise make("ConcreteValueError", "array", "the elements are not known while tracing", hint)
+
+
+def _formatted(self: Array, spec: str) -> str:
+    if not spec:
+        return repr(self)
+    hint = "print what the function returns; inside it, {x} alone shows shape and element type"
+    raise make("ConcreteValueError", "format", "the value is not known while tracing", hint)
 
 
 def _no_value(self: Array) -> Any:
@@ -107,23 +188,9 @@ def _found(name: str, module: str) -> Callable[..., Any]:
     made: Callable[..., Any] | None = getattr(place, name, None)
     if made is None or name.startswith("_"):
         message = f"numpy's `{name}` on a traced array"
-        hint = _REPLACED.get(name, "`cotan.numpy` has no such function: write it by others")
+        hint = REPLACED.get(name, "`cotan.numpy` has no such function: write it by others")
         raise make("ArrayTypeError", name, message, hint)
     return made
-
-
-_REPLACED = {
-    "nonzero": "shapes do not depend on values: mask by `ct.where`, or count",
-    "unique": "shapes do not depend on values: sort, and compare neighbours",
-    "vectorize": "write `ct.vmap(f)`",
-    "apply_along_axis": "write `ct.vmap(f)`",
-    "fromfunction": "write `ct.build(shape, f)`",
-    "put": "write `x = x.at[index].set(values)`",
-    "copyto": "arrays do not change: give the new one a name",
-    "convolve": "write `cotan.nn.conv`",
-    "select": "nest `ct.where`",
-    "piecewise": "nest `ct.where`",
-}
 
 
 def _ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -172,13 +239,6 @@ def _transposed(self: Array, *axes: Any) -> Array:
     return made
 
 
-def _rounded(self: Array, decimals: int = 0) -> Array:
-    if decimals:
-        raise make("ArrayTypeError", "round", "rounding to decimals", "scale, round, scale back")
-    made: Array = cnp.round(self)
-    return made
-
-
 def _matmul(self: Array, other: Any) -> Any:
     return _core.lib.matmul(self, other)
 
@@ -203,24 +263,29 @@ _METHODS: dict[str, Any] = {
     "__copy__": _same,
     "__deepcopy__": _same,
     "__divmod__": _divmod,
+    "__format__": _formatted,
     "__iter__": _iterated,
     "__matmul__": _matmul,
+    "__reversed__": _reversed,
     "__rmatmul__": _rmatmul,
-    "__round__": _rounded,
     "__setitem__": _not_set,
     "at": property(At),
+    "conj": _same,
+    "conjugate": _same,
     "astype": _astype,
     "copy": _same,
     "dtype": property(lambda self: np.dtype(self.dtype_name)),
     "item": _no_value,
+    "itemsize": property(lambda self: self.dtype.itemsize),
+    "nbytes": property(lambda self: self.size * self.dtype.itemsize),
+    "real": property(_same),
     "reshape": _reshape,
-    "round": _rounded,
     "tolist": _no_value,
     "transpose": _transposed,
 }
 _SAME_NAMES = (
     "all any argmax argmin argsort clip cumprod cumsum diagonal dot max mean min prod ptp ravel "
-    "repeat sort squeeze std sum swapaxes take trace var"
+    "repeat round sort squeeze std sum swapaxes take trace var"
 ).split()
 
 
@@ -235,8 +300,8 @@ def _method(f: Any) -> Callable[..., Any]:
 for _name in _SAME_NAMES:
     _METHODS[_name] = _method(getattr(cnp, _name))
 _METHODS["flatten"] = _METHODS["ravel"]
+_METHODS["__round__"] = _METHODS["round"]
 _METHODS["T"] = property(_method(getattr(cnp, "transpose")))
 _METHODS["mT"] = property(_method(getattr(cnp, "matrix_transpose")))
-_METHODS["__getitem__"] = _method(_core.getitem)
 for _name, _value in _METHODS.items():
     setattr(Array, _name, _value)

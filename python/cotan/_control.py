@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from . import _core
 from ._core import Array, TreeDef, tree_flatten
+from ._data import is_array
 from ._errors import make
-from ._function import Function, anywhere, expect_function
+from ._function import Function, anywhere, expect_function, statics_of
+from ._operation import sizes_of
+from .errors import CotanError
 
 Shape = int | Sequence[int]
+
+
+# What numbers of Python are, in the order in which they convert to each other.
+_KINDS = {"bool": 0, "int64": 1, "float32": 2, "float64": 2}
 
 
 class _Again(Exception):
@@ -48,7 +54,8 @@ class _State:
         for n, (before, x) in enumerate(zip(self.leaves, leaves, strict=True)):
             if before.dtype_name == x.dtype_name:
                 continue
-            if x.weak_type:
+            # A number of Python loses nothing: 0.5 does not become an integer.
+            if x.weak_type and _KINDS[x.dtype_name] <= _KINDS[before.dtype_name]:
                 leaves[n] = x.cast_to(before.dtype_name)
             elif before.weak_type:
                 dtypes[n] = x.dtype_name
@@ -78,7 +85,7 @@ def build(shape: Shape, f: Callable[..., Any]) -> Any:
     array([[ 3.,  4.,  5.],
            [ 6.,  8., 10.]])
     """
-    sizes = [shape] if isinstance(shape, int) else list(shape)
+    sizes = sizes_of(shape)
 
     def staged() -> Any:
         found: list[TreeDef] = []
@@ -104,9 +111,16 @@ def map_accum(
     >>> ct.map_accum(lambda s, x: (s + x, s * x), 0.0, np.array([1.0, 2.0, 3.0]))
     (array(6.), array([0., 2., 9.]))
     """
+    return _accumulated("map_accum", f, init, xs, reverse)
+
+
+def _accumulated(
+    name: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, reverse: bool
+) -> tuple[Any, Any]:
+    """:func:`map_accum`, under the name that the user wrote."""
 
     def staged(init: Any, xs: Any) -> Any:
-        state = _State("map_accum", init)
+        state = _State(name, init)
         elements, tree = _flat(xs)
         found: list[TreeDef] = []
 
@@ -114,12 +128,19 @@ def map_accum(
             given = f(state.tree.unflatten(before), tree.unflatten(x))
             if not (isinstance(given, tuple) and len(given) == 2):
                 message = f"the step gives a {type(given).__name__}, not a state and an output"
-                raise make("ArrayTypeError", "map_accum", message, "return state, y")
+                raise make("ArrayTypeError", name, message, "return state, y")
             outputs, shape = tree_flatten(given[1])
             found.append(shape)
             return [*state.after(given[0]), *outputs]
 
-        last, outputs = state.run(lambda: _core.map_accum(state.leaves, elements, reverse, step))
+        try:
+            last, outputs = state.run(
+                lambda: _core.map_accum(state.leaves, elements, reverse, step)
+            )
+        except CotanError as error:
+            if error.op != "map_accum":
+                raise
+            raise type(error)(name, error.message, error.hint, error.location) from None
         return state.tree.unflatten(last), found[-1].unflatten(outputs)
 
     return anywhere(staged, init, xs)  # type: ignore[no-any-return]
@@ -140,10 +161,10 @@ def scan(
     (array(16.), array([1., 2., 4., 8.]))
     """
     if xs is not None:
-        return map_accum(f, init, xs, reverse=reverse)
+        return _accumulated("scan", f, init, xs, reverse)
     if length is None:
         raise make("ArrayTypeError", "scan", "neither `xs` nor `length` is given", None)
-    return map_accum(lambda s, _: f(s, None), init, np.arange(length), reverse=reverse)
+    return _accumulated("scan", lambda s, _: f(s, None), init, np.arange(length), reverse)
 
 
 def fold(f: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool = False) -> Any:
@@ -153,7 +174,7 @@ def fold(f: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool = Fa
     >>> ct.fold(lambda s, x: s * 2 + x, 0.0, np.array([1.0, 0.0, 1.0]))
     array(5.)
     """
-    return map_accum(lambda s, x: (f(s, x), None), init, xs, reverse=reverse)[0]
+    return _accumulated("fold", lambda s, x: (f(s, x), None), init, xs, reverse)[0]
 
 
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -164,7 +185,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     array(10)
     """
     if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
-        return fold(lambda s, i: body(i, s), init, np.arange(lower, max(lower, upper)))
+        steps = np.arange(lower, max(lower, upper))
+        return _accumulated("fori_loop", lambda s, i: (body(i, s), None), init, steps, False)[0]
 
     def holds(state: tuple[Any, Any, Any]) -> Any:
         return state[0] < state[1]
@@ -251,18 +273,26 @@ def checkpoint(f: Callable[..., Any]) -> Function:
     """
 
     def apart(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+
+        def call(arrays: list[Any]) -> tuple[list[Array], TreeDef]:
+            rest = iter(arrays)
+            own = [x if _is_known(x) else next(rest) for x in leaves]
+            args, kwargs = tree.unflatten(own)
+            return _flat(f(*args, **kwargs))
+
         # A loop of one step: what a step computes is not kept, and shared with nothing outside.
-        leaves, tree = _flat(f(*args, **kwargs))
-        zeros = tree.unflatten([_zeros(x) for x in leaves])
-
         def step(state: Any) -> Any:
-            n, (args, kwargs), _ = state
-            return n + 1, (args, kwargs), f(*args, **kwargs)
+            n, arrays, _ = state
+            return n + 1, arrays, call(arrays)[0]
 
-        return while_loop(lambda s: s[0] < 1, step, (0, (args, kwargs), zeros), max_steps=1)[2]
+        arrays = [x for x in leaves if not _is_known(x)]
+        results, out = call(arrays)
+        first = (0, arrays, [_zeros(x) for x in results])
+        return out.unflatten(while_loop(lambda s: s[0] < 1, step, first, max_steps=1)[2])
 
     expect_function("checkpoint", f)
-    return Function(apart, like=f)
+    return Function(apart, like=f, accepts="anything", **statics_of(f))
 
 
 def _zeros(like: Array) -> Array:
@@ -270,22 +300,80 @@ def _zeros(like: Array) -> Array:
     return made
 
 
-def _alike(name: str, branches: Sequence[Callable[[], Any]]) -> tuple[list[Any], list[TreeDef]]:
-    """The branches as functions to lists, which note the structure of what they give."""
-    found: list[TreeDef] = []
+# The element types that branches with this code had in common when they were last traced. Without it,
+# branches in branches would be traced twice as often for each level that begins with a number.
+_LAST_DTYPES: dict[tuple[Any, ...], list[str | None]] = {}
+_MAX_LAST_DTYPES = 1024
 
-    def flat(branch: Callable[[], Any]) -> Callable[[], list[Any]]:
-        def run() -> list[Any]:
-            leaves, tree = tree_flatten(branch())
-            if found and found[0] != tree:
-                message = f"one branch gives {found[0]}, another {tree}"
+
+def _branched(
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
+    choose: Callable[[list[Callable[[], list[Array]]]], list[Array]],
+) -> Any:
+    """What ``choose`` makes of the branches as functions to lists: the results of one of them. A
+    number of Python in one branch takes the element type that another branch has there.
+    """
+    code = tuple(getattr(branch, "__code__", None) for branch in branches)
+    wanted = _LAST_DTYPES.get(code, [])
+    trees: list[TreeDef] = []
+    # What the branches gave, and what was made of it since the last beginning.
+    given: dict[int, list[Array]] = {}
+    made: dict[int, list[Array]] = {}
+
+    def flat(n: int) -> Callable[[], list[Array]]:
+        def run() -> list[Array]:
+            nonlocal wanted
+            leaves, tree = _flat(branches[n](*operands))
+            if trees and trees[0] != tree:
+                message = f"one branch gives {trees[0]}, another {tree}"
                 raise make("ArrayTypeError", name, message, "all branches give the same structure")
-            found.append(tree)
-            return leaves
+            trees.append(tree)
+            given[n] = leaves
+            # The first branch alone says nothing about the others: there only numbers of Python are
+            # converted, by what is remembered.
+            known = len(given) > 1
+            if known or len(wanted) != len(leaves):
+                wanted = [_common_dtype(column) for column in zip(*given.values(), strict=True)]
+            made[n] = [
+                x.cast_to(dtype) if dtype is not None and (known or x.weak_type) else x
+                for x, dtype in zip(leaves, wanted, strict=True)
+            ]
+            before = (row for m, row in made.items() if m != n)
+            if any(
+                _casts(x, dtype) for row in before for x, dtype in zip(row, wanted, strict=True)
+            ):
+                made.clear()
+                raise _Again([])
+            return made[n]
 
         return run
 
-    return [flat(branch) for branch in branches], found
+    functions = [flat(n) for n in builtins.range(len(branches))]
+    while True:
+        try:
+            chosen = choose(functions)
+        except _Again:
+            continue
+        if len(_LAST_DTYPES) >= _MAX_LAST_DTYPES:
+            _LAST_DTYPES.clear()
+        if None not in code:
+            _LAST_DTYPES[code] = wanted
+        return trees[0].unflatten(chosen)
+
+
+def _casts(x: Array, dtype: str | None) -> bool:
+    return dtype is not None and x.dtype_name != dtype
+
+
+def _common_dtype(arrays: Sequence[Array]) -> str | None:
+    """The element type in common of an array and numbers of Python; None where arrays differ."""
+    strong = {x.dtype_name for x in arrays if not x.weak_type}
+    if len(strong) > 1:
+        return None
+    kind = max(arrays, key=lambda x: (_KINDS[x.dtype_name], not x.weak_type))
+    return kind.dtype_name
 
 
 def cond(
@@ -304,11 +392,8 @@ def cond(
         raise make("ArrayTypeError", "cond", "the branches of `cond` are functions", hint)
 
     def staged(pred: Any, *operands: Any) -> Any:
-        branches, found = _alike(
-            "cond", [lambda: true_fun(*operands), lambda: false_fun(*operands)]
-        )
-        chosen = _core.cond(pred, *branches)
-        return found[0].unflatten(chosen)
+        both = [true_fun, false_fun]
+        return _branched("cond", both, operands, lambda branches: _core.cond(pred, *branches))
 
     return anywhere(staged, pred, *operands)
 
@@ -322,10 +407,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
 
     def staged(index: Any, *operands: Any) -> Any:
-        bound = [partial(branch, *operands) for branch in branches]
-        functions, found = _alike("switch", bound)
-        chosen = _core.switch(index, functions)
-        return found[0].unflatten(chosen)
+        return _branched(
+            "switch", branches, operands, lambda branches: _core.switch(index, branches)
+        )
 
     return anywhere(staged, index, *operands)
 
@@ -364,7 +448,7 @@ def stop_gradient(x: Any) -> Any:
     return anywhere(staged, x)
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     """``a`` where the condition holds, ``b`` elsewhere. What is not chosen contributes exactly
     nothing to a derivative, even where its own is infinite.
 
@@ -373,7 +457,17 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     >>> ct.grad(f)(np.array([0.0, 2.0]))
     array([0. , 0.5])
     """
-    return anywhere(_core.select, condition, a, b)
+    if a is None or b is None:
+        message = "`where` without two values to choose from"
+        hint = (
+            "how many positions there are depends on values: write `ct.where(condition, a, b)`, or "
+            "`np.nonzero(condition)` outside of traced functions"
+        )
+        raise make("ArrayTypeError", "where", message, hint)
+    return _where(condition, a, b)
+
+
+_where = Function(lambda condition, a, b: _core.select(condition, a, b), name="where")
 
 
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
@@ -399,7 +493,7 @@ def scatter(sizes: Shape, positions: Any, values: Any) -> Any:
     >>> ct.scatter(4, np.array([1, 3, 1]), np.array([1.0, 2.0, 3.0]))
     array([0., 4., 0., 2.])
     """
-    dims = [sizes] if isinstance(sizes, int) else list(sizes)
+    dims = sizes_of(sizes)
 
     def staged(positions: Any, values: Any) -> Any:
         components = positions if isinstance(positions, tuple) else (positions,)
@@ -425,6 +519,21 @@ def gather(x: Any, positions: Any) -> Any:
     return anywhere(staged, x, positions)
 
 
+def _is_known(x: Any) -> bool:
+    """Whether a leaf is no array, but a truth value, a function, or another static argument."""
+    return isinstance(x, bool) or not is_array(x)
+
+
+def _static_leaves(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[bool]:
+    """For each leaf of arguments, whether it belongs to a static one."""
+    found: list[bool] = []
+    for n, arg in enumerate(args):
+        found += [f.is_static_position(n, len(args))] * len(tree_flatten(arg)[0])
+    for name in sorted(kwargs):
+        found += [f.is_static_name(name)] * len(tree_flatten(kwargs[name])[0])
+    return found
+
+
 def _spread(axes: Any, tree: Any, name: str) -> list[int | None]:
     """An axis for each leaf of a structure, by a prefix of it."""
     if axes is None or isinstance(axes, int):
@@ -440,11 +549,18 @@ def _spread(axes: Any, tree: Any, name: str) -> list[int | None]:
     return [axis for part, x in zip(parts, inside, strict=True) for axis in _spread(part, x, name)]
 
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
+def vmap(
+    f: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Function:
     """The function at each element along an axis of its arguments.
 
     ``in_axes`` says for each argument (or each part of it) which axis, or None; ``out_axes`` where
-    the new axis is in the results.
+    the new axis is in the results. Static arguments have no axis, whatever ``in_axes`` says.
 
     >>> import cotan as ct, numpy as np
     >>> dot = lambda a, b: (a * b).sum()
@@ -453,13 +569,16 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
     """
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = _flat((args, kwargs))
-        first = len(tree_flatten(args)[0])
-        axes = _spread(in_axes if isinstance(in_axes, int) else tuple(in_axes), args, "in_axes")
+        leaves, tree = tree_flatten((args, kwargs))
+        axes = _spread(in_axes, args, "in_axes")
         # Keywords are mapped over their first axes.
-        axes = [*axes, *[0] * (len(leaves) - first)]
+        axes = [*axes, *[0] * (len(leaves) - len(axes))]
+        static = _static_leaves(made, args, kwargs)
+        for n, x in enumerate(leaves):
+            axes[n] = None if static[n] or _is_known(x) else axes[n]
         moved = [
-            x if axis is None else _moved(x, axis, 0) for x, axis in zip(leaves, axes, strict=True)
+            x if axis is None else _moved(_core.asarray(x), axis, 0)
+            for x, axis in zip(leaves, axes, strict=True)
         ]
         sizes = {x.shape[0] for x, axis in zip(moved, axes, strict=True) if axis is not None}
         if len(sizes) != 1:
@@ -480,13 +599,22 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
         return out.unflatten(back)
 
     expect_function("vmap", f)
-    return Function(mapped, like=f, name=f"vmap({getattr(f, '__name__', 'f')})")
+    if not isinstance(in_axes, (int, tuple, list)):
+        message = f"`in_axes` is {in_axes!r}"
+        raise make(
+            "ArrayTypeError", "vmap", message, "give an axis, or a tuple with one or None each"
+        )
+    own = statics_of(f, static_argnums, static_argnames)
+    name = f"vmap({getattr(f, '__name__', 'f')})"
+    made = Function(mapped, like=f, name=name, accepts="anything", **own)
+    return made
 
 
 def _moved(x: Array, source: int, target: int) -> Array:
     if not -x.ndim <= source < x.ndim:
         message = f"there is no axis {source} in an array of shape {x.shape}"
-        raise make("ArrayTypeError", "vmap", message, None)
+        hint = "write None in `in_axes` for arguments that are the same each time"
+        raise make("ArrayTypeError", "vmap", message, hint)
     order = [k for k in builtins.range(x.ndim) if k != source % x.ndim]
     order.insert(target % x.ndim, source % x.ndim)
     return x if source % x.ndim == target % x.ndim else _core.lib.transpose(x, order)

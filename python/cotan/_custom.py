@@ -148,16 +148,20 @@ class custom_jvp(_Custom):
     >>> @ct.custom_jvp
     ... def f(x):
     ...     return x * x
-    >>> f.defjvp(lambda primals, tangents: (primals[0] ** 2, 10.0 * primals[0] * tangents[0]))
+    >>> @f.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (dx,) = primals, tangents
+    ...     return x * x, 10.0 * x * dx
     >>> ct.grad(f)(3.0), ct.jvp(f, (3.0,), (1.0,))[1]
     (array(30.), array(30.))
     """
 
     _kind = "jvp"
 
-    def defjvp(self, rule: Callable[..., Any]) -> None:
-        """Gives the rule."""
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Gives the rule; also as a decorator."""
         self._rule = rule
+        return rule
 
     def _ruled(
         self, args: tuple[Any, ...], given: tuple[Any, ...], direction: Any

@@ -6,13 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from ._core import Array
 from ._errors import make
+from .errors import CotanError
 
 _OURS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_))
 
 
 def _refused(message: str, hint: str) -> Exception:
     return make("DataError", "array", message, hint)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value that is no structure is an array, or becomes one."""
+    arrays = (np.ndarray, np.generic, int, float, complex, Array)
+    return isinstance(value, arrays) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 
 
 def _as_ndarray(value: Any) -> np.ndarray[Any, Any]:
@@ -24,17 +32,31 @@ def _as_ndarray(value: Any) -> np.ndarray[Any, Any]:
             raise _refused(
                 f"nested lists that are no array: {error}", "give rows of equal length"
             ) from None
-    if isinstance(value, (np.ndarray, np.generic, int, float)):
+    if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
         return np.asarray(value)
-    if hasattr(value, "__array__"):
-        return np.asarray(value)
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
+    if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        return _of_another_library(value)
     hint = (
-        "arguments and results are numbers, arrays, and tuples, lists, dicts and dataclasses of "
-        "these; name what is none of them in `static_argnums`"
+        "arguments are numbers, arrays, and tuples, lists, dicts and dataclasses of these; name what is "
+        "none of them in `static_argnums`, mark such a field of a dataclass by "
+        '`field(metadata={"static": True})`, or register a class by `ct.tree.register`'
     )
     raise _refused(f"a {type(value).__name__} is not an array", hint)
+
+
+def _of_another_library(value: Any) -> np.ndarray[Any, Any]:
+    """The ndarray of a tensor; what the library says against it is part of the exception."""
+    try:
+        return np.asarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
+    except CotanError:
+        raise
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        hint = (
+            "bring it to the host, in an element type that numpy has; for derivatives across "
+            "libraries there are `ct.interop.torch.wrap`, `ct.interop.jax.wrap` and `ct.to_jax`"
+        )
+        name = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise _refused(f"a {name} that numpy cannot take: {error}", hint) from error
 
 
 def to_numpy(value: Any) -> np.ndarray[Any, Any]:

@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from ._core import TreeDef, is_tracing, tree_flatten
 from ._errors import make
-from ._function import Function, expect_function
+from ._function import Function, expect_function, statics_of
 
 Argnums = int | Sequence[int]
 Argnames = str | Sequence[str] | None
@@ -119,18 +121,27 @@ def _pair(value: Any) -> tuple[Any, Any]:
 
 
 def _derived(
-    kind: str,
+    made_by: Callable[..., Function],
     f: Callable[..., Any],
-    which: tuple[Argnums, Argnames],
+    options: dict[str, Any],
+    statics: tuple[Any, Any],
     staged: Callable[[_Point], Any],
 ) -> Function:
-    """The function that applies ``staged`` to the point of its arguments."""
+    """The function that applies ``staged`` to the point of its arguments; ``made_by``, with these
+    options, is the function that was called for it."""
+    kind = made_by.__name__
     expect_function(kind, f)
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
+        which = (options["argnums"], options["argnames"])
         return staged(_Point(kind, f, which, args, kwargs))
 
-    return Function(derivative, like=f, name=f"{kind}({getattr(f, '__name__', 'f')})")
+    name = f"{kind}({getattr(f, '__name__', 'f')})"
+    nums, names = statics
+    own = statics_of(f, nums, names)
+    made = Function(derivative, like=f, name=name, accepts="anything", **own)
+    made._origin = made_by, (f,), {**options, "static_argnums": nums, "static_argnames": names}
+    return made
 
 
 def grad(
@@ -139,6 +150,8 @@ def grad(
     *,
     argnames: Argnames = None,
     has_aux: bool = False,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> Function:
     """The gradient of a function to a float scalar, in the structure of the argument.
 
@@ -147,6 +160,13 @@ def grad(
     array([ 3., 12.])
     >>> ct.grad(lambda p, x: p["a"] * x + p["b"])({"a": 2.0, "b": 1.0}, 3.0)
     {'a': array(3.), 'b': array(1.)}
+
+    Truth values, strings, functions and other objects that are not arrays are handed on as they are;
+    integers are arrays unless they are named static:
+
+    >>> power = lambda x, n: x if n == 1 else x * power(x, n - 1)
+    >>> ct.grad(power, static_argnums=1)(2.0, 3)
+    array(12.)
     >>> ct.grad(lambda x, y: x * y, argnums=(0, 1))(3.0, 4.0)
     (array(4.), array(3.))
     >>> ct.grad(lambda x: (x * x, {"twice": 2 * x}), has_aux=True)(3.0)
@@ -159,7 +179,8 @@ def grad(
         value, aux, gradient = _value_aux_grad(p)
         return gradient, aux
 
-    return _derived("grad", f, (argnums, argnames), staged)
+    options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    return _derived(grad, f, options, (static_argnums, static_argnames), staged)
 
 
 def _value_aux_grad(p: _Point) -> tuple[Any, Any, Any]:
@@ -174,6 +195,8 @@ def value_and_grad(
     *,
     argnames: Argnames = None,
     has_aux: bool = False,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> Function:
     """The value of a function to a float scalar, and its gradient.
 
@@ -189,12 +212,18 @@ def value_and_grad(
         value, aux, gradient = _value_aux_grad(p)
         return (value, aux), gradient
 
-    return _derived("value_and_grad", f, (argnums, argnames), staged)
+    options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    return _derived(value_and_grad, f, options, (static_argnums, static_argnames), staged)
 
 
 def _jacobian(
-    kind: str, f: Callable[..., Any], which: tuple[Argnums, Argnames], has_aux: bool
+    made_by: Callable[..., Function],
+    f: Callable[..., Any],
+    options: dict[str, Any],
+    statics: tuple[Any, Any],
 ) -> Function:
+    kind, has_aux = made_by.__name__, options["has_aux"]
+
     def staged(p: _Point) -> Any:
         def first(leaves: list[Any]) -> list[Any]:
             results, p.out = tree_flatten(_pair(p.call(leaves))[0])
@@ -207,11 +236,17 @@ def _jacobian(
         jacobian = p.out.unflatten(rows)
         return (jacobian, _pair(p.call(p.leaves))[1]) if has_aux else jacobian
 
-    return _derived(kind, f, which, staged)
+    return _derived(made_by, f, options, statics, staged)
 
 
 def jacfwd(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None, has_aux: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    has_aux: bool = False,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> Function:
     """The Jacobian, in forward mode: cheap if there are few inputs.
 
@@ -222,11 +257,18 @@ def jacfwd(
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian("jacfwd", f, (argnums, argnames), has_aux)
+    options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    return _jacobian(jacfwd, f, options, (static_argnums, static_argnames))
 
 
 def jacrev(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None, has_aux: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    has_aux: bool = False,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> Function:
     """The Jacobian, in reverse mode: cheap if there are few results.
 
@@ -234,17 +276,32 @@ def jacrev(
     >>> ct.jacrev(lambda x: {"sum": x.sum()})(np.array([1.0, 2.0]))
     {'sum': array([1., 1.])}
     """
-    return _jacobian("jacrev", f, (argnums, argnames), has_aux)
+    options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    return _jacobian(jacrev, f, options, (static_argnums, static_argnames))
 
 
 def jacobian(
-    f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None, has_aux: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    has_aux: bool = False,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> Function:
     """The Jacobian, in whichever mode is cheaper."""
-    return _jacobian("jacobian", f, (argnums, argnames), has_aux)
+    options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    return _jacobian(jacobian, f, options, (static_argnums, static_argnames))
 
 
-def hessian(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None) -> Function:
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Function:
     """The Hessian of a function to a float scalar: the structure of the argument, twice.
 
     >>> import cotan as ct, numpy as np
@@ -259,7 +316,8 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames =
         rows = [p.tree.unflatten(parts[n * width : (n + 1) * width]) for n in range(width)]
         return p.tree.unflatten(rows)
 
-    return _derived("hessian", f, (argnums, argnames), staged)
+    options = {"argnums": argnums, "argnames": argnames}
+    return _derived(hessian, f, options, (static_argnums, static_argnames), staged)
 
 
 def _directions(kind: str, what: str, like: TreeDef, given: Any) -> list[Any]:
@@ -271,13 +329,29 @@ def _directions(kind: str, what: str, like: TreeDef, given: Any) -> list[Any]:
     return leaves
 
 
+def _expect_shapes(kind: str, what: str, of: str, given: list[Any], likes: list[Any]) -> None:
+    """Checks that directions have the shapes of what they belong to."""
+    for direction, like in zip(given, likes, strict=True):
+        found, wanted = (getattr(x, "shape", None) or np.shape(x) for x in (direction, like))
+        if tuple(found) != tuple(wanted):
+            message = f"a {what} of shape {tuple(found)} for a {of} of shape {tuple(wanted)}"
+            raise make("ArrayTypeError", kind, message.replace("a argument", "an argument"), None)
+
+
 def _as_float_like(leaves: list[Any], directions: list[Any]) -> list[Any]:
     """Directions in the element types of what they belong to."""
     pairs = zip(leaves, directions, strict=True)
     return [_core.asarray(d).cast_to(_core.asarray(x).dtype_name) for x, d in pairs]
 
 
-def hvp(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = None) -> Function:
+def hvp(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Function:
     """The product of the Hessian with a tangent, which is the last argument.
 
     >>> import cotan as ct, numpy as np
@@ -294,7 +368,15 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0, *, argnames: Argnames = Non
         _, parts = p.derive("hvp", p.scalar, _as_float_like(p.leaves, tangents))
         return p.tree.unflatten(parts)
 
-    return Function(product, name=f"hvp({getattr(f, '__name__', 'f')})")
+    own = statics_of(f, static_argnums, static_argnames)
+    # Those that count from the end do not count the tangent.
+    own["static_argnums"] = [n - 1 if n < 0 else n for n in own["static_argnums"]]
+    name = f"hvp({getattr(f, '__name__', 'f')})"
+    made = Function(product, name=name, accepts="anything", **own)
+    options = {"argnums": argnums, "argnames": argnames}
+    statics = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    made._origin = hvp, (f,), {**options, **statics}
+    return made
 
 
 def jvp(
@@ -322,19 +404,57 @@ def jvp(
         return (*both, _pair(p.call(p.leaves))[1]) if has_aux else both
 
     expect_function("jvp", f)
+    if not all(isinstance(given, (tuple, list)) for given in (primals, tangents)):
+        message = "primals and tangents are tuples, of one each for every argument"
+        raise make("ArrayTypeError", "jvp", message, "write ct.jvp(f, (x,), (dx,))")
     return Function(staged, name="jvp")(tuple(primals), tuple(tangents))
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of a function, and a function from cotangents of the result to those of the arguments.
+    """The value of a function, and a function from cotangents of the result to those of the arguments,
+    which does not compute the function again.
 
     >>> import cotan as ct
     >>> y, pullback = ct.vjp(lambda x, y: x * y, 3.0, 4.0)
     >>> y, pullback(2.0)
     (array(12.), (array(8.), array(6.)))
     """
+    expect_function("vjp", f)
+    return (_vjp_traced if is_tracing() else _vjp_concrete)(f, primals, has_aux)
 
-    def pulled(primals: tuple[Any, ...], cotangent: Any) -> Any:
+
+def _vjp_concrete(f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> Any:
+    leaves, tree = tree_flatten(primals)
+    found: list[tuple[TreeDef, TreeDef]] = []
+
+    def flat(arrays: list[Any]) -> list[Any]:
+        value = f(*tree.unflatten(arrays))
+        value, aux = _pair(value) if has_aux else (value, None)
+        results, out = tree_flatten(value)
+        rest, aux_tree = tree_flatten(aux)
+        found.append((out, aux_tree))
+        return [*results, *_core.stop_gradient(rest)]
+
+    values, linear = _core.linearize_concrete(leaves, True, flat)
+    out, aux_tree = found[-1]
+    count = out.num_leaves
+    nothing = [np.zeros_like(x) for x in values[count:]]
+
+    def pullback(cotangent: Any) -> Any:
+        """The cotangents of the arguments, a tuple."""
+        directions = _directions("vjp", "cotangent", out, cotangent)
+        _expect_shapes("vjp", "cotangent", "result", directions, values[:count])
+        return tree.unflatten(linear.call([*directions, *nothing]))
+
+    both = out.unflatten(values[:count]), pullback
+    return (*both, aux_tree.unflatten(values[count:])) if has_aux else both
+
+
+def _vjp_traced(f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> Any:
+    value = f(*primals)
+
+    def pullback(cotangent: Any) -> Any:
+        """The cotangents of the arguments, a tuple."""
         p = _Point("vjp", f, (tuple(range(len(primals))), None), primals, {})
 
         def results(leaves: list[Any]) -> list[Any]:
@@ -348,12 +468,6 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         count, parts = p.derive("vjp", results, _as_float_like(own, directions))
         return p.tree.unflatten(parts[count:])
 
-    value, pull = Function(f)(*primals), Function(pulled, name="vjp")
-
-    def pullback(cotangent: Any) -> Any:
-        """The cotangents of the arguments, a tuple."""
-        return pull(primals, cotangent)
-
     return (_pair(value)[0], pullback, _pair(value)[1]) if has_aux else (value, pullback)
 
 
@@ -366,6 +480,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> y, push(1.0), push(0.5)
     (array(8.), array(12.), array(6.))
     """
+    expect_function("linearize", f)
     leaves, tree = tree_flatten(primals)
     found: list[TreeDef] = []
 
@@ -374,14 +489,17 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         found.append(out)
         return results
 
-    inside = is_tracing()
-    values, linear = (_core.linearize_staged if inside else _core.linearize_concrete)(leaves, flat)
+    linear: _core.LinearMap | _core.StagedLinearMap
+    if is_tracing():
+        values, linear = _core.linearize_staged(leaves, flat)
+    else:
+        values, linear = _core.linearize_concrete(leaves, False, flat)
     out = found[-1]
 
     def push(*tangents: Any) -> Any:
         """The derivative in the direction of these tangents."""
         directions = _directions("linearize", "tangent", tree, tangents)
-        results = (linear.call_staged if inside else linear.call_concrete)(directions)
-        return out.unflatten(results)
+        _expect_shapes("linearize", "tangent", "argument", directions, leaves)
+        return out.unflatten(linear.call(directions))
 
     return out.unflatten(values), push

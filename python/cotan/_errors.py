@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
+from types import FrameType
 
 from . import errors
 
@@ -19,20 +21,54 @@ _NAMES = [
     ("`take_along` it", "`take_along_axis` it"),
     ("`all()` or `any()`", "`x.all()` or `x.any()`"),
     ("; to call one function inside another, call it directly or by `apply`", ""),
+    ("`concat` joins", "`concatenate` joins"),
+    (
+        "or ask for a Jacobian or a vector-Jacobian product",
+        "or take a Jacobian, `ct.jacrev`, or products with it, `ct.vjp`",
+    ),
     ("closures are those of `build`", "functions are those of `build`"),
     ("of a closure that has ended", "of a function that has ended"),
     ("give it as the result of the closure", "return it from the function"),
 ]
 
 
-def user_line() -> str | None:
-    """The innermost line that is not of this package."""
-    frame = sys._getframe(1)
+# Operations that have another name in Python; reductions are called by more than one in Rust.
+_OPERATIONS = {"concat": "concatenate", "slice_set": "at", "std_dev": "std"}
+
+
+def _operation(op: str) -> str:
+    if op != "take_along_axis":
+        op = op.removesuffix("_axis").removesuffix("_keep")
+    return _OPERATIONS.get(op, op)
+
+
+_STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
+
+
+def _user_frame() -> FrameType | None:
+    """The innermost one that is not of this package."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
-        if frame.f_back is None:
-            return None
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return frame
+
+
+def _is_stored(frame: FrameType | None) -> bool:
+    """Whether the user is at ``a[index] = x``, which asks ``x`` for its value if ``a`` is of numpy."""
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _STORES
+
+
+def _is_read(frame: FrameType | None) -> bool:
+    """Whether the user is at ``a[index]``, where ``a`` is not a traced array."""
+    if frame is None:
+        return False
+    op, number = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
+    name = dis.opname[op]
+    # From Python 3.14 on it is one of the binary operations, the last one.
+    return name == "BINARY_SUBSCR" or (name == "BINARY_OP" and number == _SUBSCRIPT)
+
+
+_SUBSCRIPT = 26
 
 
 def _in_python(text: str) -> str:
@@ -49,7 +85,30 @@ def make(name: str, op: str, message: str, hint: str | None) -> errors.CotanErro
         name = "OutOfRangeError"
     if name == "ScopeError" and message == "an array of another function":
         hint = "return arrays from the function they are traced in; outside it they have no value"
+    frame = _user_frame()
+    if name == "ConcreteValueError" and _is_stored(frame):
+        message = "an array of numpy cannot hold a traced value"
+        hint = (
+            "arrays do not change: write a = ct.numpy.asarray(a).at[index].set(x), or stack parts"
+        )
+    elif name == "ConcreteValueError" and op in ("array", "index") and _is_read(frame):
+        message = "a traced index into something that is not a traced array"
+        hint = "write ct.numpy.asarray(a)[i] inside the function, or pass `a` as an argument"
+    place = None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
     made: errors.CotanError = getattr(errors, name)(
-        op, _in_python(message), None if hint is None else _in_python(hint), user_line()
+        _operation(op), _in_python(message), None if hint is None else _in_python(hint), place
     )
     return made
+
+
+def at_part(what: str, part: str, error: BaseException) -> BaseException:
+    """The exception with the part of the arguments or results that it is about."""
+    if not isinstance(error, errors.DataError):
+        return error
+    hint = error.hint
+    if what == "result":
+        hint = (
+            "a function returns numbers, arrays, and tuples, lists, dicts and dataclasses of these"
+        )
+    op = f"{what} `{part}`" if part else what
+    return type(error)(op, error.message, hint, error.location)

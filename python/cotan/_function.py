@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import html
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self, overload
 
@@ -44,6 +46,39 @@ def _names(f: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in positional]
 
 
+def _expect_parameters(f: Callable[..., Any], nums: list[int], names: list[str]) -> None:
+    """Checks that static arguments are parameters."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return
+    kinds = {p.kind for p in parameters}
+    count = len(_names(f))
+    for n in nums:
+        if inspect.Parameter.VAR_POSITIONAL not in kinds and not -count <= n < count:
+            message = f"`static_argnums` has {n}, and the function {count} positional parameters"
+            raise make("ArrayTypeError", "jit", message, None)
+    for name in names:
+        if inspect.Parameter.VAR_KEYWORD not in kinds and name not in {p.name for p in parameters}:
+            message = f"`static_argnames` has `{name}`, which is not a parameter of the function"
+            raise make("ArrayTypeError", "jit", message, None)
+
+
+def statics_of(
+    f: Callable[..., Any], nums: int | Iterable[int] = (), names: str | Iterable[str] = ()
+) -> dict[str, Any]:
+    """The static arguments of a transformed function: those given, and those of the function."""
+    own_nums, own_names = getattr(f, "_statics", ([], []))
+    return {
+        "static_argnums": [*_listed(nums), *own_nums],
+        "static_argnames": [*_listed(names), *own_names],
+    }
+
+
+def _made_again(make: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return make(*args, **kwargs)
+
+
 def _listed(given: int | str | Iterable[Any]) -> list[Any]:
     return [given] if isinstance(given, (int, str)) else list(given)
 
@@ -64,6 +99,8 @@ class Function(_core.Jit):
 
     __name__: str
     __qualname__: str
+    _statics: tuple[list[int], list[str]]
+    _origin: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None
 
     def __new__(
         cls,
@@ -74,11 +111,19 @@ class Function(_core.Jit):
         cache_size: int = CACHE_SIZE,
         like: Callable[..., Any] | None = None,
         name: str | None = None,
+        accepts: str = "arrays",
     ) -> Self:
-        like = f if like is None else like
         expect_function("jit", f)
         nums, names = _listed(static_argnums), _listed(static_argnames)
-        made = super().__new__(cls, f, _names(like), nums, names, cache_size)
+        shown = f if like is None else like
+        if nums or names:
+            _expect_parameters(shown, nums, names)
+        made = super().__new__(cls, f, _names(shown), nums, names, accepts, cache_size)
+        made._statics, made._origin = (nums, names), None
+        if like is not None:
+            with contextlib.suppress(TypeError, ValueError):
+                made.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
+        like = shown
         made.__name__ = str(name or getattr(like, "__name__", type(like).__name__))
         made.__qualname__ = str(name or getattr(like, "__qualname__", made.__name__))
         made.__doc__ = getattr(like, "__doc__", None)
@@ -90,6 +135,24 @@ class Function(_core.Jit):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """As functions are: by their names in a module; or made again of what they are made of."""
+        found: object = sys.modules.get(self.__module__)
+        for name in self.__qualname__.split("."):
+            found = getattr(found, name, None)
+        if found is self:
+            return str(self.__qualname__)
+        if self._origin is not None:
+            return _made_again, self._origin
+        hint = "pickle the function that it is made of, and transform it again"
+        raise make("DataError", "pickle", f"{self!r} has no name in its module", hint)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
 
     def lower(self, *args: Any, **kwargs: Any) -> Program:
         """The program for arguments like these, to look inside.
@@ -196,13 +259,16 @@ def jit(
     array(256.)
     """
 
+    options: dict[str, Any] = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "cache_size": cache_size,
+    }
+
     def decorate(f: Callable[..., Any]) -> Function:
-        return Function(
-            f,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            cache_size=cache_size,
-        )
+        made = Function(f, **options)
+        made._origin = jit, (f,), options
+        return made
 
     return decorate if f is None else decorate(f)
 

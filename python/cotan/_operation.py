@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
+from ._core import Array
+from ._errors import make
 from ._function import Function
 
 
@@ -14,7 +17,9 @@ def operation(*arrays: str) -> Callable[[Callable[..., Any]], Function]:
 
     def decorate(f: Callable[..., Any]) -> Function:
         names = [name for name in inspect.signature(f).parameters if name not in arrays]
-        return Function(f, static_argnames=names, cache_size=256)
+        # Those of several arrays take lists of arrays.
+        accepts = "arrays" if "arrays" in arrays else "lists"
+        return Function(f, static_argnames=names, cache_size=256, accepts=accepts)
 
     return decorate
 
@@ -23,13 +28,19 @@ def axes_of(axis: Any) -> list[int] | None:
     """Axes as a list; None for all."""
     if axis is None:
         return None
-    return [axis] if isinstance(axis, int) else [int(k) for k in axis]
+    return [operator.index(k) for k in (axis if isinstance(axis, (tuple, list)) else [axis])]
 
 
 def sizes_of(shape: Any) -> list[int]:
     """Sizes as a list."""
-    return (
-        [int(shape)]
-        if isinstance(shape, int) or not hasattr(shape, "__iter__")
-        else [int(k) for k in shape]
-    )
+    single = isinstance(shape, Array) or not hasattr(shape, "__iter__")
+    sizes: list[Any] = [shape] if single else list(shape)
+    for size in sizes:
+        if isinstance(size, Array):
+            hint = "take sizes from shapes, or pass them as `static_argnums`"
+            message = "a size is not known while tracing"
+            raise make("ConcreteValueError", "shape", message, hint)
+        if not hasattr(size, "__index__"):
+            message = f"a size that is a {type(size).__name__}, not an integer"
+            raise make("ArrayTypeError", "shape", message, None)
+    return [operator.index(size) for size in sizes]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
+from inspect import Parameter, Signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,7 @@ from ._function import Function
 
 
 def _function(module: TextModule, described: tuple[Any, ...]) -> Function:
-    name, signature, doc, params, size_names = described
+    name, signature, doc, params, size_names, known_names = described
     names = [param for param, _ in params]
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -26,13 +28,26 @@ def _function(module: TextModule, described: tuple[Any, ...]) -> Function:
             what = f"`{unknown[0]}`" if unknown else ", ".join(missing) or f"{len(args)} arguments"
             message = f"{what} {'is missing' if missing and not unknown else 'is not expected'}"
             raise make("ArrayTypeError", name, message, f"it is {signature}")
-        arrays = [_ordered(name, paths, param, given[param]) for param, paths in params]
-        results, shape = module.call(name, arrays, sizes)
+        arrays = [
+            [] if param in known_names else _ordered(name, paths, param, given[param])
+            for param, paths in params
+        ]
+        known = [(param, _known(given[param])) for param in known_names]
+        results, shape = module.call(name, arrays, sizes, known)
         return shape.unflatten(results)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"``{signature}``" + (f"\n\n{doc}" if doc else "")
-    return Function(call, static_argnames=size_names)
+    call.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(param, Parameter.POSITIONAL_OR_KEYWORD) for param in names]
+        + [Parameter(size, Parameter.KEYWORD_ONLY) for size in size_names if size not in names]
+    )
+    return Function(call, static_argnames=[*size_names, *known_names])
+
+
+def _known(value: Any) -> bool | int:
+    """The value of a parameter that is a size or the length of a loop."""
+    return value if isinstance(value, bool) else operator.index(value)
 
 
 def _ordered(function: str, paths: list[str], param: str, value: Any) -> list[Any]:
@@ -54,9 +69,12 @@ def load(path: str | os.PathLike[str]) -> SimpleNamespace:
     """The functions of a file of the text language, by their names.
 
     They are compiled for the shapes of their arguments, can be differentiated, and called inside
-    traced functions. Records are dicts; sizes that do not follow from arguments are keywords.
+    traced functions. Records are dicts; sizes that do not follow from arguments are keywords. Where
+    an integer parameter is a size or the length of a loop, integers are part of the signature.
     """
-    return _namespace(_core.load_file(os.fspath(path)), os.path.basename(os.fspath(path)))
+    # What is missing, or may not be read, is an exception as with `open`.
+    with open(path, encoding="utf-8"):
+        return _namespace(_core.load_file(os.fspath(path)), os.path.basename(os.fspath(path)))
 
 
 def loads(text: str, name: str = "text.ct") -> SimpleNamespace:

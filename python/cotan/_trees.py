@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -77,12 +78,36 @@ def describe(cls: type) -> tuple[Flatten, Unflatten] | None:
     elif dataclasses.is_dataclass(cls):
         rules = _dataclass_rules(cls)
     elif rules is None and issubclass(cls, dict):
-        rules = _subclass_of_dict()
+        rules = _subclass_of_dict(cls)
+    elif rules is None and issubclass(cls, deque):
+        rules = _deque_rules()
     registered[cls] = rules
     return rules
 
 
-def _subclass_of_dict() -> tuple[Flatten, Unflatten]:
+def _deque_rules() -> tuple[Flatten, Unflatten]:
+    def flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
+        return tuple(value), value.maxlen
+
+    def unflatten(cls: type, aux: Any, parts: tuple[Any, ...]) -> Any:
+        return cls(parts, aux)
+
+    return flatten, unflatten
+
+
+def _subclass_of_dict(cls: type) -> tuple[Flatten, Unflatten]:
+    if issubclass(cls, defaultdict):
+
+        def flatten_default(value: Any) -> tuple[tuple[Any, ...], Any]:
+            names = tuple(value)
+            rest = (("default_factory", value.default_factory),)
+            return tuple(value[name] for name in names), Names(names, rest)
+
+        def unflatten_default(cls: type, aux: Any, parts: tuple[Any, ...]) -> Any:
+            return cls(aux.rest[0][1], zip(aux.names, parts, strict=True))
+
+        return flatten_default, unflatten_default
+
     def flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
         names = tuple(value)
         return tuple(value[name] for name in names), Names(names)

@@ -8,24 +8,28 @@ array([[ 3.,  0.],
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._core import lib
+from ._errors import make
 from ._operation import axes_of, operation
-from .numpy import cross, matmul, matrix_transpose, outer, tensordot, trace, vecdot
+from .numpy import cross, log, matmul, matrix_transpose, outer, sign, tensordot, trace, vecdot
 
 __all__ = [
+    "SlogdetResult",
     "cholesky",
     "cross",
     "det",
     "diagonal",
     "inv",
     "matmul",
+    "matrix_norm",
     "matrix_power",
     "matrix_transpose",
     "norm",
     "outer",
+    "slogdet",
     "solve",
     "solve_triangular",
     "tensordot",
@@ -36,14 +40,16 @@ __all__ = [
 
 
 @operation("a")
-def cholesky(a: Any) -> Any:
-    """The lower triangular matrix whose product with its transpose is ``a``; NaN if there is none.
+def cholesky(a: Any, *, upper: bool = False) -> Any:
+    """The lower triangular matrix whose product with its transpose is ``a``, or the upper one; NaN if
+    there is none.
 
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]))
     array([[2., 0.],
            [1., 2.]])
     """
-    return lib.cholesky(a)
+    lower = lib.cholesky(a)
+    return matrix_transpose(lower) if upper else lower
 
 
 @operation("a", "b")
@@ -74,6 +80,29 @@ def det(a: Any) -> Any:
     return lib.det(a)
 
 
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant, and the logarithm of its absolute value."""
+
+    sign: Any
+    logabsdet: Any
+
+
+@operation("a")
+def slogdet(a: Any) -> SlogdetResult:
+    """The sign of the determinant, and the logarithm of its absolute value.
+
+    >>> slogdet(np.array([[0.0, 2.0], [3.0, 0.0]])).logabsdet
+    array(1.79175947)
+    """
+    x = _core.asarray(a)
+    # Rows of a common size, so that the determinant stays within the range of floats.
+    largest = lib.max(abs(x), [-1], True)
+    sizes = _core.stop_gradient([_core.select(largest > 0, largest, 1.0)])[0]
+    det = lib.det(x / sizes)
+    logs = lib.sum(log(sizes), [-2, -1], False)
+    return SlogdetResult(sign(det), log(abs(det)) + logs)
+
+
 @operation("a")
 def matrix_power(a: Any, n: int) -> Any:
     """The matrix to an integer power, also a negative one."""
@@ -93,6 +122,25 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
 
 
 vector_norm = norm
+
+
+@operation("x")
+def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of matrices: that of Frobenius, or the largest (smallest) sum of absolute values of a
+    column, 1 (-1), or of a row, ``inf`` (``-inf``).
+
+    >>> matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=np.inf)
+    array(7.)
+    """
+    if ord in ("fro", None):
+        return lib.norm(x, [-2, -1], keepdims, 2.0)
+    if ord not in (1, -1, float("inf"), -float("inf")):
+        message = f"the norm {ord!r} of a matrix"
+        raise make("ArrayTypeError", "matrix_norm", message, "there are fro, 1, -1, inf and -inf")
+    summed = -2 if abs(ord) == 1 else -1
+    sums = lib.sum(abs(_core.asarray(x)), [summed], True)
+    extreme = (lib.max if ord > 0 else lib.min)(sums, [-3 - summed], True)
+    return extreme if keepdims else lib.squeeze(extreme, [-2, -1])
 
 
 @operation("x")

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from . import _core
+from ._control import where
 from ._core import lib
 from ._function import Function
 from ._operation import axes_of, operation, sizes_of
-from .numpy import logsumexp, one_hot
+from .numpy import clip, expm1, logsumexp, one_hot, sqrt, tanh
 
 __all__ = [
     "absolute_error",
@@ -26,6 +28,7 @@ __all__ = [
     "avg_pool",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "celu",
     "conv",
     "conv_transpose",
     "cross_entropy",
@@ -35,9 +38,13 @@ __all__ = [
     "global_avg_pool",
     "global_max_pool",
     "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
     "hard_tanh",
     "hinge",
     "huber",
+    "identity",
     "kl_divergence",
     "layer_norm",
     "leaky_relu",
@@ -51,6 +58,7 @@ __all__ = [
     "nll",
     "one_hot",
     "relu",
+    "relu6",
     "rms_norm",
     "selu",
     "sigmoid",
@@ -58,10 +66,13 @@ __all__ = [
     "smooth_l1",
     "softmax",
     "softplus",
+    "soft_sign",
     "softsign",
     "squared_error",
+    "squareplus",
     "standardize",
     "swish",
+    "tanh",
 ]
 
 
@@ -87,7 +98,7 @@ relu = _activation("relu", lib.relu, "``max(x, 0)``; its derivative at 0 is 0.")
 selu = _activation("selu", lib.selu, "The scaled exponential linear unit.")
 silu = swish = _activation("silu", lib.silu, "``x * sigmoid(x)``.")
 softplus = _activation("softplus", lib.softplus, "``log(1 + exp(x))`` without overflow.")
-softsign = _activation("softsign", lib.softsign, "``x / (1 + abs(x))``.")
+soft_sign = softsign = _activation("softsign", lib.softsign, "``x / (1 + abs(x))``.")
 hard_tanh = _activation("hard_tanh", lib.hard_tanh, "``x`` between -1 and 1.")
 sigmoid = _activation("sigmoid", lib.sigmoid, "``1 / (1 + exp(-x))``.")
 log_sigmoid = _activation("log_sigmoid", lib.log_sigmoid, "``log(sigmoid(x))`` without overflow.")
@@ -122,6 +133,47 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
     return lib.elu(x, alpha)
+
+
+@operation("x", "alpha")
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    a = _core.asarray(x)
+    return where(a > 0, a, alpha * expm1(a / alpha))
+
+
+@operation("x")
+def relu6(x: Any) -> Any:
+    """``x`` between 0 and 6."""
+    return clip(x, 0.0, 6.0)
+
+
+@operation("x")
+def hard_sigmoid(x: Any) -> Any:
+    """``relu6(x + 3) / 6``."""
+    return clip(_core.asarray(x) + 3.0, 0.0, 6.0) / 6.0
+
+
+@operation("x")
+def hard_silu(x: Any) -> Any:
+    """``x * hard_sigmoid(x)``."""
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@operation("x", "b")
+def squareplus(x: Any, b: Any = 4.0) -> Any:
+    """``(x + sqrt(x * x + b)) / 2``."""
+    a = _core.asarray(x)
+    return (a + sqrt(a * a + b)) / 2.0
+
+
+@operation("x")
+def identity(x: Any) -> Any:
+    """``x``."""
+    return _core.asarray(x)
 
 
 @operation("x")

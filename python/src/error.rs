@@ -43,6 +43,14 @@ pub fn of_library(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, class_name(error.kind()), error.op(), error.message(), error.hint())
 }
 
+/// The exception with the part of the arguments or results that it is about.
+pub fn at_part(py: Python<'_>, what: &str, part: &str, error: PyErr) -> PyErr {
+    let named = py
+        .import("cotan._errors")
+        .and_then(|errors| errors.getattr("at_part")?.call1((what, part, error.value(py))));
+    named.map_or_else(|other| other, PyErr::from_value)
+}
+
 /// A value that is known only when the program runs, where Python needs it at once.
 pub fn concrete_needed(py: Python<'_>, what: &str, hint: &str) -> PyErr {
     exception(py, "ConcreteValueError", what, "the value is not known while tracing", Some(hint))

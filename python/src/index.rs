@@ -15,6 +15,7 @@ use crate::convert::{Keep, given};
 use crate::error::{exception, traced};
 use crate::operand::{Operand, promoted_to};
 use crate::tracer::Tracer;
+use crate::types::{typed, with_types};
 
 /// An array of integers, as an index must be.
 pub fn integers(py: Python<'_>, op: &str, index: Operand) -> PyResult<Arr<i64>> {
@@ -297,18 +298,6 @@ fn added<T: Number>(x: Arr<T>, taken: Taken, values: Arr<T>) -> Arr<T> {
     }
 }
 
-/// The body with the array as one of its element type, if that is among those named.
-macro_rules! of_type {
-    ($x:expr, [$($t:ty),*], $v:ident => $body:expr) => {
-        'found: {
-            $(if let Some($v) = $x.typed::<$t>() {
-                break 'found Some(AnyArr::from($body));
-            })*
-            None
-        }
-    };
-}
-
 /// `x[index]`.
 #[pyfunction]
 pub fn getitem(
@@ -318,14 +307,12 @@ pub fn getitem(
 ) -> PyResult<Tracer> {
     let x = x.get();
     let taken = taken(py, index, x.ty.shape.dims())?;
-    let made =
-        traced(py, "index", || of_type!(x.value, [f64, f32, i64, bool], x => read(x, taken)))?;
-    finished(py, made, x.weak)
-}
-
-fn finished(py: Python<'_>, made: Option<AnyArr>, weak: bool) -> PyResult<Tracer> {
-    let none = || exception(py, "InternalError", "index", "an unknown element type", None);
-    Tracer::new(py, made.ok_or_else(none)?, weak)
+    let made = traced(
+        py,
+        "index",
+        || with_types!(any x.ty.dtype, T => AnyArr::from(read(typed::<T>(x.value), taken))),
+    )?;
+    Tracer::new(py, made, x.weak)
 }
 
 /// Whether an index has arrays in it, so that it may name a place several times.
@@ -352,9 +339,9 @@ pub fn at_set(
     let made = traced(
         py,
         "at.set",
-        || of_type!(x.value, [f64, f32, i64, bool], x => written(x, taken, typed_as(v))),
+        || with_types!(any x.ty.dtype, T => AnyArr::from(written(typed::<T>(x.value), taken, typed(v)))),
     )?;
-    finished(py, made, x.weak)
+    Tracer::new(py, made, x.weak)
 }
 
 /// `x.at[index].add(values)`: of several to one place, all are added. The element type stays.
@@ -381,13 +368,9 @@ pub fn at_add(
     let made = traced(
         py,
         "at.add",
-        || of_type!(x.value, [f64, f32, i64], x => added(x, taken, typed_as(v))),
+        || with_types!(number x.ty.dtype, T => AnyArr::from(added(typed::<T>(x.value), taken, typed(v)))),
     )?;
-    finished(py, made, x.weak)
-}
-
-fn typed_as<T: Element>(x: AnyArr) -> Arr<T> {
-    x.typed().unwrap_or_else(|| unreachable!("an array of {}", x.dtype()))
+    Tracer::new(py, made, x.weak)
 }
 
 /// A part of known sizes from a traced start; what lies outside is 0.
@@ -405,9 +388,9 @@ pub fn dynamic_slice(
     let made = traced(
         py,
         "dynamic_slice",
-        || of_type!(x.value, [f64, f32, i64, bool], x => x.dynamic_slice(starts, &sizes)),
+        || with_types!(any x.ty.dtype, T => AnyArr::from(typed::<T>(x.value).dynamic_slice(starts, &sizes))),
     )?;
-    finished(py, made, x.weak)
+    Tracer::new(py, made, x.weak)
 }
 
 /// Zeros of the given sizes, with the values added at positions.
@@ -425,7 +408,7 @@ pub fn scatter_add(
     let made = traced(
         py,
         "scatter",
-        || of_type!(values[0], [f64, f32, i64], x => cotan::scatter_add(&sizes, positions, x)),
+        || with_types!(number values[0].dtype(), T => AnyArr::from(cotan::scatter_add(&sizes, positions, typed::<T>(values[0])))),
     )?;
-    finished(py, made, weak)
+    Tracer::new(py, made, weak)
 }

@@ -6,22 +6,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cotan::untyped;
 use cotan_array::Array;
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyListMethods, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyListMethods, PyTuple};
 
 use crate::convert::{Keep, given};
-use crate::error::exception;
+use crate::error::{at_part, exception};
 use crate::operand::Operand;
 use crate::program::{Compiled, Inspected, Signature};
 use crate::tracer::Tracer;
-use crate::tree::{Shape, flatten, unflatten};
+use crate::tree::{Shape, flatten, is_structure, unflatten};
+
+/// `cotan._data.is_array`.
+static IS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// What a function was traced for, and what came of it.
 struct Entry {
     hash: u64,
     args: Vec<Shape>,
+    places: Vec<Place>,
     types: Vec<Signature>,
     statics: Vec<Py<PyAny>>,
     compiled: Arc<Compiled>,
@@ -49,7 +55,7 @@ struct Call<'py> {
     keywords: Vec<(Bound<'py, PyAny>, Place)>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Static(usize),
     Traced(usize),
@@ -64,8 +70,21 @@ pub struct Jit {
     names: Vec<String>,
     static_argnums: Vec<isize>,
     static_argnames: Vec<String>,
+    accepts: Accepts,
     capacity: usize,
     cache: Mutex<Cache>,
+}
+
+/// What arguments may be besides structures of arrays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Accepts {
+    /// Nothing else.
+    Arrays,
+    /// Truth values, strings, functions and objects, which are static: as with JAX, where a
+    /// derivative is not compiled and hands them on.
+    Anything,
+    /// Lists of numbers, which are arrays.
+    Lists,
 }
 
 impl Jit {
@@ -103,7 +122,7 @@ impl Jit {
         };
         let nothing_static = self.static_argnums.is_empty() && self.static_argnames.is_empty();
         for (n, arg) in args.iter().enumerate() {
-            let place = call.add(arg, !nothing_static && self.is_static(n, count))?;
+            let place = self.add(&mut call, arg, !nothing_static && self.is_static(n, count))?;
             call.places.push(place);
         }
         if let Some(kwargs) = kwargs {
@@ -111,12 +130,33 @@ impl Jit {
             names.sort()?;
             for name in names.iter() {
                 let Some(value) = kwargs.get_item(&name)? else { continue };
-                let place = call.add(value, self.is_static_keyword(&name.to_string()))?;
+                let is_static = !nothing_static && self.is_static_keyword(&name.to_string());
+                let place = self.add(&mut call, value, is_static)?;
                 call.statics.push(name.clone());
                 call.keywords.push((name, place));
             }
         }
         Ok(call)
+    }
+
+    fn add<'py>(
+        &self,
+        call: &mut Call<'py>,
+        value: Bound<'py, PyAny>,
+        is_static: bool,
+    ) -> PyResult<Place> {
+        match self.accepts {
+            _ if is_static => {}
+            Accepts::Arrays => {}
+            Accepts::Anything if is_opaque(&value)? => return call.add(value, true),
+            Accepts::Anything => {}
+            Accepts::Lists => {
+                if let Some(array) = list_of_numbers(&value) {
+                    return call.add(array, false);
+                }
+            }
+        }
+        call.add(value, is_static)
     }
 
     fn find(
@@ -158,7 +198,10 @@ impl Jit {
             let shape = flatten(&result, &mut leaves)?;
             let names = names_of(py, &shape);
             *out.borrow_mut() = Some(shape);
-            let leaves = leaves.iter().map(|leaf| Ok(returned(leaf)?.value));
+            let leaves = leaves.iter().zip(&names).map(|(leaf, name)| {
+                let made = Operand::of(leaf).map_err(|error| at_part(py, "result", name, error));
+                Ok(made?.value)
+            });
             let leaves: PyResult<Vec<_>> = leaves.collect();
             Ok(names.into_iter().zip(leaves?).collect())
         })?;
@@ -166,6 +209,7 @@ impl Jit {
         let entry = Arc::new(Entry {
             hash: call.hash,
             args: call.args,
+            places: call.places,
             types,
             statics: call.statics.into_iter().map(Bound::unbind).collect(),
             compiled: Arc::new(compiled),
@@ -238,8 +282,11 @@ impl Jit {
         let mut types: Vec<Signature> = Vec::with_capacity(call.leaves.len());
         let mut arrays = Vec::with_capacity(call.leaves.len());
         let mut hasher = DefaultHasher::new();
-        for leaf in &call.leaves {
-            let given = given(leaf, Keep::Lend)?;
+        for (n, leaf) in call.leaves.iter().enumerate() {
+            let given = given(leaf, Keep::Lend).map_err(|error| {
+                let names = self.leaf_names(py, &call);
+                at_part(py, "argument", names.get(n).map_or("", String::as_str), error)
+            })?;
             let dims = given.array.shape().dims().to_vec();
             (given.array.dtype() as u8, given.weak, &dims).hash(&mut hasher);
             types.push((given.array.dtype(), given.weak, dims));
@@ -264,9 +311,38 @@ impl Jit {
     }
 }
 
-/// What a function returned, which must be arrays.
-fn returned(leaf: &Bound<'_, PyAny>) -> PyResult<Operand> {
-    Operand::of(leaf)
+/// Whether a value is neither an array nor a structure of arrays, or is a truth value.
+fn is_opaque(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if value.is_exact_instance_of::<PyBool>() {
+        return Ok(true);
+    }
+    let common = value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.cast::<PyUntypedArray>().is_ok()
+        || is_structure(value)?;
+    if common {
+        return Ok(false);
+    }
+    let is_array = IS_ARRAY.get_or_try_init(value.py(), || {
+        Ok::<_, PyErr>(value.py().import("cotan._data")?.getattr("is_array")?.unbind())
+    })?;
+    Ok(!is_array.bind(value.py()).call1((value,))?.is_truthy()?)
+}
+
+/// The array of a list, or tuple, of numbers or such lists.
+fn list_of_numbers<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let mut first = value.clone();
+    while first.is_exact_instance_of::<PyList>() || first.is_exact_instance_of::<PyTuple>() {
+        first = first.get_item(0).ok()?;
+    }
+    let number = first.is_exact_instance_of::<PyFloat>() || first.is_instance_of::<PyInt>();
+    if !number || first.is(value) {
+        return None;
+    }
+    // Lists of arrays and numbers are structures.
+    let numpy = value.py().import("numpy").ok()?;
+    let array = numpy.call_method1("asarray", (value,)).ok()?;
+    array.cast::<PyUntypedArray>().is_ok_and(|array| array.dtype().kind() != b'O').then_some(array)
 }
 
 fn names_of(py: Python<'_>, shape: &Shape) -> Vec<String> {
@@ -292,7 +368,10 @@ impl<'py> Call<'py> {
     }
 
     fn same(&self, py: Python<'py>, entry: &Entry) -> PyResult<bool> {
-        if self.args.len() != entry.args.len() || self.statics.len() != entry.statics.len() {
+        if self.places != entry.places
+            || self.args.len() != entry.args.len()
+            || self.statics.len() != entry.statics.len()
+        {
             return Ok(false);
         }
         for (value, other) in self.statics.iter().zip(&entry.statics) {
@@ -314,15 +393,22 @@ impl<'py> Call<'py> {
 #[pymethods]
 impl Jit {
     #[new]
-    #[pyo3(signature = (f, names, static_argnums, static_argnames, capacity))]
+    #[pyo3(signature = (f, names, static_argnums, static_argnames, accepts, capacity))]
     fn new(
         f: Py<PyAny>,
         names: Vec<String>,
         static_argnums: Vec<isize>,
         static_argnames: Vec<String>,
+        accepts: &str,
         capacity: usize,
     ) -> Jit {
-        Jit { f, names, static_argnums, static_argnames, capacity, cache: Mutex::default() }
+        let accepts = match accepts {
+            "anything" => Accepts::Anything,
+            "lists" => Accepts::Lists,
+            _ => Accepts::Arrays,
+        };
+        let cache = Mutex::default();
+        Jit { f, names, static_argnums, static_argnames, accepts, capacity, cache }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -364,6 +450,16 @@ impl Jit {
     fn cache_numbers(&self) -> (u64, u64, usize, usize) {
         let cache = self.locked();
         (cache.hits, cache.misses, cache.entries.len(), self.capacity)
+    }
+
+    /// Whether the positional argument with this number, of so many, is static.
+    fn is_static_position(&self, position: usize, count: usize) -> bool {
+        self.is_static(position, count)
+    }
+
+    /// Whether the argument with this name is static.
+    fn is_static_name(&self, name: &str) -> bool {
+        self.is_static_keyword(name)
     }
 
     /// Forgets all programs.

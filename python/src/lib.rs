@@ -6,20 +6,25 @@ mod control;
 mod convert;
 mod derive;
 mod error;
+mod export;
 mod index;
 mod jit;
 mod library;
 mod linear;
+mod memory;
 mod operand;
 mod optim;
 mod program;
-mod random;
 mod text;
 mod tracer;
 mod tree;
+mod types;
 mod windows;
 
 use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: memory::Recycling = memory::Recycling::new();
 
 /// Whether a function is being traced on this thread.
 #[pyfunction]
@@ -35,8 +40,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<jit::Jit>()?;
     module.add_class::<program::Inspected>()?;
     module.add_class::<linear::LinearMap>()?;
+    module.add_class::<linear::StagedLinearMap>()?;
     module.add_class::<text::TextModule>()?;
-    module.add_class::<random::PyKey>()?;
     module.add_function(wrap_pyfunction!(is_tracing, module)?)?;
     module.add_function(wrap_pyfunction!(tracer::scalar, module)?)?;
     module.add_function(wrap_pyfunction!(tracer::select, module)?)?;
@@ -63,6 +68,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(text::load_file, module)?)?;
     module.add_function(wrap_pyfunction!(text::load_text, module)?)?;
     module.add_function(wrap_pyfunction!(optim::lbfgs, module)?)?;
+    module.add_function(wrap_pyfunction!(export::stablehlo_of, module)?)?;
+    module.add_function(wrap_pyfunction!(export::program_stablehlo, module)?)?;
     let library = PyModule::new(module.py(), "lib")?;
     library::register(&library)?;
     module.add_submodule(&library)

@@ -12,58 +12,7 @@ use pyo3::prelude::*;
 use crate::error::{exception, traced};
 use crate::operand::{Operand, float, number, promoted_to};
 use crate::tracer::Tracer;
-
-/// Runs the body with the arrays as `Arr`s of their element type, which is one of those named.
-macro_rules! with_types {
-    (any $dtype:expr, $t:ident => $body:expr) => {
-        match $dtype {
-            Dtype::F64 => {
-                type $t = f64;
-                $body
-            }
-            Dtype::F32 => {
-                type $t = f32;
-                $body
-            }
-            Dtype::I64 => {
-                type $t = i64;
-                $body
-            }
-            Dtype::Bool => {
-                type $t = bool;
-                $body
-            }
-        }
-    };
-    (number $dtype:expr, $t:ident => $body:expr) => {
-        match $dtype {
-            Dtype::F64 => {
-                type $t = f64;
-                $body
-            }
-            Dtype::F32 => {
-                type $t = f32;
-                $body
-            }
-            Dtype::I64 | Dtype::Bool => {
-                type $t = i64;
-                $body
-            }
-        }
-    };
-    (float $dtype:expr, $t:ident => $body:expr) => {
-        match $dtype {
-            Dtype::F32 => {
-                type $t = f32;
-                $body
-            }
-            Dtype::F64 | Dtype::I64 | Dtype::Bool => {
-                type $t = f64;
-                $body
-            }
-        }
-    };
-}
+use crate::types::{typed, with_types};
 
 /// The element type that a function works on.
 macro_rules! chosen {
@@ -76,11 +25,6 @@ macro_rules! chosen {
     (float) => {
         float
     };
-}
-
-fn typed<T: cotan::Element>(x: AnyArr) -> Arr<T> {
-    // The element type was chosen by that of the array.
-    x.typed().unwrap_or_else(|| unreachable!("an array of {}", x.dtype()))
 }
 
 /// Functions of so many arrays of one element type, and other arguments, to one array.

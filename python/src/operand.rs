@@ -4,6 +4,7 @@
 use cotan::untyped::{self, AnyArr};
 use cotan_array::Dtype;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{Keep, given};
 use crate::error::traced;
@@ -26,6 +27,12 @@ impl Operand {
             return Ok(Operand { value, weak });
         }
         let py = any.py();
+        if any.is_exact_instance_of::<PyList>() || any.is_exact_instance_of::<PyTuple>() {
+            let stack = py.import("cotan.numpy")?.getattr("asarray")?.call1((any,))?;
+            if let Ok(tracer) = stack.cast_exact::<Tracer>() {
+                return Ok(tracer.get().operand());
+            }
+        }
         let given = given(any, Keep::Copy)?;
         let value = traced(py, "constant", || untyped::constant(&given.array))?;
         Ok(Operand { value, weak: given.weak })

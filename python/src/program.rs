@@ -1,7 +1,8 @@
 //! Programs: traced, compiled, and run without Python's lock.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cotan::untyped::{self, AnyArr};
 use cotan::{CancelToken, Error, Prepared, RunOptions};
@@ -18,7 +19,7 @@ use crate::operand::Operand;
 /// Programs of so many operations may take long enough that somebody wants to stop them.
 const LONG: u64 = 1 << 20;
 
-/// How often to look whether somebody wants to stop.
+/// How often to look whether somebody wants to stop; what takes less is run without looking.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The type of an argument: element type, whether a number of Python, sizes.
@@ -31,7 +32,17 @@ pub struct Compiled {
     /// Ready to run.
     pub prepared: Prepared,
     /// Whether a call may take long.
-    long: bool,
+    length: Length,
+}
+
+/// How long calls take.
+enum Length {
+    /// Less than anybody notices.
+    Short,
+    /// As long as ever.
+    Unbounded,
+    /// Whether the last call took long; a first one counts as one that did.
+    Measured(AtomicBool),
 }
 
 impl Compiled {
@@ -42,8 +53,12 @@ impl Compiled {
             cotan_ir::within(watch, || Prepared::new(&source))
         })?;
         let loops = source.terms().any(|t| matches!(source.node(t), cotan_ir::Node::While(_)));
-        let long = loops || prepared.cost().operations > LONG;
-        Ok(Compiled { source, prepared, long })
+        let length = match prepared.cost().operations {
+            _ if loops => Length::Unbounded,
+            operations if operations > LONG => Length::Measured(AtomicBool::new(true)),
+            _ => Length::Short,
+        };
+        Ok(Compiled { source, prepared, length })
     }
 
     /// Traces a function of a list of arrays to a list.
@@ -53,6 +68,29 @@ impl Compiled {
         types: &[Signature],
         f: impl Fn(Vec<Operand>) -> PyResult<Vec<(String, AnyArr)>>,
     ) -> PyResult<Compiled> {
+        Compiled::new(py, Compiled::staged(py, names, types, f)?)
+    }
+
+    /// The program of a function of Python from a list of arrays to a list.
+    pub fn staged_list(
+        py: Python<'_>,
+        names: Vec<String>,
+        types: &[Signature],
+        f: &Bound<'_, PyAny>,
+    ) -> PyResult<Program> {
+        let raised = Raised::default();
+        Compiled::staged(py, names, types, |operands| {
+            let results = raised.watched(py, || raised.call(py, f, &[&operands]))?;
+            Ok(results.into_iter().enumerate().map(|(n, x)| (n.to_string(), x.value)).collect())
+        })
+    }
+
+    fn staged(
+        py: Python<'_>,
+        names: Vec<String>,
+        types: &[Signature],
+        f: impl Fn(Vec<Operand>) -> PyResult<Vec<(String, AnyArr)>>,
+    ) -> PyResult<Program> {
         let inputs: PyResult<Vec<(String, Type)>> = names
             .into_iter()
             .zip(types)
@@ -79,18 +117,32 @@ impl Compiled {
         if let Some(raised) = failed.into_inner() {
             return Err(raised);
         }
-        let source = staged?.map_err(|error| of_library(py, &error))?;
-        Compiled::new(py, source)
+        staged?.map_err(|error| of_library(py, &error))
     }
 
     /// The results for arrays; the lock of Python is released meanwhile.
     pub fn run(&self, py: Python<'_>, arrays: &[Array]) -> PyResult<Vec<Py<PyAny>>> {
-        let results = interruptible(py, self.long, |cancel| {
+        let results = self.arrays(py, arrays)?;
+        results.into_iter().map(|array| to_numpy(py, array)).collect()
+    }
+
+    /// [`run`](Compiled::run), without numpy.
+    pub fn arrays(&self, py: Python<'_>, arrays: &[Array]) -> PyResult<Vec<Array>> {
+        let run = |cancel| {
             let mut results = Vec::new();
             let options = RunOptions { cancel, ..RunOptions::default() };
             self.prepared.call_into(&options, arrays, &mut results).map(|()| results)
-        })?;
-        results.into_iter().map(|array| to_numpy(py, array)).collect()
+        };
+        match &self.length {
+            Length::Short => interruptible(py, false, run),
+            Length::Unbounded => interruptible(py, true, run),
+            Length::Measured(long) => {
+                let begin = Instant::now();
+                let results = interruptible(py, long.load(Ordering::Relaxed), run);
+                long.store(begin.elapsed() >= LOOK, Ordering::Relaxed);
+                results
+            }
+        }
     }
 }
 
@@ -223,11 +275,7 @@ pub fn run_once(
     let types: Vec<Signature> =
         given.iter().map(|x| (x.array.dtype(), x.weak, x.array.shape().dims().to_vec())).collect();
     let names = (0..given.len()).map(|n| format!("x{n}")).collect();
-    let raised = Raised::default();
-    let compiled = Compiled::trace(py, names, &types, |operands| {
-        let results = raised.watched(py, || raised.call(py, f, &[&operands]))?;
-        Ok(results.into_iter().enumerate().map(|(n, x)| (n.to_string(), x.value)).collect())
-    })?;
+    let compiled = Compiled::new(py, Compiled::staged_list(py, names, &types, f)?)?;
     let arrays: Vec<Array> = given.into_iter().map(|x| x.array).collect();
     compiled.run(py, &arrays)
 }

@@ -17,7 +17,8 @@ use crate::operand::{Operand, float, number, promoted, promoted_to};
 
 /// An array of a function that is being traced: it has a shape and an element type, but no elements
 /// yet. What is done with it is recorded.
-#[pyclass(frozen, name = "Array", module = "cotan")]
+// No sequence of C, so that numpy does not hide our exceptions behind one that says so.
+#[pyclass(frozen, mapping, name = "Array", module = "cotan")]
 pub struct Tracer {
     /// The array in the program.
     pub value: AnyArr,
@@ -224,6 +225,10 @@ macro_rules! operators {
             outer.ok_or_else(|| PyTypeError::new_err("len() of a scalar: it has no axes"))
         }
 
+        fn __getitem__(slf: &Bound<'_, Tracer>, index: &Bound<'_, PyAny>) -> PyResult<Tracer> {
+            crate::index::getitem(slf.py(), slf, index)
+        }
+
         fn __repr__(&self) -> String {
             format!("Array({}{})", self.ty.shape, numpy_name(self.ty.dtype))
         }
@@ -231,7 +236,8 @@ macro_rules! operators {
         fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
             let hint = "`if`, `while`, `and`, `or` and `not` need a value: write \
                         `ct.where(condition, a, b)` for elements, `ct.cond(condition, f, g, *args)` \
-                        to evaluate one of two, `ct.while_loop` for loops, and `&`, `|`, `~` for logic";
+                        to evaluate one of two, `ct.while_loop` for loops, `&`, `|`, `~` for logic, and \
+                        `cotan.numpy` for `max`, `min` and `sorted`";
             Err(concrete_needed(py, "bool", hint))
         }
 

@@ -180,6 +180,15 @@ fn flatten_at<'py>(
     Ok(Shape::Object(class.unbind(), aux.unbind(), parts))
 }
 
+/// Whether an object comes apart.
+pub fn is_structure(any: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let common = any.is_none()
+        || any.is_exact_instance_of::<PyTuple>()
+        || any.is_exact_instance_of::<PyList>()
+        || any.is_exact_instance_of::<PyDict>();
+    Ok(common || !is_leaf_class(any.py(), &any.get_type())?)
+}
+
 fn registry<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
     let registry = REGISTRY.get_or_try_init(py, || {
         let found = py.import("cotan._trees")?.getattr("registered")?;

@@ -290,3 +290,51 @@ def test_programs_can_be_looked_at() -> None:
     # The gradient is a text of the language, which can be run.
     again = ct.loads(f.lower(np.ones(3)).source).main
     assert again(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_pullbacks_keep_what_loops_and_branches_left() -> None:
+    x, w = RNG.standard_normal(4), RNG.standard_normal((4, 4))
+
+    def f(x: Any, w: Any) -> Any:
+        step = lambda h, row: (cnp.tanh(w @ h + row), (h * h).sum())
+        last, squares = ct.scan(step, x, w)
+        root = ct.while_loop(lambda s: s < 3.0, lambda s: s * 1.5, (x * x).sum() + 1.0)
+        branch = ct.cond(x[0] > 0, lambda: cnp.exp(x).sum(), lambda: (x**3).sum())
+        return {"last": last, "rest": (squares, root * branch)}
+
+    value, pull = ct.vjp(f, x, w)
+    np.testing.assert_allclose(value["last"], ct.jit(f)(x, w)["last"], rtol=1e-14)
+    cotangent = {"last": np.arange(4.0), "rest": (np.ones(4), 2.0)}
+
+    def weighted(x: Any, w: Any) -> Any:
+        y = f(x, w)
+        return (y["last"] * np.arange(4.0)).sum() + y["rest"][0].sum() + 2.0 * y["rest"][1]
+
+    expected = ct.grad(weighted, argnums=(0, 1))(x, w)
+    for _ in range(2):
+        for got, want in zip(pull(cotangent), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+    x += 1.0
+    np.testing.assert_allclose(pull(cotangent)[0], expected[0], rtol=1e-12)
+    # Also inside of traced functions, and for many cotangents at once.
+    rows = ct.vmap(lambda c: pull({"last": c, "rest": (np.zeros(4), 0.0)})[0])(np.eye(4))
+    jacobian = ct.jacrev(lambda x: f(x, w)["last"])(x - 1.0)
+    np.testing.assert_allclose(rows, jacobian, rtol=1e-12)
+    # What is no float has no cotangent.
+    (number, y), pull_both = ct.vjp(lambda x: (cnp.argmax(x), cnp.sin(x)), x)
+    np.testing.assert_allclose(pull_both((number, np.ones(4)))[0], np.cos(x))
+
+
+def test_sizes_of_text_programs_can_be_integer_parameters() -> None:
+    program = ct.loads(
+        "def part(x: [n]f64, k: i64) = build k (i => 2.0 * x[i])\n"
+        "def power(x: f64, k: i64): f64 = x ** k"
+    )
+    assert program.part(np.ones(3), 2).tolist() == [2.0, 2.0]
+    assert program.part(np.ones(3), k=4).tolist() == [2.0, 2.0, 2.0, 0.0]
+    assert ct.grad(lambda x: program.part(x, 2).sum())(np.ones(3)).tolist() == [2.0, 2.0, 0.0]
+    # One that is not a size stays an argument.
+    assert [float(program.power(2.0, k)) for k in (1, 2, 3)] == [2.0, 4.0, 8.0]
+    assert program.power.cache_info().misses == 1
+    with pytest.raises(ct.errors.ConcreteValueError):
+        ct.jit(lambda x, k: program.part(x, k))(np.ones(3), 2)

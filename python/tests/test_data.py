@@ -7,9 +7,11 @@ import pickle
 import resource
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import make_dataclass
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,27 @@ def test_large_arrays_are_not_copied_in() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
+def test_memory_of_large_results_is_used_again() -> None:
+    f = ct.jit(lambda x, k: x + k)
+    x = np.zeros(1 << 20)
+    first, second = f(x, 1.0), f(x, 2.0)
+    place = first.ctypes.data
+    assert second.ctypes.data != place and (first == 1.0).all() and (second == 2.0).all()
+    del first
+    third = f(x, 3.0)
+    assert third.ctypes.data == place and (third == 3.0).all() and (second == 2.0).all()
+    # But not much of it is kept.
+    before = _rss()
+    for n in range(60):
+        assert f(np.zeros((1 << 20) + n), 4.0)[-1] == 4.0
+    assert _rss() - before < 240 << 20
+
+
+def _rss() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def test_many_axes_and_large_shapes_are_refused_in_words() -> None:
     with pytest.raises(ct.CotanError):
         ct.jit(lambda x: cnp.broadcast_to(x, (1 << 40, 1 << 40)).sum())(1.0)
@@ -127,6 +150,36 @@ def test_dlpack_and_other_arrays() -> None:
     assert cnp.from_dlpack(x).tolist() == [0.0, 1.0, 2.0]
 
 
+def test_tensors_that_numpy_cannot_take_are_explained() -> None:
+    class OnDevice:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    class Elsewhere:
+        def __dlpack__(self, **kwargs: Any) -> Any:
+            raise BufferError("not on the host")
+
+        def __dlpack_device__(self) -> Any:
+            return (2, 0)
+
+    for x, words in (OnDevice(), "cuda:0"), (Elsewhere(), "numpy cannot take"):
+        with pytest.raises(ct.errors.DataError, match=words) as caught:
+            twice(x)
+        assert "argument `x`" in str(caught.value) and "interop" in str(caught.value)
+
+
+@pytest.mark.parametrize("x", [np.array(1.0), np.arange(3.0), np.zeros((0, 2))], ids=str)
+def test_copies_are_made_when_asked_for(x: Any) -> None:
+    copied, shared = cnp.asarray(x, copy=True), cnp.asarray(x, copy=False)
+    if x.size:
+        copied[...] = 7.0
+        assert (x != 7.0).all()
+        shared[...] = 5.0
+        assert (x == 5.0).all()
+    with pytest.raises(ct.CotanError):
+        cnp.asarray(np.float32(1.0), dtype=float, copy=False)
+
+
 def test_threads_trace_and_run_at_once() -> None:
     f = ct.jit(lambda x, n: cnp.sin(x * n).sum(), static_argnums=1)
 
@@ -140,6 +193,41 @@ def test_threads_trace_and_run_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(work, range(64)))
     assert together == [work(n) for n in range(64)]
+
+
+def test_threads_share_functions_classes_and_rules() -> None:
+    f = ct.jit(lambda x, n: cnp.sin(x * n).sum(), static_argnums=1, cache_size=3)
+    gradient = ct.grad(lambda p: (p["x"] ** 2).sum() * p["k"])
+    begin = threading.Barrier(8)
+
+    @ct.custom_vjp
+    def square(x: Any) -> Any:
+        return x * x
+
+    square.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
+
+    def work(seed: int) -> None:
+        begin.wait()
+        for k in range(100):
+            n, x = (seed + k) % 5, np.linspace(0.0, 1.0, 50 * (1 + k % 4))
+            np.testing.assert_allclose(f(x, n), np.sin(x * n).sum())
+            np.testing.assert_allclose(gradient({"x": x, "k": 2.0})["x"], 4 * x)
+            if k % 20 == 0:
+                # Met for the first time by several at once.
+                pair = make_dataclass("Pair", ["a", "b"])
+                assert ct.grad(lambda p: p.a * p.b)(pair(2.0, 3.0)).a == 3.0
+                assert ct.grad(lambda x: ct.cond(x > 0, lambda: square(x), lambda: 0))(3.0) == 6.0
+                with pytest.raises(ct.errors.ConcreteValueError):
+                    ct.jit(lambda x: 1.0 if x > 0 else x)(1.0)
+                f.clear_cache()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a build with the lock")
+def test_free_threaded_python_stays_without_the_lock() -> None:
+    assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
 
 
 def test_other_threads_run_meanwhile() -> None:
@@ -191,58 +279,65 @@ def test_calls_leave_no_memory_behind() -> None:
     f = ct.grad(lambda p: (p["x"] ** 2).sum() * p["k"])
     p = {"x": np.ones(50), "k": 2.0}
 
-    def rss() -> int:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
     def calls(count: int) -> None:
         for _ in range(count):
             f(p)
 
     calls(20_000)
-    before = rss()
+    before = _rss()
     calls(1_000_000)
-    assert rss() - before < 4 << 20
+    assert _rss() - before < 4 << 20
     # Tracing again and again does not, either.
     g = ct.jit(lambda x: x * x + 1, cache_size=4)
     for n in range(300):
         g(np.ones(n))
-    before = rss()
+    before = _rss()
     for n in range(600):
         g(np.ones(n % 300))
-    assert rss() - before < 16 << 20
+    assert _rss() - before < 16 << 20
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import os, signal, threading, time
+import numpy as np
 import cotan as ct, cotan.numpy as cnp
 # A shell that runs a script in the background has it ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-endless = ct.jit(lambda x: ct.while_loop(lambda s: s > -1.0, lambda s: cnp.sin(s) + 2.0, x))
-endless.lower(1.0)
-sent = 0.0
-def interrupt():
-    global sent
-    time.sleep(0.5)
-    sent = time.perf_counter()
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt).start()
-try:
-    endless(1.0)
-except KeyboardInterrupt:
-    print("stopped", time.perf_counter() - sent)
+loop = ct.jit(lambda x: ct.while_loop(lambda s: s > -1.0, lambda s: cnp.sin(s) + 2.0, x))
+large = ct.jit(lambda x: ct.fori_loop(0, 1_000_000, lambda i, s: cnp.sin(s) + x, x))
+for f, x in (loop, 1.0), (large, np.ones(100_000)):
+    f.lower(x)
+    waited = []
+    for _ in range(5):
+        sent = 0.0
+        def interrupt():
+            global sent
+            time.sleep(0.3)
+            sent = time.perf_counter()
+            os.kill(os.getpid(), signal.SIGINT)
+        thread = threading.Thread(target=interrupt)
+        try:
+            thread.start()
+            f(x)
+        except KeyboardInterrupt:
+            waited.append(time.perf_counter() - sent)
+        thread.join()
+    print(len(waited), min(waited))
 print(float(ct.grad(lambda x: x * x)(3.0)))
 """
 
 
 def test_interrupts_stop_a_run() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100
     )
     assert done.returncode == 0, done.stderr
-    words = done.stdout.split()
-    # 100 ms on a machine that has time for it.
-    assert words[0] == "stopped" and float(words[1]) < 0.5 and words[2] == "6.0"
+    *runs, after = done.stdout.splitlines()
+    assert after == "6.0" and len(runs) == 2
+    for run in runs:
+        count, shortest = run.split()
+        # All are stopped; how soon, is for a machine that has time to say.
+        assert count == "5" and float(shortest) < 0.1
 
 
 def test_results_can_be_pickled_and_functions_copied() -> None:

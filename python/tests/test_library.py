@@ -20,6 +20,7 @@ T3 = RNG.uniform(0.2, 0.9, (2, 3, 4))
 S = M @ M.T + np.eye(3)
 I = RNG.integers(-5, 6, 8)  # noqa: E741
 B = RNG.random(6) > 0.5
+HOLES = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, np.nan]])
 
 UNARY = (
     "negative abs sign square reciprocal sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan "
@@ -122,6 +123,116 @@ CASES: dict[str, Any] = {
     "tensordot n": lambda n: n.tensordot(T3, T3.transpose(1, 2, 0), axes=2),
     "einsum": lambda n: n.einsum("bij,jk->bik", T3, W),
     "einsum trace": lambda n: n.einsum("ii->", S),
+    "var correction": lambda n: n.var(M, axis=0, correction=1),
+    "cumulative_sum": lambda n: n.cumulative_sum(M, axis=1, include_initial=True),
+    "cumulative_prod": lambda n: n.cumulative_prod(V, include_initial=True),
+    "diff ends": lambda n: n.diff(V, prepend=V[:1], append=V[:2]),
+    "searchsorted sorter": lambda n: n.searchsorted(V, V, sorter=np.argsort(V)),
+    "repeat counts": lambda n: n.repeat(M, [0, 2, 1], axis=0),
+    "trace offset": lambda n: n.trace(S, 1),
+    "vecdot": lambda n: n.vecdot(M, M[::-1], axis=0),
+    "cross axis": lambda n: n.cross(W[:3], W[1:], axis=0),
+    **{
+        f"convolve {mode} {k}": (lambda n, mode=mode, k=k: n.convolve(V, V[:k] * 2, mode))
+        for mode in ("full", "same", "valid")
+        for k in (1, 2, 5, 6)
+    },
+    **{
+        f"correlate {mode} {k}": (lambda n, mode=mode, k=k: n.correlate(V, V[:k] * 2, mode))
+        for mode in ("full", "same", "valid")
+        for k in (2, 3)
+    },
+    "convolve shorter": lambda n: n.convolve(V[:2], V, "full"),
+    "gradient": lambda n: n.gradient(V, 0.5),
+    "gradient axes": lambda n: n.gradient(M, 0.5, 2.0)[1],
+    "gradient axis": lambda n: n.gradient(T3, axis=-1),
+    "trapezoid": lambda n: n.trapezoid(M, dx=0.5, axis=0),
+    "trapezoid x": lambda n: n.trapezoid(M, np.array([0.0, 1.0, 3.0, 4.0])),
+    "trapezoid xs": lambda n: n.trapezoid(M, np.cumsum(M, 1), axis=1),
+    "histogram": lambda n: n.histogram(V, 4)[0],
+    "histogram edges": lambda n: n.histogram(V, 4)[1],
+    "histogram bins": lambda n: n.histogram(M, np.array([0.2, 0.5, 0.6, 0.9]))[0],
+    "histogram range": lambda n: n.histogram(M, 5, (0.3, 0.7))[0],
+    "histogram weights": lambda n: n.histogram(M, 3, weights=M * 2)[0],
+    "histogram density": lambda n: n.histogram(M, 3, density=True)[0],
+    "histogram equal": lambda n: n.histogram(np.ones(3), 4)[1],
+    "digitize": lambda n: n.digitize(V, np.array([0.3, 0.5, 0.7])),
+    "corrcoef": lambda n: n.corrcoef(M),
+    "polyadd": lambda n: n.polyadd(V, V[:2]),
+    "polysub": lambda n: n.polysub(V[:3], V),
+    "polymul": lambda n: n.polymul(V, V[:3]),
+    "polyder": lambda n: n.polyder(V, 2),
+    "polyint": lambda n: n.polyint(V, 2),
+    "vander": lambda n: n.vander(V, 4),
+    "vander increasing": lambda n: n.vander(V, increasing=True),
+    "hanning": lambda n: n.hanning(7),
+    "append": lambda n: n.append(M, M, axis=0),
+    "append flat": lambda n: n.append(M, V),
+    "atleast_3d": lambda n: n.atleast_3d(M),
+    "atleast_3d vector": lambda n: n.atleast_3d(V),
+    "array_equiv": lambda n: n.array_equiv(V, np.stack([V, V])),
+    "delete": lambda n: n.delete(M, [0, 2], axis=1),
+    "delete flat": lambda n: n.delete(M, 3),
+    "diagflat": lambda n: n.diagflat(M[:2, :2]),
+    "divmod": lambda n: n.divmod(I, 3)[1],
+    "fmod": lambda n: n.fmod(V * 10 - 4, -1.7),
+    "fmod int": lambda n: n.fmod(I, 3),
+    "modf": lambda n: n.modf(np.array([1.5, -2.25, np.inf]))[0],
+    "ldexp": lambda n: n.ldexp(V, np.array([1, 2, -3, 0, 4, 5])),
+    "logaddexp2": lambda n: n.logaddexp2(V, 2 * V),
+    "isposinf": lambda n: n.isposinf(np.array([np.inf, -np.inf, 0.0])),
+    "isneginf": lambda n: n.isneginf(np.array([np.inf, -np.inf, 0.0])),
+    "ediff1d": lambda n: n.ediff1d(M),
+    "rollaxis": lambda n: n.rollaxis(T3, 2, 1),
+    "rollaxis end": lambda n: n.rollaxis(T3, 0, 3),
+    "select": lambda n: n.select([V > 0.7, V > 0.4], [V, 2 * V], -1.0),
+    "hsplit": lambda n: n.hsplit(M, 2)[1],
+    "vsplit": lambda n: n.vsplit(M, [1])[1],
+    "dsplit": lambda n: n.dsplit(T3, 2)[0],
+    "unravel_index": lambda n: n.unravel_index(np.array([3, 11]), (3, 4))[1],
+    "ravel_multi_index": lambda n: n.ravel_multi_index((np.array([0, 2]), np.array([3, 1])), (3, 4)),
+    "tril_indices": lambda n: n.tril_indices(3)[1],
+    "geomspace": lambda n: n.geomspace(1.0, 8.0, 4),
+    "nanprod": lambda n: n.nanprod(HOLES, axis=1),
+    "nanvar": lambda n: n.nanvar(HOLES, axis=1, ddof=1),
+    "nanstd": lambda n: n.nanstd(HOLES),
+    "nancumsum": lambda n: n.nancumsum(HOLES, axis=1),
+    "nancumprod": lambda n: n.nancumprod(HOLES),
+    "nanargmax": lambda n: n.nanargmax(HOLES, axis=1),
+    "nanargmin": lambda n: n.nanargmin(HOLES),
+    "copy": lambda n: n.copy(M),
+    "around": lambda n: n.around(V, 1),
+    "signbit": lambda n: n.signbit(np.array([-0.0, 0.0, -2.0, 3.0])),
+    "copysign": lambda n: n.copysign(V, np.array([-0.0, 0.0, -2.0, 3.0, -1.0, 1.0])),
+    "int floor": lambda n: n.floor(I),
+    "int round": lambda n: n.round(I),
+    "unique": lambda n: n.unique(I),
+    "unique_counts": lambda n: n.unique_counts(I).counts,
+    "nonzero": lambda n: n.nonzero(B)[0],
+    "nextafter": lambda n: n.nextafter(V, 1.0),
+    "take from the end": lambda n: n.take(M, np.array([-1, 0]), axis=1),
+    "round decimals": lambda n: n.round(V, 1),
+    "flipud": lambda n: n.flipud(M),
+    "fliplr": lambda n: n.fliplr(M),
+    "dstack": lambda n: n.dstack([M, M]),
+    "dstack vectors": lambda n: n.dstack([V, V]),
+    "array_split": lambda n: n.array_split(V, 4)[2],
+    "average": lambda n: n.average(M, axis=1),
+    "average weights": lambda n: n.average(M, axis=0, weights=np.arange(1.0, 1.0 + len(M))),
+    "average all": lambda n: n.average(M, weights=M),
+    "cov": lambda n: n.cov(M),
+    "cov columns": lambda n: n.cov(M, rowvar=False),
+    "cov vector": lambda n: n.cov(V),
+    "interp": lambda n: n.interp(np.linspace(-0.1, 1.2, 30), np.sort(V), V),
+    "polyval": lambda n: n.polyval(V, M),
+    "sinc": lambda n: n.sinc(np.array([0.0, 1e-12, 0.3])),
+    "heaviside": lambda n: n.heaviside(np.array([-1.0, 0.0, 2.0]), 0.5),
+    "isin": lambda n: n.isin(I, np.array([1, 2])),
+    "nansum": lambda n: n.nansum(HOLES, axis=0),
+    "nanmean": lambda n: n.nanmean(HOLES, axis=1),
+    "nanmax": lambda n: n.nanmax(HOLES, axis=0, keepdims=True),
+    "nanmin": lambda n: n.nanmin(HOLES),
+    "isdtype": lambda n: np.array([n.isdtype(np.dtype(k), "integral") for k in (float, int)]),
     "arange": lambda n: n.arange(1, 7, 2),
     "linspace": lambda n: n.linspace(0.0, 1.0, 5),
     "eye": lambda n: n.eye(3, 4, 1),
@@ -210,6 +321,19 @@ DIFFERENTIABLE: dict[str, Any] = {
     ),
     "fold": lambda x: ct.fold(lambda s, e: cnp.sin(s) + e * s, 1.0, x),
     "window": lambda x: cnp.sliding_window_view(x, 3) ** 2,
+    "convolve": lambda x: cnp.convolve(x, x[:3], "same").sum(),
+    "gradient": lambda x: (cnp.gradient(x, 0.5) ** 2).sum(),
+    "trapezoid": lambda x: cnp.trapezoid(x**2, cnp.cumsum(x)),
+    "histogram of weights": lambda x: (cnp.histogram(V, 3, weights=x)[0] ** 2).sum(),
+    "nanstd": lambda x: cnp.nanstd(cnp.concatenate([x, [np.nan]])),
+    "select": lambda x: cnp.select([x > 0.7, x > 0.4], [x**2, x**3], x).sum(),
+    "polymul": lambda x: cnp.polymul(x, x).sum(),
+    "vander": lambda x: (cnp.vander(x, 4) ** 2).sum(),
+    "celu": lambda x: ct.nn.celu(x - 0.5, 0.7).sum(),
+    "hard_silu": lambda x: ct.nn.hard_silu(x).sum(),
+    "squareplus": lambda x: ct.nn.squareplus(x).sum(),
+    "sum where": lambda x: cnp.sum(cnp.log(x), where=V > 0.5),
+    "mean where": lambda x: cnp.mean(x**2, where=V > 0.5),
 }
 
 
@@ -231,24 +355,6 @@ def test_f32_stays_f32() -> None:
     ):
         assert ct.jit(f)(x).dtype == np.float32
     assert ct.grad(lambda x: (cnp.sin(x) * 2.0).sum())(x).dtype == np.float32
-
-
-def test_random_numbers_are_those_of_their_key() -> None:
-    key = ct.random.key(7)
-    a, b = ct.random.split(key)
-    assert (ct.random.normal(a, 5) == ct.random.normal(a, 5)).all() and a != b
-    assert not np.allclose(ct.random.normal(a, 5), ct.random.normal(b, 5))
-    assert ct.random.fold_in(key, 3) == ct.random.fold_in(key, 3)
-    many = ct.random.normal(key, (200, 100))
-    assert abs(many.mean()) < 0.03 and abs(many.std() - 1) < 0.03
-    assert ct.random.normal(key, 3, dtype=np.float32).dtype == np.float32
-    assert set(ct.random.randint(key, 100, 2, 5).tolist()) == {2, 3, 4}
-    assert 300 < ct.random.bernoulli(key, 0.4, 1000).sum() < 500
-    assert ct.random.categorical(key, [0.0, 1.0], 9).tolist() == [1] * 9
-    assert abs(ct.random.gamma(key, 3.0, 5000).mean() - 3.0) < 0.2
-    assert abs(ct.random.exponential(key, 5000).mean() - 1.0) < 0.1
-    assert abs(ct.random.truncated_normal(key, 1000)).max() <= 2.0
-    assert ct.random.uniform(key, 100, minval=2.0, maxval=3.0).min() >= 2.0
 
 
 OPTIMISERS = {

@@ -10,9 +10,30 @@ array([0., 1., 2.])
 array([0.])
 """
 
+from typing import Any
+
 from .._control import where as where
 from ._arrange import *
+from ._composed import *
 from ._create import *
 from ._elementwise import *
+from ._inspect import *
+from ._inspect import __array_api_version__ as __array_api_version__
+from ._inspect import __array_namespace_info__ as __array_namespace_info__
+from ._known import *
+from ._known import REPLACED as _REPLACED
 from ._products import *
+from ._rearranged import *
 from ._reduce import *
+from ._sampled import *
+
+
+def __getattr__(name: str) -> Any:
+    if name == "linalg":
+        from .. import linalg
+
+        return linalg
+    hint = _REPLACED.get(name)
+    raise AttributeError(
+        f"cotan.numpy has no `{name}`" + (f": {hint}" if hint else ""), name=name
+    )

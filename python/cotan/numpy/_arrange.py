@@ -6,10 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _core
-from .._core import lib
+from .._core import Array, lib
+from .._data import to_numpy
 from .._errors import make
 from .._operation import operation, sizes_of
+from ._inspect import shape
 
 __all__ = [
     "atleast_1d",
@@ -56,7 +60,7 @@ __all__ = [
 
 
 @operation("a")
-def reshape(a: Any, shape: Any) -> Any:
+def reshape(a: Any, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements in another shape; one size may be -1.
 
     >>> reshape(np.arange(6.0), (2, -1)).shape
@@ -147,11 +151,9 @@ def broadcast_to(a: Any, shape: Any) -> Any:
 @operation("arrays")
 def broadcast_arrays(*arrays: Any) -> Any:
     """The arrays in the shape that they have in common."""
-    import numpy
-
     xs = [_core.asarray(x) for x in arrays]
-    shape = list(numpy.broadcast_shapes(*(x.shape for x in xs)))
-    return tuple(lib.broadcast_to(x, shape) for x in xs)
+    shape = list(np.broadcast_shapes(*(x.shape for x in xs)))
+    return [lib.broadcast_to(x, shape) for x in xs]
 
 
 @operation("a")
@@ -164,15 +166,23 @@ def tile(a: Any, reps: Any) -> Any:
     return lib.tile(x, [1] * (x.ndim - len(counts)) + counts)
 
 
-@operation("a")
-def repeat(a: Any, repeats: int, axis: int | None = None) -> Any:
-    """Each element so many times.
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element so many times; the numbers are known.
 
     >>> repeat(np.array([1.0, 2.0]), 2)
     array([1., 1., 2., 2.])
+    >>> repeat(np.array([1.0, 2.0]), [0, 3])
+    array([2., 2., 2.])
     """
-    x = _core.asarray(a)
-    return lib.repeat(ravel(x), repeats, 0) if axis is None else lib.repeat(x, repeats, axis)
+    return _repeated(a, tuple(sizes_of(repeats)), axis)
+
+
+@operation("a")
+def _repeated(a: Any, counts: tuple[int, ...], axis: int | None) -> Any:
+    x, along = (ravel(a), 0) if axis is None else (_core.asarray(a), axis)
+    if len(counts) == 1:
+        return lib.repeat(x, counts[0], along)
+    return lib.take(x, np.repeat(np.arange(x.shape[along]), counts), along)
 
 
 @operation("a")
@@ -323,9 +333,11 @@ def triu(m: Any, k: int = 0) -> Any:
 
 
 @operation("a")
-def trace(a: Any) -> Any:
-    """The sum of the diagonal."""
-    return lib.trace(a)
+def trace(a: Any, offset: int = 0, *, dtype: Any = None) -> Any:
+    """The sum of a diagonal of the last two axes."""
+    x = _core.asarray(a)
+    parts = lib.diagonal(x if dtype is None else x.astype(dtype), offset)
+    return lib.sum(parts, [-1], False)
 
 
 @operation("array", "constant_values")
@@ -359,19 +371,43 @@ def sliding_window_view(x: Any, window: int, axis: int = -1, stride: int = 1) ->
     return lib.sliding_window(x, window, stride, axis)
 
 
-@operation("a", "indices")
-def take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """The parts at positions along an axis; of the flat array by default. Outside there is 0.
+def _from_start(name: str, a: Any, indices: Any, axis: int | None) -> Any:
+    """Indices that are known, counted from the start; all are inside, as with numpy."""
+    if isinstance(indices, Array):
+        return indices
+    size = math.prod(shape(a)) if axis is None else shape(a)[axis]
+    known = to_numpy(indices)
+    if known.dtype.kind != "i":
+        return indices
+    outside = known[(known < -size) | (known >= size)]
+    if outside.size:
+        message = f"the index {outside.flat[0]} is outside of an axis of size {size}"
+        raise make("OutOfRangeError", name, message, None)
+    return np.where(known < 0, known + size, known)
 
-    >>> take(np.array([1.0, 2.0, 3.0]), np.array([2, 0]))
-    array([3., 1.])
+
+def take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """The parts at positions along an axis; of the flat array by default. Positions that are traced
+    count from the start, and outside there is 0.
+
+    >>> take(np.array([1.0, 2.0, 3.0]), np.array([2, 0, -1]))
+    array([3., 1., 3.])
     """
+    return _taken(a, _from_start("take", a, indices, axis), axis)
+
+
+@operation("a", "indices")
+def _taken(a: Any, indices: Any, axis: int | None) -> Any:
     return lib.take(ravel(a), indices, 0) if axis is None else lib.take(a, indices, axis)
 
 
-@operation("a", "indices")
 def take_along_axis(a: Any, indices: Any, axis: int = -1) -> Any:
-    """For each position along an axis the element there."""
+    """For each position along an axis the element there; positions as of :func:`take`."""
+    return _taken_along(a, _from_start("take_along_axis", a, indices, axis), axis)
+
+
+@operation("a", "indices")
+def _taken_along(a: Any, indices: Any, axis: int) -> Any:
     return lib.take_along_axis(a, indices, axis)
 
 

@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from .._core import Array, lib
+from .._core import Array, is_tracing, lib
 from .._data import to_numpy
+from .._errors import make
 from .._operation import operation, sizes_of
+from ._inspect import own_dtype
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
 euler_gamma = np.euler_gamma
-float32, float64, int64, bool_ = np.float32, np.float64, np.int64, np.bool_
+
+
+class KnownArray(np.ndarray[Any, Any]):
+    """An array made inside a traced function whose elements are known: one of numpy, with ``at`` and
+    with traced indices.
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        if _has_traced(index):
+            return _core.asarray(self)[index]
+        return super().__getitem__(index)
+
+    @property
+    def at(self) -> Any:
+        """The array with other elements at an index, which is traced: see ``Array.at``."""
+        from .._array import At
+
+        return At(_core.asarray(self))
+
+
+def _made(array: np.ndarray[Any, Any]) -> Any:
+    return array.view(KnownArray) if is_tracing() else array
+
+
+def known_by_numpy(name: str, doc: str) -> Callable[..., Any]:
+    """A function of known values that numpy has."""
+    apply = getattr(np, name)
+
+    def f(*args: Any, **kwargs: Any) -> Any:
+        if _has_traced([*args, *kwargs.values()]):
+            hint = "take sizes from shapes, or pass them as `static_argnums`"
+            raise make("ConcreteValueError", name, "a value that is not known while tracing", hint)
+        found = apply(*args, **kwargs)
+        return tuple(map(_made, found)) if isinstance(found, tuple) else _made(found)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return f
+
+
+def _expect_host(device: Any) -> None:
+    """There is one device."""
+    if device not in (None, "cpu"):
+        raise make(
+            "DataError", "device", f"there is no device {device!r}", "arrays are on the host"
+        )
 
 
 def _has_traced(value: Any) -> bool:
@@ -23,7 +70,7 @@ def _has_traced(value: Any) -> bool:
     return isinstance(value, Array)
 
 
-def asarray(a: Any, dtype: Any = None) -> Any:
+def asarray(a: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
     """The array of a value: of numbers, of nested lists, also of traced ones.
 
     >>> asarray([1, 2]).dtype
@@ -31,51 +78,53 @@ def asarray(a: Any, dtype: Any = None) -> Any:
     >>> ct.grad(lambda x: asarray([x, 2 * x, 3.0]).sum())(1.0)
     array(3.)
     """
+    _expect_host(device)
     if _has_traced(a):
         made = lib.stack([asarray(part) for part in a], 0) if isinstance(a, (list, tuple)) else a
         return made if dtype is None else made.astype(dtype)
     array = to_numpy(a)
-    return array if dtype is None else array.astype(_dtype(dtype))
+    if dtype is not None:
+        array = array.astype(own_dtype(dtype), copy=False)
+    # Of an array without axes numpy makes another view.
+    shared = isinstance(a, np.ndarray) and array.ctypes.data == a.ctypes.data
+    if copy is False and not shared:
+        raise make("DataError", "asarray", "it cannot be made without a copy", "leave out `copy`")
+    return _made(array.copy() if copy and shared else array)
 
 
 def array(a: Any, dtype: Any = None, *, copy: bool = True) -> Any:
     """The array of a value, a new one."""
-    made = asarray(a, dtype)
-    return made.copy() if copy and isinstance(made, np.ndarray) else made
+    return asarray(a, dtype, copy=True if copy else None)
 
 
-def _dtype(dtype: Any) -> np.dtype[Any]:
-    """The element type of ours for one of numpy's."""
-    return np.dtype(np.float64) if dtype is None else to_numpy(np.empty(0, dtype)).dtype
-
-
-def _filled(shape: Any, value: Any, dtype: Any) -> Any:
+def _filled(shape: Any, value: Any, dtype: Any, device: Any) -> Any:
+    _expect_host(device)
     if _has_traced(value):
         made = lib.broadcast_to(value, sizes_of(shape))
         return made if dtype is None else made.astype(dtype)
-    return np.full(sizes_of(shape), value, _dtype(dtype))
+    return _made(np.full(sizes_of(shape), value, own_dtype(dtype)))
 
 
-def zeros(shape: Any, dtype: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """Zeros of a shape."""
-    return _filled(shape, 0, dtype)
+    return _filled(shape, 0, dtype, device)
 
 
-def ones(shape: Any, dtype: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """Ones of a shape."""
-    return _filled(shape, 1, dtype)
+    return _filled(shape, 1, dtype, device)
 
 
-def empty(shape: Any, dtype: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """Zeros of a shape."""
-    return _filled(shape, 0, dtype)
+    return _filled(shape, 0, dtype, device)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """One value at every position of a shape; it may be traced."""
     if dtype is None and not _has_traced(fill_value):
         dtype = to_numpy(fill_value).dtype
-    return _filled(shape, fill_value, dtype)
+    return _filled(shape, fill_value, dtype, device)
 
 
 def _like(a: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
@@ -83,58 +132,76 @@ def _like(a: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
     return own.shape if shape is None else shape, own.dtype if dtype is None else dtype
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros in the shape and element type of an array."""
-    return zeros(*_like(a, shape, dtype))
+    return zeros(*_like(a, shape, dtype), device=device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Ones in the shape and element type of an array."""
-    return ones(*_like(a, shape, dtype))
+    return ones(*_like(a, shape, dtype), device=device)
 
 
-def empty_like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
+def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros in the shape and element type of an array."""
-    return zeros(*_like(a, shape, dtype))
+    return zeros(*_like(a, shape, dtype), device=device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Any:
     """One value in the shape and element type of an array."""
     sizes, wanted = _like(a, shape, dtype)
-    return _filled(sizes, fill_value, wanted)
+    return _filled(sizes, fill_value, wanted, device)
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
-    """The numbers from ``start`` to before ``stop``."""
+def arange(
+    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
+) -> Any:
+    """The numbers from ``start`` to before ``stop``, which are known."""
+    _expect_host(device)
+    if _has_traced([start, stop, step]):
+        hint = "sizes are known: take them from shapes, or pass them as `static_argnums`"
+        raise make("ConcreteValueError", "arange", "the value is not known while tracing", hint)
     made = np.arange(0, start, step) if stop is None else np.arange(start, stop, step)
-    return made.astype(_dtype(made.dtype if dtype is None else dtype))
+    return _made(made.astype(own_dtype(made.dtype if dtype is None else dtype)))
 
 
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+) -> Any:
     """``num`` numbers from ``start`` to ``stop``, which may be traced.
 
     >>> linspace(0.0, 1.0, 3)
     array([0. , 0.5, 1. ])
     """
-    steps = np.linspace(0.0, 1.0, num, endpoint=endpoint)
+    _expect_host(device)
     if not (_has_traced(start) or _has_traced(stop)):
-        return np.linspace(start, stop, num, endpoint=endpoint)
-    return start + (stop - start) * steps
+        return _made(np.linspace(start, stop, num, endpoint=endpoint, dtype=own_dtype(dtype)))
+    made = start + (stop - start) * np.linspace(0.0, 1.0, num, endpoint=endpoint)
+    return made if dtype is None else made.astype(dtype)
 
 
-def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """Ones on a diagonal."""
-    return np.eye(n, m, k, _dtype(dtype))
+    _expect_host(device)
+    return _made(np.eye(n, m, k, own_dtype(dtype)))
 
 
 def identity(n: int, dtype: Any = None) -> Any:
     """The unit matrix."""
-    return np.eye(n, dtype=_dtype(dtype))
+    return eye(n, dtype=dtype)
 
 
 def tri(n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """Ones on and below a diagonal."""
-    return np.tri(n, m, k, _dtype(dtype))
+    return _made(np.tri(n, m, k, own_dtype(dtype)))
 
 
 @operation("arrays")
@@ -166,76 +233,45 @@ def one_hot(indices: Any, num_classes: int, dtype: Any = None) -> Any:
     return lib.one_hot(indices, num_classes, np.dtype(dtype or np.float64) == np.float32)
 
 
-def astype(x: Any, dtype: Any) -> Any:
+def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
     """With elements of another type."""
+    _expect_host(device)
     if isinstance(x, Array):
         return x.astype(dtype)
-    return to_numpy(x).astype(_dtype(dtype))
+    return to_numpy(x).astype(own_dtype(dtype), copy=copy)
 
 
-def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes."""
-    return tuple(a.shape) if isinstance(a, Array) else np.shape(a)
-
-
-def ndim(a: Any) -> int:
-    """The number of axes."""
-    return len(shape(a))
-
-
-def size(a: Any) -> int:
-    """The number of elements."""
-    return int(np.prod(shape(a), dtype=np.int64))
-
-
-def result_type(*arrays: Any) -> Any:
-    """The element type that arrays have in common."""
-    known = [a.dtype if isinstance(a, Array) else a for a in arrays]
-    return np.result_type(*known)
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that shapes have in common."""
-    return np.broadcast_shapes(*map(tuple, shapes))
-
-
-def from_dlpack(x: Any) -> Any:
+def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """The array of another library, without a copy where its memory can be shared."""
-    return np.from_dlpack(x)
+    _expect_host(device)
+    array = np.from_dlpack(x) if copy is None else np.from_dlpack(x, copy=copy)
+    return _made(array)
 
 
 __all__ = [
+    "KnownArray",
     "arange",
     "array",
     "asarray",
     "astype",
-    "bool_",
-    "broadcast_shapes",
     "e",
     "empty",
     "empty_like",
     "euler_gamma",
     "eye",
-    "float32",
-    "float64",
     "from_dlpack",
     "full",
     "full_like",
     "identity",
     "inf",
-    "int64",
     "linspace",
     "meshgrid",
     "nan",
-    "ndim",
     "newaxis",
     "one_hot",
     "ones",
     "ones_like",
     "pi",
-    "result_type",
-    "shape",
-    "size",
     "tri",
     "zeros",
     "zeros_like",

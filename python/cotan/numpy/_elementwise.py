@@ -38,6 +38,8 @@ __all__ = [
     "cbrt",
     "ceil",
     "clip",
+    "conj",
+    "copysign",
     "cos",
     "cosh",
     "deg2rad",
@@ -60,6 +62,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
+    "imag",
     "invert",
     "isclose",
     "isfinite",
@@ -91,12 +94,14 @@ __all__ = [
     "power",
     "rad2deg",
     "radians",
+    "real",
     "reciprocal",
     "remainder",
     "right_shift",
     "rint",
     "round",
     "sign",
+    "signbit",
     "sin",
     "sinh",
     "sqrt",
@@ -116,6 +121,14 @@ def _unary(name: str, op: str, doc: str, kind: str = "float") -> Function:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
     return operation("x")(f)
+
+
+def _rounding(name: str, op: str, doc: str) -> Function:
+    def rounded(x: Any) -> Any:
+        array = _core.asarray(x)
+        return scalar(op, "float", [array]) if "float" in array.dtype_name else array
+
+    return _library(name, rounded, doc)
 
 
 def _binary(name: str, op: str, doc: str, kind: str = "common") -> Function:
@@ -147,6 +160,9 @@ def _library(name: str, made: Any, doc: str) -> Function:
 
 negative = _unary("negative", "neg", "``-x``.", "number")
 positive = _library("positive", _core.asarray, "``x``.")
+real = _library("real", _core.asarray, "``x``: all numbers are real.")
+conj = _library("conj", _core.asarray, "``x``: all numbers are real.")
+imag = _library("imag", lambda x: _core.asarray(x) * 0, "Zeros: all numbers are real.")
 absolute = abs = _unary("abs", "abs", "The absolute value; its derivative at 0 is 0.", "number")
 fabs = absolute
 sign = _unary("sign", "sign", "-1, 0 or 1.", "number")
@@ -177,10 +193,10 @@ erf = _unary("erf", "erf", "The error function.")
 erfc = _unary("erfc", "erfc", "``1 - erf(x)``, precise for large ``x``.")
 gammaln = lgamma = _unary("gammaln", "lgamma", "The logarithm of the absolute gamma function.")
 digamma = _unary("digamma", "digamma", "The derivative of ``gammaln``.")
-floor = _unary("floor", "floor", "Rounded down; its derivative is 0.")
-ceil = _unary("ceil", "ceil", "Rounded up; its derivative is 0.")
-rint = round = _unary("round", "round", "Rounded to the nearest integer, halves to even.")
-trunc = _unary("trunc", "trunc", "Rounded towards 0; its derivative is 0.")
+floor = _rounding("floor", "floor", "Rounded down; its derivative is 0.")
+ceil = _rounding("ceil", "ceil", "Rounded up; its derivative is 0.")
+rint = _rounding("rint", "round", "Rounded to the nearest integer, halves to even.")
+trunc = _rounding("trunc", "trunc", "Rounded towards 0; its derivative is 0.")
 logical_not = _unary("logical_not", "logical_not", "Where it is false.", "bool")
 invert = bitwise_not = bitwise_invert = _library(
     "invert", lambda x: ~_core.asarray(x), "Not, of truth values; ``-x - 1`` of integers."
@@ -243,6 +259,34 @@ def logaddexp(x: Any, y: Any) -> Any:
     return lib.logaddexp(x, y)
 
 
+@operation("x")
+def round(x: Any, decimals: int = 0) -> Any:
+    """Rounded to so many decimals, halves to even.
+
+    >>> round(np.array([1.25, 1.75]), 1)
+    array([1.2, 1.8])
+    """
+    return rint(x) if decimals == 0 else rint(x * 10.0**decimals) / 10.0**decimals
+
+
+@operation("x")
+def signbit(x: Any) -> Any:
+    """Where it is negative, or -0.
+
+    >>> signbit(np.array([-0.0, 0.0, -1.0]))
+    array([ True, False,  True])
+    """
+    array = _core.asarray(x)
+    return (array < 0) | ((array == 0) & (1.0 / array < 0.0))
+
+
+@operation("x", "y")
+def copysign(x: Any, y: Any) -> Any:
+    """The absolute value of ``x`` with the sign of ``y``."""
+    size = absolute(x)
+    return _core.select(signbit(y), -size, size)
+
+
 @operation("n", "x")
 def polygamma(n: Any, x: Any) -> Any:
     """The polygamma function of order ``n``."""
@@ -250,7 +294,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @operation("a", "a_min", "a_max", "min", "max")
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(a: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Any:
     """``a`` where it lies between the bounds, else the nearer of these; None is no bound.
 
     >>> clip(np.array([-1.0, 0.5, 3.0]), 0.0, 1.0)

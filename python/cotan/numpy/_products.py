@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import lib
 from .._operation import operation, sizes_of
+from ._arrange import moveaxis
 
 __all__ = [
     "cross",
@@ -52,9 +53,11 @@ def vdot(a: Any, b: Any) -> Any:
 
 
 @operation("x", "y")
-def vecdot(x: Any, y: Any) -> Any:
-    """The sums of products along the last axes."""
-    return lib.vecdot(x, y)
+def vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
+    """The sums of products along an axis, the last by default."""
+    if axis == -1:
+        return lib.vecdot(x, y)
+    return lib.vecdot(moveaxis(x, axis, -1), moveaxis(y, axis, -1))
 
 
 @operation("a", "b")
@@ -82,9 +85,11 @@ def kron(a: Any, b: Any) -> Any:
 
 
 @operation("a", "b")
-def cross(a: Any, b: Any) -> Any:
-    """The cross product of vectors of three elements, along the last axis."""
-    return lib.cross(a, b)
+def cross(a: Any, b: Any, *, axis: int = -1) -> Any:
+    """The cross product of vectors of three elements, along an axis, the last by default."""
+    if axis == -1:
+        return lib.cross(a, b)
+    return moveaxis(lib.cross(moveaxis(a, axis, -1), moveaxis(b, axis, -1)), -1, axis)
 
 
 @operation("a", "b")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from .. import _core
 from .._core import lib
+from .._errors import make
 from .._operation import axes_of, operation
 
 __all__ = [
@@ -24,6 +28,8 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "diff",
     "logsumexp",
     "max",
@@ -43,37 +49,82 @@ __all__ = [
 ]
 
 
-@operation("a")
-def sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    """The sum of elements, along axes or of all.
+def _chosen(a: Any, where: Any, other: Any) -> Any:
+    """The elements where a condition holds, and another value elsewhere."""
+    if where is None:
+        return a
+    x = _core.asarray(a)
+    return _core.select(where, x, _core.asarray(other).cast_to(x.dtype_name))
+
+
+@operation("a", "initial", "where")
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The sum of elements, along axes or of all; of those where a condition holds.
 
     >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     array([4., 6.])
+    >>> sum(np.array([1.0, np.nan]), where=np.array([True, False]))
+    array(1.)
     """
     x = _core.asarray(a)
-    return lib.sum(x if dtype is None else x.astype(dtype), axes_of(axis), keepdims)
+    x = _chosen(x if dtype is None else x.astype(dtype), where, 0)
+    made = lib.sum(x, axes_of(axis), keepdims)
+    return made if initial is None else made + initial
 
 
-@operation("a")
-def prod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+@operation("a", "initial", "where")
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """The product; its derivative is right also where elements are 0.
 
     >>> ct.grad(prod)(np.array([2.0, 0.0, 3.0]))
     array([0., 6., 0.])
     """
-    return lib.prod(a, axes_of(axis), keepdims)
+    x = _core.asarray(a)
+    x = _chosen(x if dtype is None else x.astype(dtype), where, 1)
+    made = lib.prod(x, axes_of(axis), keepdims)
+    return made if initial is None else made * initial
 
 
-@operation("a")
-def max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _extreme(
+    name: str, op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    if where is not None and initial is None:
+        message = f"`{name}` of elements where a condition holds, which may be none"
+        raise make("ArrayTypeError", name, message, "give `initial`, the result for no elements")
+    found = getattr(lib, name)(_chosen(a, where, initial), axes_of(axis), keepdims)
+    return found if initial is None else _core.scalar(op, "number", [found, initial])
+
+
+@operation("a", "initial", "where")
+def max(
+    a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
     """The largest element; of equals the derivative goes to the first."""
-    return lib.max(a, axes_of(axis), keepdims)
+    return _extreme("max", "max", a, axis, keepdims, initial, where)
 
 
-@operation("a")
-def min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+@operation("a", "initial", "where")
+def min(
+    a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
     """The smallest element; of equals the derivative goes to the first."""
-    return lib.min(a, axes_of(axis), keepdims)
+    return _extreme("min", "min", a, axis, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -91,31 +142,50 @@ def argmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return lib.argmin(a, axes_of(axis), keepdims)
 
 
-@operation("a")
-def mean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The mean; of no elements NaN.
+@operation("a", "where")
+def mean(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
+    """The mean, of the elements where a condition holds; of no elements NaN.
 
     >>> mean(np.array([[1.0, 2.0], [3.0, 6.0]]), axis=1, keepdims=True)
     array([[1.5],
            [4.5]])
     """
-    return lib.mean(a, axes_of(axis), keepdims)
+    if where is None:
+        return lib.mean(a, axes_of(axis), keepdims)
+    x = _core.asarray(a)
+    held = lib.broadcast_to(where, list(x.shape)).cast_to("int64")
+    count = lib.sum(held, axes_of(axis), keepdims)
+    return lib.sum(_chosen(x, where, 0), axes_of(axis), keepdims) / count
+
+
+def _deviation(f: Any, power: float, a: Any, axis: Any, keepdims: bool, less: float) -> Any:
+    """``f`` of an array, its sum of squares divided by the number of elements less some."""
+    if less == int(less) and less >= 0:
+        return f(a, axes_of(axis), keepdims, int(less))
+    x = _core.asarray(a)
+    count = math.prod(x.shape[k] for k in axes_of(axis) or range(x.ndim))
+    factor = count / (count - less) if count > less else float("nan")
+    return f(x, axes_of(axis), keepdims, 0) * factor**power
 
 
 @operation("a")
-def var(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-    """The variance: squares divided by the number of elements less ``ddof``."""
-    return lib.var(a, axes_of(axis), keepdims, ddof)
+def var(
+    a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False, correction: float = 0
+) -> Any:
+    """The variance: squares divided by the number of elements less ``ddof``, or ``correction``."""
+    return _deviation(lib.var, 1.0, a, axis, keepdims, ddof or correction)
 
 
 @operation("a")
-def std(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+def std(
+    a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False, correction: float = 0
+) -> Any:
     """The standard deviation; its derivative is 0 where it is 0.
 
     >>> ct.grad(std)(np.ones(2))
     array([0., 0.])
     """
-    return lib.std_dev(a, axes_of(axis), keepdims, ddof)
+    return _deviation(lib.std_dev, 0.5, a, axis, keepdims, ddof or correction)
 
 
 @operation("a")
@@ -128,16 +198,38 @@ def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return lib.median(a, axes_of(axis), keepdims)
 
 
-@operation("a")
-def quantile(a: Any, q: float, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The element below which the share ``q`` lies, interpolated."""
-    return lib.quantile(a, axes_of(axis), keepdims, float(q))
+def _quantiles(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
+    if isinstance(q, float):
+        return lib.quantile(a, axes_of(axis), keepdims, q)
+    return lib.stack([_quantiles(a, part, axis, keepdims) for part in q], 0)
 
 
-@operation("a")
-def percentile(a: Any, q: float, axis: Any = None, *, keepdims: bool = False) -> Any:
+_quantile = operation("a")(_quantiles)
+
+
+def quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """The element below which the share ``q`` lies, interpolated; of several, all. They are known.
+
+    >>> quantile(np.array([1.0, 2.0, 4.0]), [0.5, 0.75])
+    array([2., 3.])
+    """
+    return _quantile(a, _known_shares(q), axis, keepdims)
+
+
+def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """``quantile(a, q / 100)``."""
-    return lib.quantile(a, axes_of(axis), keepdims, q / 100)
+    return _quantile(a, _known_shares(q, 100.0), axis, keepdims)
+
+
+def _known_shares(q: Any, whole: float = 1.0) -> Any:
+    if isinstance(q, _core.Array):
+        hint = "pass it as `static_argnums`"
+        raise make("ConcreteValueError", "quantile", "`q` is not known while tracing", hint)
+
+    def listed(shares: Any) -> Any:
+        return tuple(map(listed, shares)) if isinstance(shares, list) else float(shares)
+
+    return listed((np.asarray(q) / whole).tolist())
 
 
 @operation("a")
@@ -156,16 +248,16 @@ def logsumexp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return lib.logsumexp(a, axes_of(axis), keepdims)
 
 
-@operation("a")
-def all(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+@operation("a", "where")
+def all(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Whether all elements are true (not 0)."""
-    return lib.any_or_all(a, axes_of(axis), keepdims, True)
+    return lib.any_or_all(_chosen(a, where, True), axes_of(axis), keepdims, True)
 
 
-@operation("a")
-def any(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+@operation("a", "where")
+def any(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Whether any element is true (not 0)."""
-    return lib.any_or_all(a, axes_of(axis), keepdims, False)
+    return lib.any_or_all(_chosen(a, where, False), axes_of(axis), keepdims, False)
 
 
 @operation("a")
@@ -214,6 +306,39 @@ def cumprod(a: Any, axis: int | None = None, *, reverse: bool = False) -> Any:
     return lib.cumprod(*_along(a, axis), reverse)
 
 
+def _cumulative(f: Any, first: int, x: Any, axis: int | None, dtype: Any, begun: bool) -> Any:
+    array = _core.asarray(x)
+    if axis is None and array.ndim != 1:
+        message = f"an array with {array.ndim} axes"
+        raise make("ArrayTypeError", "cumulative", message, "say along which: `axis=0`")
+    made = f(array if dtype is None else array.astype(dtype), axis or 0)
+    if not begun:
+        return made
+    widths = [(0, 0)] * array.ndim
+    widths[axis or 0] = (1, 0)
+    return lib.pad_with(made, _core.asarray(first).cast_to(made.dtype_name), widths)
+
+
+@operation("x")
+def cumulative_sum(
+    x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Running sums along an axis, which begin with 0 if asked to.
+
+    >>> cumulative_sum(np.array([1.0, 2.0]), include_initial=True)
+    array([0., 1., 3.])
+    """
+    return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
+
+
+@operation("x")
+def cumulative_prod(
+    x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Running products along an axis, which begin with 1 if asked to."""
+    return _cumulative(cumprod, 1, x, axis, dtype, include_initial)
+
+
 @operation("a")
 def cummax(a: Any, axis: int = 0, *, reverse: bool = False) -> Any:
     """Running maxima along an axis."""
@@ -232,20 +357,23 @@ def cumlogsumexp(a: Any, axis: int = 0, *, reverse: bool = False) -> Any:
     return lib.cumlogsumexp(a, axis, reverse)
 
 
-@operation("a")
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    """Differences of neighbours, ``n`` times.
+@operation("a", "prepend", "append")
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours, ``n`` times; with arrays before and after it, if there are.
 
     >>> diff(np.array([1.0, 4.0, 9.0]), n=2)
     array([2.])
     """
+    parts = [x for x in (prepend, a, append) if x is not None]
+    if len(parts) > 1:
+        a = lib.concatenate(parts, axis)
     for _ in range(n):
         a = lib.diff(a, axis)
     return a
 
 
 @operation("a")
-def sort(a: Any, axis: int | None = -1, *, descending: bool = False) -> Any:
+def sort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """Sorted along an axis, NaN last.
 
     >>> sort(np.array([3.0, 1.0, 2.0]))
@@ -255,14 +383,16 @@ def sort(a: Any, axis: int | None = -1, *, descending: bool = False) -> Any:
 
 
 @operation("a")
-def argsort(a: Any, axis: int | None = -1, *, descending: bool = False) -> Any:
+def argsort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The positions that sort it, equal elements in order."""
     return lib.argsort(*_along(a, axis), descending)
 
 
-@operation("a", "v")
-def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
-    """Where to put ``v`` into the sorted vector ``a``."""
+@operation("a", "v", "sorter")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where to put ``v`` into the sorted vector ``a``, or into ``a[sorter]``."""
+    if sorter is not None:
+        a = lib.take(a, sorter, 0)
     return lib.searchsorted(a, v, side == "right")
 
 
