@@ -33,17 +33,25 @@ fuzz target="parse" seconds="60":
 
 # The unsafe code on small programs, for minutes; needs nightly Rust with Miri
 miri:
-    cargo +nightly miri test -p cotan-exec --test small
+    cargo +nightly miri test -p cotan-cpu --test small
 
 # The executor's tests with every access to memory checked; needs nightly Rust
 asan *args:
     RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target-dir target/asan \
-        --target "$(rustc --print host-tuple)" -p cotan-exec --lib --tests {{args}}
+        --target "$(rustc --print host-tuple)" -p cotan-cpu --lib --tests {{args}}
 
 # The threads of the executor with every race reported; needs nightly Rust with rust-src
 tsan *args:
     RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target-dir target/tsan \
-        --target "$(rustc --print host-tuple)" -p cotan-exec --lib --test threads {{args}}
+        --target "$(rustc --print host-tuple)" -p cotan-cpu --lib --test threads {{args}}
+
+# The tests of the C that is written, with gcc and clang
+c *args:
+    scripts/c {{args}}
+
+# The benchmark suite as C beside our own machine code, taking turns; `--quick` for a look, `--cc clang`
+bench-c *args:
+    cargo run --release --quiet -p cotan-bench --example c_speed -- {{args}}
 
 # Accept what snapshots show now, and write generated documents again
 bless: rules

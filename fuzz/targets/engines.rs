@@ -2,7 +2,7 @@
 #![no_main]
 
 use cotan_array::Array;
-use cotan_exec::{Engine, Executable, RunLimits};
+use cotan_cpu::{Engine, Executable, RunLimits};
 use cotan_interp::Value;
 use cotan_pipeline::{Derivative, derive};
 use cotan_testkit::{

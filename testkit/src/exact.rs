@@ -97,6 +97,8 @@ impl Bounds<'_> {
             Node::ArgExtreme(_, u) | Node::ArgSort(u) | Node::SegmentArg(_, _, u, _) => {
                 program.shape(*u).dims().first().map_or(0.0, |&k| k as f64)
             }
+            // Quotients and roots.
+            Node::Routine(..) => return None,
             Node::MapAccum(m) => {
                 let results = self.steps(&m.init, &m.inputs, m.step, 0, m.length)?;
                 self.results.insert(t, results);

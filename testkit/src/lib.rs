@@ -4,6 +4,7 @@
 //! * [`generate`], [`Config`]: random well-typed programs; [`inputs_for`]: inputs for them;
 //! * [`Oracle`]: comparison of two programs; [`check_transform`]: of every generated program with
 //!   what a pass makes of it;
+//! * [`bulk`], [`derived`]: passes as tests apply them;
 //! * [`check_gradients`]: the derivatives of one program against each other and differences;
 //! * [`shrink`]: smaller programs that fail in the same way;
 //! * [`rules`]: checking of rewrite rules one by one;
@@ -24,6 +25,7 @@ mod gradients;
 mod inputs;
 mod mutate;
 mod oracle;
+mod passes;
 mod rng;
 pub mod rules;
 mod shrink;
@@ -38,5 +40,6 @@ pub use oracle::{
     Difference, Equality, Fault, Mismatch, Oracle, Trial, check_transform, first_difference,
     run_program, ulps_apart,
 };
+pub use passes::{bulk, derived};
 pub use rng::Rng;
 pub use shrink::shrink;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, Program, RegionId, Result, Scopes, TermId, Type};
+use cotan_ir::{
+    Error, Extreme, Node, Program, RegionId, Result, Routine, Scopes, Span, TermId, Type,
+};
 
 use crate::custom::CustomFunction;
 use crate::fault::{Point, faulty};
@@ -52,6 +54,12 @@ pub trait Algebra {
     /// An index function.
     type F: Clone;
 
+    /// What comes next comes from this place of the program.
+    fn at(&mut self, _span: Span) {}
+    /// Whether places are of interest.
+    fn follows_places(&self) -> bool {
+        false
+    }
     /// The type of an array.
     fn ty(&self, t: &Self::T) -> Type;
     /// `c`
@@ -102,6 +110,8 @@ pub trait Algebra {
         t: &Self::T,
         ids: &Self::T,
     ) -> Result<Self::T>;
+    /// A numerical routine.
+    fn routine(&mut self, routine: Routine, operands: &[Self::T]) -> Result<Self::T>;
     /// `mapAccum`: the final states, then the outputs.
     fn map_accum(&mut self, m: &Loop<Self::T>) -> Result<Vec<Self::T>>;
     /// `while`: the final states, then the outputs.
@@ -183,6 +193,7 @@ pub fn interpret<A: Algebra>(
         algebra,
     };
     for &t in scopes.top().order() {
+        interpreter.algebra.at(program.span(t));
         let image = interpreter.node(t)?;
         interpreter.images[t.index()] = Some(image);
     }
@@ -295,6 +306,10 @@ impl<A: Algebra> Interpreter<'_, A> {
             Node::SegmentArg(extreme, k, u, ids) => {
                 let (u, ids) = (self.image(*u)?, self.image(*ids)?);
                 self.algebra.segment_arg(*extreme, *k, &u, &ids)?
+            }
+            Node::Routine(routine, ts) => {
+                let operands = self.images(ts)?;
+                self.algebra.routine(*routine, &operands)?
             }
             Node::MapAccum(m) => {
                 let (step, captures) = extract_step(self.program, self.scopes, m)?;

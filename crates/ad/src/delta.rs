@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use cotan_array::Shape;
-use cotan_ir::Type;
+use cotan_ir::{Routine, Span, Type};
 
 use crate::algebra::Algebra;
 use crate::custom::DeltaCustom;
@@ -68,6 +68,8 @@ pub enum Delta<A: Algebra + ?Sized> {
     Cond(A::T, Option<DeltaId>, Option<DeltaId>),
     /// `oneHot`
     OneHot(Box<Place<A>>, DeltaId),
+    /// A routine that is linear in its last operand, of the given others.
+    Routine(Box<(Routine, Vec<A::T>)>, DeltaId),
     /// The derivative of a loop, whose results are read by [`Delta::Result`].
     MapAccum(Box<DeltaLoop<A>>),
     /// The derivative of a loop as long as a condition holds, whose results are read by
@@ -99,6 +101,7 @@ impl<A: Algebra + ?Sized> Delta<A> {
             Delta::Select(..) => Kind::Select,
             Delta::Cond(..) => Kind::Cond,
             Delta::OneHot(..) => Kind::OneHot,
+            Delta::Routine(..) => Kind::Routine,
             Delta::MapAccum(_) | Delta::While(_) => Kind::Result,
             Delta::Custom(_) | Delta::Result(..) => Kind::Result,
         }
@@ -149,19 +152,50 @@ pub struct Deltas<A: Algebra + ?Sized> {
     /// Those of neighbours are different.
     types: Vec<Type>,
     loops: bool,
+    /// The place of each term, if places are followed, and the present one.
+    spans: Option<Vec<Span>>,
+    span: Span,
 }
 
 impl<A: Algebra + ?Sized> Default for Deltas<A> {
     fn default() -> Deltas<A> {
-        Deltas { terms: Vec::new(), type_of: Vec::new(), types: Vec::new(), loops: false }
+        Deltas::following(false)
     }
 }
 
 impl<A: Algebra + ?Sized> Deltas<A> {
+    /// No terms; the places of terms are kept if they are of interest.
+    pub(crate) fn following(places: bool) -> Deltas<A> {
+        Deltas {
+            terms: Vec::new(),
+            type_of: Vec::new(),
+            types: Vec::new(),
+            loops: false,
+            spans: places.then(Vec::new),
+            span: Span::NONE,
+        }
+    }
+
+    /// The next terms are derivatives of what comes from this place.
+    pub(crate) fn at(&mut self, span: Span) {
+        if !span.is_none() {
+            self.span = span;
+        }
+    }
+
+    /// The place of a term, if places are followed.
+    pub(crate) fn span(&self, d: DeltaId) -> Span {
+        let span = self.spans.as_ref().and_then(|spans| spans.get(d.index()));
+        span.copied().unwrap_or(Span::NONE)
+    }
+
     /// Adds a term for the derivative of an array of the given type.
     pub(crate) fn push(&mut self, delta: Delta<A>, ty: Type) -> DeltaId {
         let id = DeltaId::new(self.terms.len() as u32);
         self.terms.push(delta);
+        if let Some(spans) = &mut self.spans {
+            spans.push(self.span);
+        }
         // Most terms have the type of the one before.
         if self.types.last() != Some(&ty) {
             self.types.push(ty);

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{Extreme, Result, TermId, Type};
+use cotan_ir::{Extreme, Result, Routine, Span, TermId, Type};
 
-use crate::algebra::{Algebra, Lambda, Loop};
+use crate::algebra::{Algebra, Lambda, Loop, batched, element};
 use crate::custom::CustomFunction;
 use crate::delta::{Delta, DeltaId, Deltas};
-use crate::fault::{Change, Point, Stage, change_at, change_of_partial, faulty};
+use crate::fault::{Change, Kind, Point, Stage, change_at, change_of_partial, faulty};
 use crate::partials::{Partial, emit, partials};
+use crate::routine::{Derivatives, derivative};
 use crate::while_loop::WhileLoop;
 
 /// A primal and its derivative; no Delta is the report's `Zero`.
@@ -42,7 +43,8 @@ pub struct Dual<'a, A: Algebra> {
 impl<'a, A: Algebra> Dual<'a, A> {
     /// Dual arrays over an algebra.
     pub fn new(a: &'a mut A) -> Dual<'a, A> {
-        Dual { a, deltas: Deltas::default() }
+        let deltas = Deltas::following(a.follows_places());
+        Dual { a, deltas }
     }
 
     /// An input whose derivative is wanted, by number; a discrete one has none.
@@ -155,6 +157,11 @@ impl<'a, A: Algebra> Dual<'a, A> {
 impl<A: Algebra> Algebra for Dual<'_, A> {
     type T = DualArray<A>;
     type F = A::F;
+
+    fn at(&mut self, span: Span) {
+        self.a.at(span);
+        self.deltas.at(span);
+    }
 
     fn ty(&self, t: &DualArray<A>) -> Type {
         self.a.ty(&t.primal)
@@ -316,6 +323,20 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         Ok(self.lift(primal))
     }
 
+    // D[routine t ..] = (routine t .., its derivative in closed form): see `routine.rs`.
+    fn routine(&mut self, routine: Routine, operands: &[DualArray<A>]) -> Result<DualArray<A>> {
+        let primals = Self::primals(operands);
+        let primal = self.a.routine(routine, &primals)?;
+        let deltas: Vec<Option<DeltaId>> = operands.iter().map(|t| t.delta).collect();
+        let delta = derivative(self, routine, &primals, &primal, &deltas)?;
+        let ty = self.a.ty(&primal);
+        let delta = match delta {
+            Some(d) => self.disturbed(change_at(Stage::Dual, Kind::Routine), d, &ty)?,
+            None => None,
+        };
+        Ok(DualArray { primal, delta })
+    }
+
     // D[mapAccum]: see `map_accum.rs`.
     fn map_accum(&mut self, m: &Loop<DualArray<A>>) -> Result<Vec<DualArray<A>>> {
         self.deltas.meet_loop();
@@ -338,5 +359,62 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
 
     fn is_finite(&mut self, t: &DualArray<A>) -> bool {
         self.a.is_finite(&t.primal)
+    }
+}
+
+/// A linear function of Deltas is a Delta.
+impl<A: Algebra> Derivatives<A> for Dual<'_, A> {
+    type D = DeltaId;
+
+    fn algebra(&mut self) -> &mut A {
+        self.a
+    }
+
+    fn type_of(&self, d: &DeltaId) -> Type {
+        self.deltas.ty(*d).clone()
+    }
+
+    fn add(&mut self, d: DeltaId, e: DeltaId) -> Result<DeltaId> {
+        let ty = self.deltas.ty(d).clone();
+        Ok(self.deltas.push(Delta::Add(d, e), ty))
+    }
+
+    fn scale(&mut self, factor: &A::T, d: DeltaId) -> Result<DeltaId> {
+        let ty = self.deltas.ty(d).clone();
+        Ok(self.deltas.push(Delta::Scale(factor.clone(), d), ty))
+    }
+
+    fn only(&mut self, mask: &A::T, d: DeltaId) -> Result<DeltaId> {
+        let ty = self.deltas.ty(d).clone();
+        Ok(self.deltas.push(Delta::Select(mask.clone(), Some(d), None), ty))
+    }
+
+    fn replicate(&mut self, k: usize, d: DeltaId) -> Result<DeltaId> {
+        let ty = batched(k, self.deltas.ty(d))?;
+        Ok(self.deltas.push(Delta::Replicate(k, d), ty))
+    }
+
+    fn sum_outer(&mut self, d: DeltaId) -> Result<DeltaId> {
+        let ty = element(self.deltas.ty(d));
+        Ok(self.deltas.push(Delta::SumOuter(d), ty))
+    }
+
+    fn transpose(&mut self, perm: &[usize], d: DeltaId) -> Result<DeltaId> {
+        let ty = self.deltas.ty(d);
+        let dims: Vec<usize> = perm.iter().map(|&k| ty.shape.dims()[k]).collect();
+        let ty = Type::new(ty.dtype, Shape::new("transpose", &dims)?);
+        Ok(self.deltas.push(Delta::Transpose(perm.into(), d), ty))
+    }
+
+    // The index function has a position for each place of the array.
+    fn gather(&mut self, f: &A::F, d: DeltaId) -> Result<DeltaId> {
+        let ty = self.deltas.ty(d).clone();
+        Ok(self.deltas.push(Delta::Gather(d, f.clone()), ty))
+    }
+
+    fn routine(&mut self, routine: Routine, fixed: &[A::T], d: DeltaId) -> Result<DeltaId> {
+        // The result is like the last operand.
+        let ty = self.deltas.ty(d).clone();
+        Ok(self.deltas.push(Delta::Routine(Box::new((routine, fixed.to_vec())), d), ty))
     }
 }

@@ -3,24 +3,30 @@
 //! Each operation is a program of one node, run by the reference interpreter: plain and slow, and
 //! right because that is.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use cotan_array::Array;
 use cotan_interp::{Interp, Mode, Value};
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Builder, Copier, Error, ErrorKind, Extreme, Output, Result, TermId, Type};
+use cotan_ir::{
+    Builder, Copier, Error, ErrorKind, Extreme, Node, Output, Result, Routine, Span, TermId, Type,
+};
 
-use crate::algebra::{Algebra, Lambda, Loop, batched, interpret};
+use crate::algebra::{Algebra, Lambda, Loop, interpret};
 use crate::custom::CustomFunction;
-use crate::step::Step;
+use crate::trace::Log;
+use crate::unroll::{map_accum_by_steps, while_by_steps};
 use crate::while_loop::WhileLoop;
 
 /// Runs operations as they come.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Eager {
     /// Which numbers stand for floats.
     pub mode: Mode,
+    /// All operations, if they are wanted.
+    pub(crate) log: Option<Rc<RefCell<Log>>>,
 }
 
 /// An index function, tabulated: for each component of the index an array over the positions.
@@ -31,6 +37,11 @@ pub struct Table {
 }
 
 impl Eager {
+    /// With these numbers for floats.
+    pub fn new(mode: Mode) -> Eager {
+        Eager { mode, log: None }
+    }
+
     /// Runs what `body` makes of the given values.
     fn run(
         &self,
@@ -43,13 +54,19 @@ impl Eager {
             inputs.push(b.input(format!("v{n}"), value.ty().clone())?);
         }
         let outputs = body(&mut b, &inputs)?;
+        let made = self.log.as_ref().and_then(|_| outputs.first()).map(|&t| named(&b, t));
         let outputs =
             outputs.into_iter().map(|term| Output { name: String::new(), term }).collect();
         let program = b.finish(outputs)?;
+        let operands = values;
         let values: Vec<Value> = values.iter().map(|v| Value::clone(v)).collect();
         let run = Interp::new(&program).with_mode(self.mode).run(&values);
         let run = run.map_err(|e| Error::new(ErrorKind::Internal, "eager", e.to_string()))?;
-        Ok(run.outputs.into_iter().map(Rc::new).collect())
+        let results: Vec<Rc<Value>> = run.outputs.into_iter().map(Rc::new).collect();
+        if let (Some(log), Some(made)) = (&self.log, made) {
+            log.borrow_mut().note(made, operands, &results);
+        }
+        Ok(results)
     }
 
     fn one(
@@ -59,16 +76,6 @@ impl Eager {
     ) -> Result<Rc<Value>> {
         let results = self.run(values, |b, ts| Ok(vec![body(b, ts)?]))?;
         results.into_iter().next().ok_or_else(|| Error::internal("a run without a result"))
-    }
-
-    /// The outputs of a loop's steps, each along a new outermost axis.
-    fn stacked(&mut self, step: &Step, outputs: Vec<Vec<Rc<Value>>>) -> Result<Vec<Rc<Value>>> {
-        let all = outputs.into_iter().enumerate();
-        all.map(|(n, rows)| match rows.is_empty() {
-            true => self.number(0.0, &batched(0, step.output_type(n))?),
-            false => self.stack(&rows),
-        })
-        .collect()
     }
 
     /// `values` and the components of a table, and the index function over them.
@@ -91,6 +98,16 @@ impl Eager {
 impl Algebra for Eager {
     type T = Rc<Value>;
     type F = Table;
+
+    fn at(&mut self, span: Span) {
+        if let Some(log) = &self.log {
+            log.borrow_mut().at(span);
+        }
+    }
+
+    fn follows_places(&self) -> bool {
+        self.log.is_some()
+    }
 
     fn ty(&self, t: &Rc<Value>) -> Type {
         t.ty().clone()
@@ -197,62 +214,28 @@ impl Algebra for Eager {
         self.one(&operands, |b, ts| b.segment_arg(extreme, k, ts[0], ts[1]))
     }
 
+    fn routine(&mut self, routine: Routine, operands: &[Rc<Value>]) -> Result<Rc<Value>> {
+        self.one(operands, |b, ts| b.routine(routine, ts))
+    }
+
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Rc<Value>]) -> Result<Vec<Rc<Value>>> {
         interpret(&c.function, args, self)
     }
 
     fn map_accum(&mut self, m: &Loop<Rc<Value>>) -> Result<Vec<Rc<Value>>> {
-        let mut states = m.init.clone();
-        let mut outputs: Vec<Vec<Rc<Value>>> = vec![Vec::new(); m.step.outputs()];
-        for n in 0..m.length {
-            let at = if m.reverse { m.length - 1 - n } else { n };
-            let at = Rc::new(Value::scalar(at as i64));
-            let mut inputs = states;
-            for x in &m.inputs {
-                inputs.push(self.index(x, std::slice::from_ref(&at))?);
-            }
-            inputs.extend(m.captures.iter().cloned());
-            let mut results = interpret(&m.step.program, &inputs, self)?;
-            let ys = results.split_off(m.init.len());
-            states = results;
-            for (all, y) in outputs.iter_mut().zip(ys) {
-                all.push(y);
-            }
-        }
-        if m.reverse {
-            outputs.iter_mut().for_each(|all| all.reverse());
-        }
-        states.extend(self.stacked(&m.step, outputs)?);
-        Ok(states)
+        map_accum_by_steps(self, m)
     }
 
     fn while_accum(&mut self, w: &WhileLoop<Rc<Value>>) -> Result<Vec<Rc<Value>>> {
-        let mut states = w.init.clone();
-        let mut outputs: Vec<Vec<Rc<Value>>> = vec![Vec::new(); w.step.outputs()];
-        let mut steps = 0;
-        while w.bound.is_none_or(|bound| steps < bound) {
-            let inputs: Vec<Rc<Value>> = states.iter().chain(&w.captures).cloned().collect();
-            let condition = interpret(&w.condition, &inputs, self)?;
-            let holds = condition.first().and_then(|c| c.elements().first());
-            if holds != Some(&Scalar::Bool(true)) {
-                break;
-            }
-            let mut results = interpret(&w.step.program, &inputs, self)?;
-            let ys = results.split_off(states.len());
-            states = results;
-            for (all, y) in outputs.iter_mut().zip(ys) {
-                all.push(y);
-            }
-            steps += 1;
-        }
-        // Zeros where there was no step.
-        for (n, all) in outputs.iter_mut().enumerate() {
-            let ty = w.step.output_type(n);
-            let zero = self.number(0.0, ty)?;
-            all.resize(w.bound.unwrap_or(0), zero);
-        }
-        states.extend(self.stacked(&w.step, outputs)?);
-        Ok(states)
+        while_by_steps(self, w, |_, c| Ok(c.elements().first() == Some(&Scalar::Bool(true))))
+    }
+}
+
+/// What a term is, for the log.
+fn named(b: &Builder, t: TermId) -> (String, Option<Op>) {
+    match b.node(t) {
+        Node::Op(op, _) => (op.name().to_owned(), Some(*op)),
+        node => (node.name().to_owned(), None),
     }
 }
 

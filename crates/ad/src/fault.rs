@@ -43,6 +43,7 @@ listed! {
         Select "`Select`",
         Cond "`Cond`",
         OneHot "`OneHot`",
+        Routine "`Routine`",
         Result "`Result`, and the loop that it belongs to",
     }
 }

@@ -116,6 +116,14 @@ fn eval<A: Algebra>(
         Delta::OneHot(place, d) => {
             at(d).map(|x| a.one_hot(place.0.dims(), x, &place.1)).transpose()?
         }
+        Delta::Routine(of, d) => match at(d) {
+            Some(x) => {
+                let (routine, fixed) = &**of;
+                let operands: Vec<A::T> = fixed.iter().chain([x]).cloned().collect();
+                Some(a.routine(*routine, &operands)?)
+            }
+            None => None,
+        },
         Delta::MapAccum(_) | Delta::While(_) | Delta::Custom(_) | Delta::Result(..) => {
             return Err(Error::internal("a term with several results is run as a whole"));
         }

@@ -50,12 +50,16 @@ mod guard;
 mod linear;
 mod map_accum;
 mod partials;
+pub mod pattern;
 mod restage;
+mod routine;
 pub mod section2;
 mod staged;
 mod step;
 mod tangent;
+mod trace;
 mod transpose;
+mod unroll;
 mod while_loop;
 mod while_transpose;
 
@@ -63,7 +67,8 @@ pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{
-    Linearized, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,
+    Linearized, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, split_vjp,
+    value_and_grad, vjp,
 };
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};
@@ -73,6 +78,7 @@ pub use restage::{DeltaLine, DualProgram, dual};
 pub use staged::Staged;
 pub use step::Step;
 pub use tangent::{Tangent, TangentArray};
+pub use trace::{NonFinite, Origin, trace_nan};
 pub use transpose::reverse_pass;
 pub use while_loop::{DeltaWhile, WhileLoop};
 pub use while_transpose::CHECKPOINTS;

@@ -342,6 +342,7 @@ impl Delta<Staged> {
             Delta::Index(_, ix) => ix.iter().copied().for_each(f),
             Delta::OneHot(place, _) => place.1.iter().copied().for_each(f),
             Delta::Gather(_, r) | Delta::Scatter(_, _, r) => for_each_capture(arena, *r, f),
+            Delta::Routine(of, _) => of.1.iter().copied().for_each(f),
             Delta::MapAccum(m) => m.arrays().copied().for_each(f),
             Delta::While(w) => w.arrays().copied().for_each(f),
             Delta::Custom(c) => c.inputs.iter().copied().for_each(f),

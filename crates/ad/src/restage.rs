@@ -109,6 +109,7 @@ impl<A: Algebra> Delta<A> {
             | Delta::Gather(d, _) => f(*d),
             Delta::Scatter(_, d, _) | Delta::Replicate(_, d) | Delta::Transpose(_, d) => f(*d),
             Delta::Reshape(d) | Delta::Cast(d) | Delta::OneHot(_, d) | Delta::Result(d, _) => f(*d),
+            Delta::Routine(_, d) => f(*d),
             Delta::LitArray(ds) => ds.iter().flatten().copied().for_each(f),
             Delta::Select(_, d, e) | Delta::Cond(_, d, e) => {
                 [d, e].into_iter().flatten().copied().for_each(f);
@@ -163,6 +164,10 @@ impl Writer<'_> {
             Delta::OneHot(place, d) => {
                 let (sh, ix) = &**place;
                 format!("OneHot {sh} {} [{}]", self.id(*d), self.arrays(ix))
+            }
+            Delta::Routine(of, d) => {
+                let (routine, fixed) = &**of;
+                format!("Routine {} ({}) {}", routine.name(), self.arrays(fixed), self.id(*d))
             }
             Delta::MapAccum(m) => {
                 let deltas: Vec<String> = m.deltas.iter().map(|d| self.maybe(*d)).collect();

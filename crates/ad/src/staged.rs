@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{
-    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, TermId, Type, While,
+    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, Routine, TermId,
+    Type, While,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -142,6 +143,10 @@ impl Algebra for Staged {
         self.b.segment_arg(extreme, k, *t, *ids)
     }
 
+    fn routine(&mut self, routine: Routine, operands: &[TermId]) -> Result<TermId> {
+        self.b.routine(routine, operands)
+    }
+
     fn map_accum(&mut self, m: &Loop<TermId>) -> Result<Vec<TermId>> {
         let mut params: Vec<Param> = Vec::with_capacity(m.init.len() + m.inputs.len());
         params.extend(m.init.iter().map(|&s| Param::Value(self.b.ty(s).clone())));
@@ -242,7 +247,7 @@ impl Staged {
                 return false;
             }
             Node::SegmentArg(..) | Node::MapAccum(_) | Node::While(_) => return false,
-            Node::Custom(_) | Node::Result(..) => return false,
+            Node::Routine(..) | Node::Custom(_) | Node::Result(..) => return false,
         };
         operands.into_iter().all(|u| self.finite(u, visits))
     }

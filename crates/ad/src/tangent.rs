@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use cotan_array::Array;
 use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{Extreme, Result, TermId, Type};
+use cotan_ir::{Extreme, Result, Routine, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop};
 use crate::custom::CustomFunction;
 use crate::fault::{Kind, Point, Stage, change_at, change_of_partial, disturb, faulty};
 use crate::partials::{Partial, emit, partials};
+use crate::routine::{Derivatives, derivative};
 use crate::while_loop::WhileLoop;
 
 /// A primal and its tangent; none is zero.
@@ -270,6 +271,18 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         Ok(TangentArray { primal, tangent: None })
     }
 
+    fn routine(
+        &mut self,
+        routine: Routine,
+        operands: &[TangentArray<A>],
+    ) -> Result<TangentArray<A>> {
+        let primals = Self::primals(operands);
+        let primal = self.a.routine(routine, &primals)?;
+        let tangents: Vec<Option<A::T>> = operands.iter().map(|t| t.tangent.clone()).collect();
+        let tangent = derivative(self, routine, &primals, &primal, &tangents)?;
+        self.pair(Kind::Routine, primal, tangent)
+    }
+
     fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
         let results = self.tangent_loop(m)?;
         results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()
@@ -290,5 +303,53 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
 
     fn is_finite(&mut self, t: &TangentArray<A>) -> bool {
         self.a.is_finite(&t.primal)
+    }
+}
+
+/// Tangents are arrays, and a linear function of them is computed.
+impl<A: Algebra> Derivatives<A> for Tangent<'_, A> {
+    type D = A::T;
+
+    fn algebra(&mut self) -> &mut A {
+        self.a
+    }
+
+    fn type_of(&self, d: &A::T) -> Type {
+        self.a.ty(d)
+    }
+
+    fn add(&mut self, d: A::T, e: A::T) -> Result<A::T> {
+        self.a.op(Op::Add, &[d, e])
+    }
+
+    fn scale(&mut self, factor: &A::T, d: A::T) -> Result<A::T> {
+        self.a.scale(&d, factor)
+    }
+
+    fn only(&mut self, mask: &A::T, d: A::T) -> Result<A::T> {
+        let ty = self.a.ty(&d);
+        let zero = self.a.number(0.0, &ty)?;
+        self.a.op(Op::Select, &[mask.clone(), d, zero])
+    }
+
+    fn replicate(&mut self, k: usize, d: A::T) -> Result<A::T> {
+        self.a.replicate(k, &d)
+    }
+
+    fn sum_outer(&mut self, d: A::T) -> Result<A::T> {
+        self.a.sum_outer(&d)
+    }
+
+    fn transpose(&mut self, perm: &[usize], d: A::T) -> Result<A::T> {
+        self.a.transpose(perm, &d)
+    }
+
+    fn gather(&mut self, f: &A::F, d: A::T) -> Result<A::T> {
+        self.a.gather(&d, f)
+    }
+
+    fn routine(&mut self, routine: Routine, fixed: &[A::T], d: A::T) -> Result<A::T> {
+        let operands: Vec<A::T> = fixed.iter().cloned().chain([d]).collect();
+        self.a.routine(routine, &operands)
     }
 }

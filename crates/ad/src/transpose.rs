@@ -18,6 +18,7 @@ use crate::delta::{Delta, DeltaId, Deltas};
 use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
+use crate::routine::transposed_routine;
 use crate::while_transpose::transpose_while;
 
 /// A read of an array: index and cotangent, a guarded one perhaps.
@@ -66,14 +67,14 @@ impl<T: Clone> Cotangents<T> {
         dims: &[usize],
     ) -> Result<Option<Guarded<T>>> {
         let mut reads = self.reads.remove(&d).unwrap_or_default();
-        if faulty(Point::ReadsLoseLast) && reads.len() >= self.many_reads {
+        if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
             reads.pop();
         }
         // Reads with indices of one length are of one kind.
         reads.sort_by_key(|(ix, _)| ix.len());
         for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
             let rank = reads.first().map_or(0, |(ix, _)| ix.len());
-            let places = dims[..rank].iter().product();
+            let places = dims[..rank].iter().fold(1usize, |n, &k| n.saturating_mul(k));
             if rank > 0 && self.are_scattered(reads.len(), places) {
                 self.guard = self.common(reads.iter().map(|(_, read)| read));
                 let mut plain = Vec::with_capacity(reads.len());
@@ -176,6 +177,7 @@ fn reverse_pass_to_scatters<A: Algebra>(
         state.add(a, *d, c.clone())?;
     }
     for d in deltas.ids().rev() {
+        a.at(deltas.span(d));
         let operands = match deltas.get(d) {
             Delta::MapAccum(m) => Some(&m.deltas),
             Delta::While(w) => Some(&w.deltas),
@@ -346,6 +348,12 @@ fn eval<A: Algebra>(
         // eval c (OneHot sh d ix)   = eval (index c ix) d
         Delta::OneHot(place, d) => {
             let c = a.index(&c, &place.1)?;
+            state.add(a, *d, c)
+        }
+        // eval c (Routine r fixed d) = eval (r' fixed' c) d, where r' fixed' is the transpose
+        Delta::Routine(of, d) => {
+            let (routine, fixed) = &**of;
+            let c = transposed_routine(a, *routine, fixed, c)?;
             state.add(a, *d, c)
         }
         // eval c (Result n d)       adds c to the n-th cotangent of the loop

@@ -1,12 +1,13 @@
 //! Programs made ready to run.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits, Unsupported};
+use cotan_cpu::{Executable, RunLimits, Unsupported};
 use cotan_interp::{Interp, Value};
 use cotan_ir::{Limits, Program, Type};
-use cotan_pipeline::{Pass, Pipeline, derive};
+use cotan_pipeline::{Backend, CompileOptions, Compiled, Derivative, compile};
 use cotan_syntax::{ArgSpec, MemoryLoader, Modules, instantiate, load};
 
 use crate::Result;
@@ -43,8 +44,7 @@ impl Function {
     ) -> Result<Function> {
         let begin = Instant::now();
         let source = Source { benchmark, case, inputs }.program(benchmark.objective)?;
-        let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        Function::new(&program, begin, engine)
+        Function::new(source, None, begin, engine)
     }
 
     /// What is measured of a benchmark.
@@ -56,7 +56,7 @@ impl Function {
     ) -> Result<Function> {
         let begin = Instant::now();
         let source = Source { benchmark, case, inputs };
-        let program = match (benchmark.measured, benchmark.measured.derivative()) {
+        match (benchmark.measured, benchmark.measured.derivative()) {
             (_, Some(derivative)) => {
                 let objective = source.program(benchmark.objective)?;
                 let position = |name: &&str| {
@@ -65,29 +65,28 @@ impl Function {
                 };
                 let by: Vec<usize> =
                     benchmark.by.iter().map(position).collect::<std::result::Result<_, _>>()?;
-                derive(&objective, derivative, Some(&by))?
+                Function::new(objective, Some((derivative, Some(by))), begin, engine)
             }
             (Measured::Function(name), None) => {
-                Pipeline::new(&[Pass::BULK]).run(&source.program(name)?)?
+                Function::new(source.program(name)?, None, begin, engine)
             }
-            (_, None) => return Err("nothing is measured".into()),
-        };
-        Function::new(&program, begin, engine)
+            (_, None) => Err("nothing is measured".into()),
+        }
     }
 
-    fn new(program: &Program, begin: Instant, engine: Engine) -> Result<Function> {
-        let program = Pipeline::new(&[Pass::OPTIMISE]).run(program)?;
-        let planned = match engine {
-            Engine::Machine => Some(Executable::new(&program)),
-            Engine::Interpreter => None,
+    fn new(
+        program: Program,
+        derivative: Option<(Derivative, Option<Vec<usize>>)>,
+        begin: Instant,
+        engine: Engine,
+    ) -> Result<Function> {
+        let backend = match engine {
+            Engine::Machine => cotan_cpu::Engine::chosen().into(),
+            Engine::Interpreter => Backend::Interpreter,
         };
-        let compile = begin.elapsed();
-        let (executable, unsupported) = match planned {
-            Some(Ok(executable)) => (Some(executable), None),
-            Some(Err(why)) => (None, Some(why)),
-            None => (None, None),
-        };
-        Ok(Function { program, compile, executable, unsupported })
+        let options = CompileOptions { derivative, ..CompileOptions::new(backend) };
+        let Compiled { program, executable, unsupported } = compile(Cow::Owned(program), &options)?;
+        Ok(Function { program, compile: begin.elapsed(), executable, unsupported })
     }
 
     /// The loop nests that run it, as text; nothing if it is interpreted.

@@ -365,6 +365,17 @@ impl Bot<'_> {
                 rule!(self, "build/segmentArg", t, expected, self.b.transpose(&[1, 0], found)?)
             }
 
+            // build1 k (\i -> routine t u)  ~>  routine (build1 t) (build1 u)
+            Node::Routine(routine, ts) => {
+                let mut vs = self.many_all(batch, ts)?;
+                if self.faulty(Fault::BuildRoutineReversed)
+                    && let Some(last) = vs.last_mut()
+                {
+                    *last = self.reverse_lanes(k, *last)?;
+                }
+                rule!(self, "build/routine", t, expected, self.b.routine(*routine, &vs)?)
+            }
+
             Node::Const(_) | Node::Input(_) | Node::Iota(_) => {
                 Err(Error::internal("a closed leaf depends on a build's index"))
             }

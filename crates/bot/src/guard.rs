@@ -15,7 +15,7 @@ const MAX_PARTS: usize = 8;
 const SMALL: i64 = 1 << 60;
 
 /// A part of a condition, and whether it is to hold or to fail.
-type Part = (TermId, bool);
+pub(crate) type Part = (TermId, bool);
 
 impl Bot<'_> {
     /// What `where(p, u, v)` (or `cond`) of the source may be replaced by, if the guard is
@@ -57,7 +57,7 @@ impl Bot<'_> {
 
     /// The parts that all hold (or fail) where the condition holds (or fails), unless there are
     /// many: those of a conjunction, of a disjunction that fails, of a negation.
-    fn parts(&self, p: TermId, holds: bool) -> Option<Vec<Part>> {
+    pub(crate) fn parts(&self, p: TermId, holds: bool) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
         let mut stack = vec![(p, holds)];
         while let Some((t, holds)) = stack.pop() {

@@ -3,7 +3,7 @@
 //! A stack of tasks instead of recursion: an index may travel through a chain of any length.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, RegionId, Result, TermId, TermMap, Type};
+use cotan_ir::{Error, Extreme, Node, RegionId, Result, Routine, TermId, TermMap, Type};
 use smallvec::SmallVec;
 
 use crate::affine::{Affine, constant_value};
@@ -56,6 +56,13 @@ enum Combine {
         at: TermId,
         mask: Range,
     },
+    /// A routine of so many terms, read at what is left of the index.
+    Routine {
+        routine: Routine,
+        count: usize,
+        at: Box<Ix>,
+        mask: Range,
+    },
     /// A stack of so many terms, read at an index.
     Stack {
         count: usize,
@@ -96,6 +103,7 @@ impl Bot<'_> {
             Node::Gather(_, r) => is_light(&self.b, *r) || self.is_own(t),
             Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::Stack(_) => self.is_own(t),
             Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => self.is_own(t),
+            Node::Routine(..) => self.is_own(t),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => false,
             Node::Build1(_) | Node::MapAccum(_) | Node::While(_) => false,
             Node::Custom(_) | Node::Result(..) => false,
@@ -312,6 +320,27 @@ impl Bot<'_> {
                 tasks.push(push(moved, ix[1..].into()));
             }
 
+            // index (routine t u) (ix ++ js)
+            //   ~>  mask (ix in range) (index (routine (index t ix) (index u ix)) js)
+            Node::Routine(routine, ts) => {
+                let dims = self.b.shape(t).dims();
+                let batch = ix.len().min(dims.len() - routine.result_rank());
+                if batch == 0 {
+                    return self.b.index(t, &ix).map(Some);
+                }
+                let dims = dims[..batch].to_vec();
+                let mask = match self.faulty(Fault::IndexRoutineNoMask) {
+                    true => Range::Inside,
+                    false => self.all_in_range(&ix[..batch], &dims)?,
+                };
+                let at = Box::new(Ix::from(&ix[batch..]));
+                let how = Combine::Routine { routine, count: ts.len(), at, mask };
+                tasks.push(Task::Combine { from: t, indices, how });
+                for &u in ts.iter().rev() {
+                    tasks.push(push(u, ix[..batch].into()));
+                }
+            }
+
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Scatter(..) => {
                 return self.b.index(t, &ix).map(Some);
             }
@@ -414,6 +443,12 @@ impl Bot<'_> {
                 let found = self.b.segment_arg(extreme, segments, parts[0], parts[1])?;
                 let read = self.b.index(found, &[at])?;
                 rule!(self, "index/segmentArg", from, expected, self.mask(mask, read)?)
+            }
+            Combine::Routine { routine, count, at, mask } => {
+                let parts = take(count)?;
+                let made = self.b.routine(routine, &parts)?;
+                let read = if at.is_empty() { made } else { self.b.index(made, &at)? };
+                rule!(self, "index/routine", from, expected, self.mask(mask, read)?)
             }
             Combine::Stack { count, at } => {
                 let mut parts = take(count)?;

@@ -50,6 +50,7 @@ mod affine;
 mod build;
 mod build_index;
 mod custom;
+mod equal;
 mod guard;
 mod index;
 mod index_function;

@@ -53,6 +53,7 @@ fn is_normal(program: &Program, counts: &[u32], t: TermId) -> bool {
         Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Result(..) => true,
         Node::Scatter(..) => true,
         Node::Stack(_) | Node::ArgSort(_) | Node::SegmentArg(..) => ix.len() == 1 || bound,
+        Node::Routine(routine, _) => program.shape(*u).rank() == routine.result_rank() || bound,
         Node::Cond(..) | Node::Op(..) | Node::SumOuter(_) | Node::ArgExtreme(..) => bound,
         Node::Gather(_, r) => bound && !is_light(program, *r),
         Node::Index(..) | Node::Replicate(..) | Node::Transpose(..) => false,

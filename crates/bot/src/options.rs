@@ -62,6 +62,7 @@ cotan_ir::listed! {
         BuildArgExtremeFlipped "build/argExtreme looks for the other extreme.",
         BuildArgSortNotTransposed "build/argSort sorts along the build's axis.",
         BuildSegmentArgFlipped "build/segmentArg looks for the other extreme.",
+        BuildRoutineReversed "build/routine reads the lanes of its last operand in reverse.",
         BuildMapAccumDirection "build/mapAccum runs the other way.",
         BuildLoopInvariantState "build/mapAccum and build/while take every state with an invariant start as invariant.",
         BuildWhileFirstLane "build/while runs as long as the first lane does.",
@@ -82,6 +83,7 @@ cotan_ir::listed! {
         IndexOneHotNoRange "index/oneHot forgets that an out-of-range position is dropped.",
         IndexArgSortNoMask "index/argSort forgets its mask.",
         IndexSegmentArgNoMask "index/segmentArg forgets its mask.",
+        IndexRoutineNoMask "index/routine forgets its mask.",
         IndexStackStaticOffByOne "index/stack-static takes the neighbour.",
         MaskUpperOffByOne "masks let the first index beyond the end through.",
         MaskLowerMissing "masks let negative indices through.",
@@ -92,5 +94,6 @@ cotan_ir::listed! {
         AffineDropsConstant "normalisation loses the constant.",
         GuardReadAlways "guard/read drops every guard of a read.",
         GuardNestedAlways "guard/nested drops every inner guard.",
+        GuardEqualOffByOne "guard/equal takes the index beside the right one.",
     }
 }

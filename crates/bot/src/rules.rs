@@ -128,6 +128,8 @@ pub const RULES: &[Rule] = &[
         "build k (i => argsort_outer(t))  ~>  transpose(argsort_outer(transpose(build t, [1, 0])), [1, 0])", "", Ours),
     rule(Build, "build/segmentArg", "",
         "build k (i => segment_argmax_outer(t, ids, m))  ~>  transpose(segment_argmax_outer(transpose(build t, [1, 0]), transpose(build ids, [1, 0]), m), [1, 0])", "", Ours),
+    rule(Build, "build/routine", "",
+        "build k (i => cholesky(t))  ~>  cholesky(build t), and likewise the other routines", "", Ours),
     rule(Build, "build/mapAccum", "",
         "build k (i => map_accum(s, xs, f))  ~>  map_accum over build s and transposed build xs, its step vectorised", "", Ours),
     rule(Build, "build/while", "",
@@ -188,6 +190,8 @@ pub const RULES: &[Rule] = &[
         "argsort_outer(t)[u ::: ix]  ~>  mask(ix in range, argsort_outer(transpose(t, [1, .., n, 0])[ix])[u])", "ix not empty, used once", Ours),
     rule(Index, "index/segmentArg", "",
         "segment_argmax_outer(t, ids, m)[u ::: ix]  ~>  mask(ix in range, segment_argmax_outer(transpose(t, [1, .., n, 0])[ix], transpose(ids, [1, .., n, 0])[ix], m)[u])", "ix not empty, used once", Ours),
+    rule(Index, "index/routine", "",
+        "cholesky(t)[ix ++ js]  ~>  mask(ix in range, cholesky(t[ix])[js]), and likewise the other routines", "ix not empty, at leading axes only, used once", Ours),
     rule(Index, "index/stack-static", "",
         "stack(t1, .., tk)[c ::: ix]  ~>  tc[ix]", "c a constant in range", Ours),
 
@@ -210,4 +214,6 @@ pub const RULES: &[Rule] = &[
         "where(ix in range, t[ix], 0)  ~>  t[ix]", "each conjunct of the guard follows from ix being in range", Ours),
     rule(Guard, "guard/nested", "",
         "where(g, where(h, t, 0), v)  ~>  where(g, t, v)", "each conjunct of h is one of g", Ours),
+    rule(Guard, "guard/equal", "",
+        "where(i == k, u, v)  ~>  where(i == k, u[k / i], v)", "i an index that k does not depend on, free in u; no loop without a bound in u, and at most 64 nodes that depend on i", Ours),
 ];

@@ -134,11 +134,17 @@ impl Bot<'_> {
             }
             Node::Op(Op::Select, args) => match self.drop_guard(args[0], args[1], args[2])? {
                 Some(image) => Ok(image),
-                None => self.remake(node, None),
+                None => {
+                    let (p, u, v) = self.choice(args[0], args[1], args[2])?;
+                    self.b.op(Op::Select, &[p, u, v])
+                }
             },
             Node::Cond(p, u, v) => match self.drop_guard(*p, *u, *v)? {
                 Some(image) => Ok(image),
-                None => self.remake(node, None),
+                None => {
+                    let (p, u, v) = self.choice(*p, *u, *v)?;
+                    self.b.cond(p, u, v)
+                }
             },
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Op(..) => {
                 self.remake(node, None)
@@ -149,7 +155,9 @@ impl Bot<'_> {
             Node::Reshape(..) | Node::Iota(_) | Node::OneHot(..) | Node::ArgExtreme(..) => {
                 self.remake(node, None)
             }
-            Node::ArgSort(_) | Node::SegmentArg(..) | Node::Result(..) => self.remake(node, None),
+            Node::ArgSort(_) | Node::SegmentArg(..) | Node::Routine(..) | Node::Result(..) => {
+                self.remake(node, None)
+            }
             Node::Gather(_, r) | Node::Scatter(_, _, r) => {
                 let region = self.region(*r, true)?;
                 self.remake(node, Some(region))
@@ -167,6 +175,13 @@ impl Bot<'_> {
                 self.remake(node, Some(region))
             }
         }
+    }
+
+    /// The images of a condition and its branches.
+    fn choice(&mut self, p: TermId, u: TermId, v: TermId) -> Result<(TermId, TermId, TermId)> {
+        let (p, u, v) = (self.image(p)?, self.image(u)?, self.image(v)?);
+        let (u, v) = self.at_equal(p, u, v)?.unwrap_or((u, v));
+        Ok((p, u, v))
     }
 
     fn remake(&mut self, node: &Node, region: Option<RegionId>) -> Result<TermId> {

@@ -1,11 +1,13 @@
 //! The command line.
+//!
+//! Long because every option of every command stands here, in the order in which `--help` shows them.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cotan_pipeline::Derivative;
+use cotan_pipeline::{CompilePass, Derivative};
 
 use crate::units::{assignment, bytes, duration};
 
@@ -33,7 +35,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Colours in messages; NO_COLOR is honoured
+    /// When to colour messages; NO_COLOR is respected
     #[arg(
         long,
         global = true,
@@ -55,7 +57,7 @@ pub enum When {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report everything that is wrong with programs
+    /// Check programs and report all errors
     #[command(after_help = "\
 Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
 wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
@@ -121,11 +123,25 @@ Examples:
   cotan export model.ct --fn loss --grad --size n=1024 --mesh batch=8 --shard x=batch:0 -o loss.mlir")]
     Export(ExportArgs),
 
+    /// Write a function, and its derivatives, as C
+    #[command(after_help = "\
+Writes DIR/NAME.c and DIR/NAME.h: C11 without dependencies and without allocation, for programs that
+have to compute values and gradients themselves: controllers, games, firmware. The header says what
+each function takes and gives. Sizes are known when the files are written, so those that do not follow
+from arguments are given by --size. See docs/c.md.
+
+Examples:
+  cotan build --example matmul --size m=8 --size k=8 --size n=8 --emit c -o out
+  cotan build model.ct --fn loss --grad --size n=100 --emit c -o out
+  cotan build model.ct --fn loss --grad --wrt w --mode jvp --size n=100 --emit c --name model_loss -o out
+  gcc -std=c11 -O3 -march=native -fno-math-errno -c out/loss.c")]
+    Build(BuildArgs),
+
     /// Check derivatives against forward mode and finite differences
     #[command(after_help = "\
-Reverse mode is compared with forward mode, with the same algorithm on scalars, and with differences,
-for every function with float parameters and results. Sizes and values that are not given are made up.
-Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+Compares reverse mode with forward mode, with a scalar implementation and with finite differences,
+for every function with float parameters and results. Sizes and values that are not given are drawn
+at random. Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
 
 A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
 hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
@@ -238,6 +254,11 @@ pub struct ImportArgs {
     /// given several times
     #[arg(long, value_name = "DIR")]
     pub allow_imports: Vec<PathBuf>,
+
+    /// Look in this folder for imports that are not beside the importing file; may be given several
+    /// times, and the folders of COTAN_PATH come after
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
 }
 
 /// Which function, and at which sizes.
@@ -247,7 +268,7 @@ pub struct FunctionArgs {
     #[arg(long = "fn", value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A size parameter; also an integer parameter, which is then known when the program is made
+    /// Set a size parameter, or an integer parameter as a compile-time constant
     #[arg(long = "size", value_name = "NAME=K", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
 }
@@ -298,7 +319,7 @@ pub enum Backend {
 /// How much a run may take.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct LimitArgs {
-    /// The most memory for values
+    /// Limit on the memory for arrays
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4GiB")]
     pub limit_bytes: u64,
 
@@ -334,6 +355,11 @@ pub struct RunArgs {
     /// interpreted
     #[arg(long)]
     pub poison: bool,
+
+    /// Say which operation made the first NaN or infinity of the results, with its line and its
+    /// operands; the program is interpreted
+    #[arg(long)]
+    pub trace_nan: bool,
 
     /// Interpret what the bulk-operation transform makes of the program
     #[arg(long)]
@@ -380,11 +406,21 @@ pub struct GradArgs {
     #[arg(long, value_name = "MODE", default_value = "grad", value_parser = derivative())]
     pub mode: Derivative,
 
+    /// With --mode jacobian or hessian: only the entries that can differ from 0, in compressed rows
+    /// (data, indices, indptr, shape)
+    #[arg(long, conflicts_with_all = ["counts", "engine"])]
+    pub sparse: bool,
+
     /// Write the results to a .npz file, or a single result to a .npy file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Report the work that was done; the program is interpreted
+    /// Say which operation made the first NaN or infinity of the value or the derivative, with its
+    /// line and its operands; the program is interpreted
+    #[arg(long)]
+    pub trace_nan: bool,
+
+    /// Report operation counts; the program is run by the interpreter
     #[arg(long)]
     pub counts: bool,
 
@@ -432,6 +468,51 @@ pub struct ExportArgs {
     pub limits: LimitArgs,
 }
 
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    #[command(flatten)]
+    pub call: CallArgs,
+
+    /// The language to write
+    #[arg(long, value_name = "LANGUAGE")]
+    pub emit: Emit,
+
+    /// The folder for the files, made if it is not there
+    #[arg(short = 'o', long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// The name of the function in C, and of the files [default: that of the function, or of the program
+    /// if it is main]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Write the value and the gradient, too, as NAME_grad
+    #[arg(long)]
+    pub grad: bool,
+
+    /// Write another derivative, too, as NAME_MODE; may be given several times
+    #[arg(long, value_name = "MODE", value_parser = derivative())]
+    pub mode: Vec<Derivative>,
+
+    /// Differentiate with respect to these parameters, or parts of them: w,p.b [default: all floats]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub wrt: Vec<String>,
+
+    /// Sum from the first element to the last: slower, and the results of the interpreter to the last bit
+    #[arg(long)]
+    pub in_order: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// A language that programs are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// C11: a header and a source file
+    C,
+}
+
 /// How arrays lie on many devices.
 #[derive(Debug, Args)]
 pub struct ShardArgs {
@@ -452,7 +533,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "ENGINE", conflicts_with = "backend")]
     pub engine: Option<Engine>,
 
-    /// The number of devices, which a processor stands in for
+    /// The number of devices; on a CPU, the number of simulated devices
     #[arg(long, value_name = "N", requires = "engine", default_value_t = 1)]
     pub devices: usize,
 
@@ -512,27 +593,55 @@ pub struct ExplainArgs {
     pub limits: LimitArgs,
 }
 
-/// A stage of compilation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// A stage of compilation: what a pass leaves, or a look into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The source, formatted
     Source,
-    /// The core program: functions inlined, sizes known
     Core,
-    /// Bulk operations: no build is left
     Bot,
-    /// Dual arrays: the primal part and the Delta terms
     Dual,
-    /// The Delta terms alone
     Delta,
-    /// Value and gradient, with their cost
     Gradient,
-    /// Value and gradient after optimisation, with the rules that fired
     Optimised,
-    /// The loop nests of the value and of the value with its gradient
+    Nests,
     Kernels,
-    /// The memory plan: which arrays are stored, and where
     Memory,
+}
+
+impl Stage {
+    /// The name on the command line, and what is shown.
+    fn described(self) -> (&'static str, &'static str) {
+        let pass = |pass: CompilePass| (pass.name, pass.description);
+        match self {
+            Stage::Source => ("source", "The source, formatted"),
+            Stage::Core => ("core", "The core program: functions inlined, sizes known"),
+            Stage::Bot => pass(CompilePass::TRANSFORM),
+            Stage::Dual => ("dual", "Dual arrays: the primal part and the Delta terms"),
+            Stage::Delta => ("delta", "The Delta terms alone"),
+            Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
+            Stage::Optimised => pass(CompilePass::OPTIMISE),
+            Stage::Nests => pass(CompilePass::PLACE),
+            Stage::Kernels => pass(CompilePass::SCHEDULE),
+            Stage::Memory => pass(CompilePass::MEMORY),
+        }
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.described().0
+    }
+}
+
+impl ValueEnum for Stage {
+    fn value_variants<'a>() -> &'a [Stage] {
+        use Stage::{Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Source};
+        &[Source, Core, Bot, Dual, Delta, Gradient, Optimised, Nests, Kernels, Memory]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = self.described();
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
 #[derive(Debug, Args)]

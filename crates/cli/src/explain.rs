@@ -1,20 +1,20 @@
 //! `cotan explain`
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::Instant;
 
 use cotan_bot::{Firing, Options, Report};
-use cotan_exec::{Executable, Unsupported};
 use cotan_interp::Value;
 use cotan_ir::{Output, Program, SourceMap};
-use cotan_pipeline::{Cost, Derivative, derive};
+use cotan_pipeline::{Backend, CompileOptions, Cost, Derivative, Form, compile_to, derive};
 use cotan_syntax::format;
 
 use crate::args::{ExplainArgs, LimitArgs, Stage};
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
-use crate::limits::{not_made, out_of_time};
+use crate::limits::not_made;
 use crate::progress::watched;
 use crate::run::{interpret, place};
 use crate::source::Text;
@@ -74,7 +74,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             Ok(()) => text += &derivatives(&core, args, &inputs, begin, terminal)?,
         }
     }
-    if let Some(stage @ (Stage::Kernels | Stage::Memory)) = args.stage {
+    if let Some(stage @ (Stage::Nests | Stage::Kernels | Stage::Memory)) = args.stage {
         text += &plans(&core, stage, args, begin, terminal)?;
     }
     terminal.write(&text)
@@ -88,37 +88,51 @@ fn plans(
     begin: Instant,
     terminal: &Terminal,
 ) -> Outcome<String> {
-    let shown = |program: &Program| {
-        let deadline = args.limits.deadline(begin);
-        let options = cotan_opt::Options { deadline, ..cotan_opt::Options::default() };
-        let program = cotan_opt::optimise(program, &options)
-            .map_err(|error| not_made(&error, program.sources(), &args.limits, terminal))?
-            .0;
-        Ok::<String, Failure>(match Executable::new(&program) {
-            Err(Unsupported::STOPPED) => return Err(out_of_time(&args.limits)),
-            Err(why) => format!("It is interpreted: {}.\n", why.0),
-            Ok(plan) if stage == Stage::Memory => plan.memory(&program),
-            Ok(plan) => plan.kernels(&program),
+    let deadline = args.limits.deadline(begin);
+    let rules = cotan_opt::Options { deadline, ..cotan_opt::Options::default() };
+    let shown = |derivative: Option<Derivative>| {
+        let derivative = derivative.map(|derivative| (derivative, None));
+        let options = CompileOptions {
+            derivative,
+            rules: rules.clone(),
+            ..CompileOptions::new(Backend::Native)
+        };
+        let compiled = watched(terminal, "compiling", || {
+            compile_to(Cow::Borrowed(core), &options, Some(stage.name()))
+        });
+        let form =
+            compiled.map_err(|error| not_made(&error, core.sources(), &args.limits, terminal))?;
+        Ok::<String, Failure>(match form {
+            Form::Plan(_, plan) => plan.to_string(),
+            Form::Schedule(program, schedule) if stage == Stage::Memory => {
+                schedule.memory(&program)
+            }
+            Form::Schedule(program, schedule) => schedule.kernels(&program),
+            Form::Interpreted(_, Some(why)) => format!("It is interpreted: {}.\n", why.0),
+            Form::Program(_) | Form::Executable(..) | Form::Interpreted(_, None) => String::new(),
         })
     };
-    let value = bulk(core, false, &args.limits, begin, terminal)?.0;
-    let mut text = format!("# The values:\n{}", shown(&value)?);
+    let mut text = format!("# The values:\n{}", shown(None)?);
     if differentiable(core).is_ok() {
-        let gradient = gradient(core, &args.limits, terminal)?;
-        text += &format!("\n# The values and the gradient:\n{}", shown(&gradient)?);
+        let gradient = shown(Some(gradient_of(core)))?;
+        text += &format!("\n# The values and the gradient:\n{gradient}");
     }
     Ok(text)
 }
 
 /// Value and gradient of a scalar, value and derivative in a direction of anything else.
 fn gradient(core: &Program, limits: &LimitArgs, terminal: &Terminal) -> Outcome<Program> {
+    watched(terminal, "differentiating", || derive(core, gradient_of(core), None))
+        .map_err(|error| not_made(&error, core.sources(), limits, terminal))
+}
+
+/// The derivative that stands for the gradient of a program.
+fn gradient_of(core: &Program) -> Derivative {
     // A scalar has a gradient; for anything else a cotangent has to be given.
     let scalar = core.outputs().first().is_some_and(|output| {
         core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
     });
-    let kind = if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp };
-    watched(terminal, "differentiating", || derive(core, kind, None))
-        .map_err(|error| not_made(&error, core.sources(), limits, terminal))
+    if scalar { Derivative::ValueAndGrad } else { Derivative::Vjp }
 }
 
 /// Whether a program has derivatives, or why not.

@@ -7,15 +7,18 @@ use cotan_ir::Program;
 use cotan_pipeline::{Derivative, derive_owned};
 
 use crate::args::{Backend, GradArgs, InputArgs};
+use crate::explain;
 use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
 use crate::limits::not_made;
 use crate::machine::compute;
+use crate::nan;
 use crate::progress::watched;
 use crate::results::{self, Destination};
 use crate::run::{counts, interpret, interpreter_only};
 use crate::source::Text;
+use crate::sparse::sparse;
 use crate::terminal::Terminal;
 use crate::xla;
 
@@ -39,7 +42,18 @@ pub fn grad(args: &GradArgs, terminal: &Terminal) -> Outcome {
 
     let wrt = chosen(&program, &args.wrt, function.name)?;
     drop(modules);
+    if args.sparse {
+        return sparse(args, program, &wrt, &inputs, &within);
+    }
     let own = program.inputs().len();
+    if args.trace_nan {
+        interpreter_only("--trace-nan", &args.backend)?;
+        let bulk = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
+        let results = results::names(&instance.result);
+        let arrays = inputs.for_program(&bulk)?;
+        let message = nan::report(&bulk, &wrt, &results, &arrays, &args.limits, terminal)?;
+        terminal.complain(&message);
+    }
     let derived = differentiated(program, args.mode, &wrt, &within)?;
     let more = derived.inputs().get(own..).unwrap_or_default();
     inputs.read_more(&directions, more, &within)?;

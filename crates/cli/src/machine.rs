@@ -1,11 +1,12 @@
 //! Running programs: by the machine where it has a plan, otherwise by the reference interpreter.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_exec::{Engine, Executable, RunLimits, Stop, Unsupported};
+use cotan_cpu::{Engine, Executable, Planning, RunLimits, Stop, Unsupported};
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Node, Program, Span};
+use cotan_ir::{ErrorKind, Node, Program, SourceMap, Span};
 use cotan_syntax::{Code, Diagnostic};
 
 use crate::args::{Backend, LimitArgs};
@@ -80,11 +81,19 @@ pub fn compute(
     })
 }
 
-/// A program and its plan.
+/// The plan of a program, and what is said about the memory that it needs.
 struct Planned {
-    program: Program,
     executable: Executable,
+    /// The bytes that inputs, results and what is in between take at once.
+    bytes: u64,
+    /// Where the largest array comes from.
+    largest: Span,
+    sources: Arc<SourceMap>,
 }
+
+/// A program of at least so many nodes is not kept while its plan is made, in case that it has to be
+/// interpreted instead.
+const LONG: usize = 1 << 16;
 
 impl Planned {
     /// Optimises and plans a program. Gives one to interpret if the machine cannot run it.
@@ -103,23 +112,30 @@ impl Planned {
             (program, None)
         };
         let program = cotan_opt::optimise_owned(bulk, &cotan_opt::Options::default())?.0;
-        match Executable::planned(&program, false, engine) {
-            Ok(executable) => Ok(Ok(Planned { program, executable })),
-            Err(Unsupported::STOPPED) => {
-                Err(cotan_ir::Error::new(ErrorKind::Deadline, "plan", "out of time"))
+        let stopped = || cotan_ir::Error::new(ErrorKind::Deadline, "plan", "out of time");
+        let planning = match Planning::of(&program) {
+            Ok(planning) => planning,
+            Err(Unsupported::STOPPED) => return Err(stopped()),
+            Err(_) => return Ok(Err(source.unwrap_or(program))),
+        };
+        let kept = (program.len() < LONG).then(|| source.unwrap_or_else(|| program.clone()));
+        let (sources, spans) = (program.sources().clone(), program.into_spans());
+        let (executable, bytes) = match (planning.finish(engine), kept) {
+            (Ok(planned), _) => planned,
+            (Err(Unsupported::STOPPED), _) => return Err(stopped()),
+            (Err(_), Some(program)) => return Ok(Err(program)),
+            (Err(error), None) => {
+                return Err(cotan_ir::Error::new(ErrorKind::Limit, "plan", error.0));
             }
-            Err(_) => Ok(Err(source.unwrap_or(program))),
-        }
-    }
-
-    /// The bytes that inputs, results and what is in between take at once.
-    fn bytes(&self) -> u64 {
-        self.executable.peak_bytes(&self.program)
+        };
+        let largest = executable.largest().and_then(|(_, term)| term);
+        let largest = largest.map_or(Span::NONE, |t| spans.get(t));
+        Ok(Ok(Planned { executable, bytes, largest, sources }))
     }
 
     /// The memory that a run takes, in words.
     fn needs(&self) -> String {
-        let all = show_bytes(self.bytes());
+        let all = show_bytes(self.bytes);
         match self.executable.largest() {
             Some((ty, _)) => format!("{all} of values at once, the largest of type {ty}"),
             None => format!("{all} of values at once"),
@@ -128,22 +144,20 @@ impl Planned {
 
     /// Refuses to run a program that takes more memory than it may.
     fn check_memory(&self, limits: &LimitArgs, terminal: &Terminal) -> Outcome {
-        if self.bytes() <= limits.limit_bytes {
+        if self.bytes <= limits.limit_bytes {
             return Ok(());
         }
         let limit = show_bytes(limits.limit_bytes);
         Err(self.refusal(
             format!("this run needs memory for {}; the limit is {limit}", self.needs()),
-            &raise_to(self.bytes()),
+            &raise_to(self.bytes),
             terminal,
         ))
     }
 
     /// A failure at the place of the largest array.
     fn refusal(&self, message: String, hint: &str, terminal: &Terminal) -> Failure {
-        let term = self.executable.largest().and_then(|(_, term)| term);
-        let span = term.map_or(Span::NONE, |t| self.program.span(t));
-        let diagnostic = Diagnostic::new(Code::LimitExceeded, span, message).hint(hint);
-        Failure::limit(terminal.render(&diagnostic.into(), self.program.sources()))
+        let diagnostic = Diagnostic::new(Code::LimitExceeded, self.largest, message).hint(hint);
+        Failure::limit(terminal.render(&diagnostic.into(), &self.sources))
     }
 }

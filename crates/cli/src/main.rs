@@ -1,6 +1,7 @@
 //! The `cotan` command: checks, runs, differentiates, formats and explains `.ct` programs.
 
 mod args;
+mod build;
 mod check;
 mod derivatives;
 mod differences;
@@ -15,11 +16,13 @@ mod gradbench;
 mod inputs;
 mod limits;
 mod machine;
+mod nan;
 mod progress;
 mod reference;
 mod results;
 mod run;
 mod source;
+mod sparse;
 mod terminal;
 mod test;
 mod units;
@@ -53,6 +56,7 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         Command::Eval(args) => timed(&args.limits, &|| run::eval(args, terminal)),
         Command::Grad(args) => timed(&args.limits, &|| grad::grad(args, terminal)),
         Command::Export(args) => timed(&args.limits, &|| export::export(args, terminal)),
+        Command::Build(args) => timed(&args.limits, &|| build::build(args, terminal)),
         Command::Test(args) => timed(&args.limits, &|| test::test(args, terminal)),
         Command::Fmt(args) => fmt::fmt(args, terminal),
         Command::Explain(args) => timed(&args.limits, &|| explain::explain(args, terminal)),

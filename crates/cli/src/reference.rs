@@ -102,6 +102,8 @@ fn title(group: Group) -> &'static str {
         Group::Loops => "Loops",
         Group::Derivatives => "Derivatives of functions",
         Group::Elementwise => "Conversions and small formulas",
+        Group::Neural => "Neural networks",
+        Group::Losses => "Losses",
         Group::Core => "The core language, as programs print it",
         Group::Scalar => "Scalar operations, elementwise on arrays (see `cotan operations`)",
     }

@@ -16,6 +16,7 @@ use crate::function::Function;
 use crate::inputs::{Inputs, Within};
 use crate::limits::out_of_time;
 use crate::machine::compute;
+use crate::nan;
 use crate::progress::watched;
 use crate::results::{self, Destination, Named};
 use crate::source::Text;
@@ -40,7 +41,12 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     let mut program = instance.program;
     drop(modules);
     let arrays = inputs.for_program(&program)?;
-    let reports = [("--poison", args.poison), ("--bulk", args.bulk), ("--counts", args.counts)];
+    let reports = [
+        ("--poison", args.poison),
+        ("--trace-nan", args.trace_nan),
+        ("--bulk", args.bulk),
+        ("--counts", args.counts),
+    ];
     let Some((option, _)) = reports.into_iter().find(|(_, wanted)| *wanted) else {
         if args.engine.engine.is_some() {
             let outputs = xla::compute(program, &arrays, &args.engine, &within)?;
@@ -54,6 +60,11 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
     if args.engine.engine.is_some() {
         let message = format!("{option} is for the interpreter");
         return Err(Failure::usage(message).hint("leave out --engine"));
+    }
+    if args.trace_nan {
+        let bulk = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
+        let results = results::names(&instance.result);
+        terminal.complain(&nan::report(&bulk, &[], &results, &arrays, &args.limits, terminal)?);
     }
     if args.bulk {
         program = explain::bulk(&program, false, &args.limits, begin, terminal)?.0;
@@ -75,13 +86,14 @@ pub fn run(args: &RunArgs, terminal: &Terminal) -> Outcome {
 pub fn eval(args: &EvalArgs, terminal: &Terminal) -> Outcome {
     let EvalArgs { expr, out, backend, limits } = args;
     let source = SourceArgs { file: None, example: None, expr: Some(expr.clone()) };
-    let imports = ImportArgs { allow_imports: Vec::new() };
+    let imports = ImportArgs { allow_imports: Vec::new(), include: Vec::new() };
     let function = FunctionArgs { function: None, sizes: Vec::new() };
     let inputs = InputArgs { args: Vec::new(), npz: None };
     let run_args = RunArgs {
         call: CallArgs { source, imports, function, inputs },
         out: out.clone(),
         poison: false,
+        trace_nan: false,
         bulk: false,
         counts: false,
         backend: *backend,

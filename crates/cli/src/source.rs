@@ -89,6 +89,18 @@ impl Text {
                 Failure::data(format_args!("--allow-imports {}: {e}", folder.display()))
             })?;
         }
+        for folder in &imports.include {
+            files = files
+                .include(folder)
+                .map_err(|e| Failure::data(format_args!("--include {}: {e}", folder.display())))?;
+        }
+        // Folders of the environment that are not there are none of this program's business.
+        let path = std::env::var_os("COTAN_PATH").unwrap_or_default();
+        for folder in std::env::split_paths(&path).filter(|folder| folder.is_dir()) {
+            files = files.include(&folder).map_err(|e| {
+                Failure::data(format_args!("COTAN_PATH, {}: {e}", folder.display()))
+            })?;
+        }
         let name = self.name.clone();
         let loader = WithEntry { entry: self, files };
         load(&name, &loader).map_err(|messages| terminal.program_failure(&messages))

@@ -104,6 +104,9 @@ fn request(program: &Program, folder: &Path, sharding: Option<&Sharding>) -> Jso
         "module": path("module.mlir"),
         "inputs": path("in.npz"),
         "outputs": path("out.npz"),
+        // Whoever interrupts us leaves it to the runner to clean up.
+        "parent": std::process::id(),
+        "temporary": folder.to_string_lossy(),
     });
     if let Some(sharding) = sharding {
         let cuts = |name: &str, rank: usize| -> Vec<Vec<&str>> {
@@ -198,15 +201,18 @@ impl Job {
         fs::write(self.path(&name), request.to_string()).map_err(failed)?;
         let log =
             |kind: &str| File::create(self.path(&format!("{kind}-{process}"))).map_err(failed);
-        Command::new(python)
+        let mut command = Command::new(python);
+        command
             .arg(self.path("cotan_xla.py"))
             .arg("run")
             .arg(self.path(&name))
             .stdin(Stdio::null())
             .stdout(log("answer")?)
-            .stderr(log("log")?)
-            .spawn()
-            .map_err(failed)
+            .stderr(log("log")?);
+        // An interrupt from the terminal is for us alone: the runner sees that we are gone.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().map_err(failed)
     }
 
     /// Why a process failed: what it answered, with the place in the user's program, or how it ended.

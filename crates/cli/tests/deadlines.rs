@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use cotan_exec::{Engine, Executable, Unsupported};
+use cotan_cpu::{Engine, Executable, Unsupported};
 use cotan_ir::{CancelToken, ErrorKind, Limits, Watch, within};
 use cotan_pipeline::{Derivative, derive};
 use cotan_syntax::{Code, instantiate, load_text};

@@ -1,51 +1,20 @@
 //! What runs programs.
 
-use std::ffi::OsString;
-use std::sync::LazyLock;
+use std::borrow::Cow;
 
 use cotan_array::Array;
-use cotan_exec::{Engine, Executable, RunLimits, Stop, Unsupported};
+use cotan_cpu::{Executable, RunLimits, Stop};
 use cotan_interp::Interp;
 use cotan_ir::Program;
+pub use cotan_pipeline::Backend;
+use cotan_pipeline::{CompileOptions, Compiled};
 
 use crate::compile::RunOptions;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What runs a compiled function.
-///
-/// The environment variable `COTAN_BACKEND`, read once, chooses: `jit` (the default), `vm` or
-/// `interp`. The first two give the same results to the last bit. With any other value nothing
-/// compiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Backend {
-    /// Loop nests in machine code, in memory that was planned: fastest. Where the instructions or
-    /// executable memory are missing, the tile machine runs them.
-    Native,
-    /// Loop nests over tiles of elements, in the same memory.
-    Machine,
-    /// The reference interpreter, element by element: slow. It also runs what the machine cannot.
-    Interpreter,
-}
-
-/// The environment variable that chooses.
-const VARIABLE: &str = "COTAN_BACKEND";
-
-/// What it says: a backend, or something that is none.
-static CHOSEN: LazyLock<std::result::Result<Backend, OsString>> =
-    LazyLock::new(|| match std::env::var_os(VARIABLE) {
-        None => Ok(Backend::Native),
-        Some(name) => match name.to_str() {
-            Some("jit") => Ok(Backend::Native),
-            Some("vm") => Ok(Backend::Machine),
-            Some("interp") => Ok(Backend::Interpreter),
-            _ => Err(name),
-        },
-    });
-
 fn chosen() -> Result<Backend> {
-    CHOSEN.clone().map_err(|name| {
-        let message = format!("the environment variable {VARIABLE} is {name:?}");
+    Backend::chosen().map_err(|name| {
+        let message = format!("the environment variable {} is {name:?}", Backend::VARIABLE);
         Error::new(ErrorKind::Data, "compile", message).with_hint("set it to jit, vm or interp")
     })
 }
@@ -64,25 +33,24 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(program: &Program) -> Result<Runner> {
+    /// Optimises a program by some rules and makes it ready to run. Gives the program that runs, too.
+    pub(crate) fn compile(
+        program: &Program,
+        rules: cotan_opt::Options,
+    ) -> Result<(Program, Runner)> {
         let chosen = chosen()?;
-        let planned = |engine| match Executable::planned(program, false, engine) {
-            Ok(executable) => Ok(Some(executable)),
-            Err(Unsupported::STOPPED) => Err(stopped("compile")),
-            // The interpreter runs everything.
-            Err(_) => Ok(None),
-        };
-        let executable = match chosen {
-            Backend::Native => planned(Engine::Native)?,
-            Backend::Machine => planned(Engine::Machine)?,
-            Backend::Interpreter => None,
-        };
+        let options = CompileOptions { rules, ..CompileOptions::new(chosen) };
+        let compiled = cotan_pipeline::compile(Cow::Borrowed(program), &options);
+        let Compiled { program, executable, .. } = compiled.map_err(|error| match error.op() {
+            "plan" => stopped("compile"),
+            _ => error.into(),
+        })?;
         let backend = if executable.is_some() { chosen } else { Backend::Interpreter };
         let peak_bytes = match &executable {
-            Some(executable) => executable.peak_bytes(program),
-            None => cotan_pipeline::peak_bytes(program),
+            Some(executable) => executable.peak_bytes(&program),
+            None => cotan_pipeline::peak_bytes(&program),
         };
-        Ok(Runner { executable, backend, peak_bytes })
+        Ok((program, Runner { executable, backend, peak_bytes }))
     }
 
     /// The bytes of inputs, results and what is in between that a run needs at once.
@@ -134,14 +102,15 @@ impl Runner {
     }
 }
 
-/// Plans and runs a program once.
+/// Compiles and runs a program once.
 pub(crate) fn run_program(
     program: &Program,
     options: &RunOptions,
     inputs: &[Array],
 ) -> Result<Vec<Array>> {
     let mut outputs = Vec::new();
-    Runner::new(program)?.run(program, options, inputs, &mut outputs)?;
+    let (program, runner) = Runner::compile(program, cotan_opt::Options::default())?;
+    runner.run(&program, options, inputs, &mut outputs)?;
     Ok(outputs)
 }
 

@@ -194,15 +194,9 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     where
         F: Function<M, Args = A, Out = R>,
     {
-        let inputs = named_leaves(&args, F::SEVERAL);
-        let (out, source) = stage::stage(&inputs, &mut |given| {
-            let result =
-                f.apply(A::unflatten(&args, &mut Leaves::staged(given.iter().copied()))?)?;
-            Ok((result.tree(), raws(&result)))
-        })?;
+        let (out, source) = staged(f, &args)?;
         let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
-        let optimised = Pipeline::new(&[Pass::OPTIMISE]).run(&program)?;
-        let runner = Runner::new(&optimised)?;
+        let (optimised, runner) = Runner::compile(&program, cotan_opt::Options::default())?;
         let cost = Cost::of(&optimised, &runner);
         let (several, types) = (F::SEVERAL, PhantomData);
         Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
@@ -232,8 +226,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             recompute: if store { defaults.recompute } else { u64::MAX },
             ..defaults
         };
-        let optimised = cotan_opt::optimise(&self.program, &rules)?.0;
-        let runner = Runner::new(&optimised)?;
+        let (optimised, runner) = Runner::compile(&self.program, rules)?;
         let cost = Cost::of(&optimised, &runner);
         Ok(Compiled { optimised, cost, runner, ..self.clone() })
     }
@@ -347,6 +340,34 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         Ok(cotan_stablehlo::export(&self.optimised, options)?)
     }
 
+    /// The program that runs as C: the texts of a source file `NAME.c` and a header `NAME.h`, without
+    /// dependencies and without allocation. The function takes the leaves of the arguments and gives
+    /// those of the results, in order, as the header says; see docs/c.md.
+    ///
+    /// ```
+    /// use cotan::prelude::*;
+    ///
+    /// let dot = compile(|a: Arr<f64>, b: Arr<f64>| (a * b).sum(), ([3], [3]))?;
+    /// let files = dot.to_c("dot")?;
+    /// assert!(files.header.contains("void dot(const double *COTAN_RESTRICT"));
+    /// assert!(files.source.contains("#include \"dot.h\""));
+    /// # Ok::<(), cotan::Error>(())
+    /// ```
+    pub fn to_c(&self, name: &str) -> Result<cotan_c::Files> {
+        let plan = cotan_c::plan(&self.optimised, false).map_err(|why| {
+            Error::type_error("to_c", format!("it cannot be written as C: it has {}", why.0))
+        })?;
+        let function = cotan_c::Function {
+            name: name.to_owned(),
+            program: &self.optimised,
+            plan: &plan,
+            in_order: false,
+            doc: format!("A function of {}.", self.args),
+        };
+        cotan_c::emit(name, &[function])
+            .map_err(|error| Error::type_error("to_c", error.to_string()))
+    }
+
     /// The program that runs: in bulk operations, optimised.
     pub fn optimised(&self) -> &Program {
         &self.optimised
@@ -417,6 +438,15 @@ impl fmt::Display for Explanation {
         writeln!(f, "# optimised\n{}", self.optimised)?;
         writeln!(f, "# cost of a call: {}", self.cost)
     }
+}
+
+/// A function of arguments like these as a program, with the structure of its result.
+pub(crate) fn staged<F: Function<M>, M>(f: &F, args: &Tree) -> Result<(Tree, Program)> {
+    stage::stage(&named_leaves(args, F::SEVERAL), &mut |given| {
+        let args = F::Args::unflatten(args, &mut Leaves::staged(given.iter().copied()))?;
+        let result = f.apply(args)?;
+        Ok((result.tree(), raws(&result)))
+    })
 }
 
 /// The leaves of arguments with the names that programs show: `x`, or `x0`, `x1` of several.

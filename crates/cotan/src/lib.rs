@@ -37,6 +37,7 @@
 //! | [`Compiled`], [`Backend`], [`RunOptions`] | programs ready to run, what runs them, and for how long |
 //! | [`compile`](compile()), [`jit`](jit()) | functions made into programs: for given shapes, or for each shape when called |
 //! | [`grad`], [`value_and_grad`], [`vjp`], [`jvp`], [`jacobian`], [`hessian`], .. | derivatives, which are functions again |
+//! | [`sparse_jacobian`], [`sparse_hessian`] | derivatives with few entries, whose pattern is found from the indices |
 //! | [`Arrays`] | tuples, vectors and structs of arrays as arguments and results |
 //! | [`nn`], [`random`], [`optim`] | neural functions, random numbers, optimisers |
 //! | [`cond`], [`fold`], [`scan`], [`while_loop`], [`vmap`] | control flow inside programs, and functions of functions |
@@ -87,6 +88,7 @@ mod prepared;
 pub mod random;
 mod refused;
 mod sizes;
+mod sparse;
 mod stage;
 pub mod structure;
 mod tensor;
@@ -113,10 +115,10 @@ pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
 pub use library::nn;
 pub use library::{
-    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
-    custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
-    scan, scan_right, stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed,
-    while_loop,
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Vmap, associative_scan,
+    associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
+    linearize, map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right,
+    stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed, while_loop,
 };
 pub use library::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
@@ -125,6 +127,7 @@ pub use library::{
 pub use ops::{Truth, select};
 pub use prepared::Prepared;
 pub use sizes::{Axes, Sizes};
+pub use sparse::{Sparse, SparseExplanation, SparseMatrix, sparse_hessian, sparse_jacobian};
 pub use structure::{Arrays, Feed, Shapes};
 pub use tensor::{Beside, Positions, Tensor};
 
@@ -139,14 +142,15 @@ pub mod prelude {
     pub use crate::{
         AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
         compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
-        jit, jvp, load_npz, load_npz_like, ones, save_npz, select, value_and_grad,
-        value_and_grad_aux, vjp, zeros,
+        jit, jvp, load_npz, load_npz_like, ones, save_npz, select, sparse_hessian, sparse_jacobian,
+        value_and_grad, value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{
-        associative_scan, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
-        linearize, map, map_accum, map_accum_right, scan, scan_right, stop_gradient, switch,
-        tensordot, vmap, while_at_most, while_checkpointed, while_loop,
+        associative_scan, associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold,
+        fold_right, for_loop, linearize, map, map_accum, map_accum_right, reduce, reduce_by_index,
+        scan, scan_right, stop_gradient, switch, tensordot, vmap, while_at_most,
+        while_checkpointed, while_loop,
     };
 }
 
@@ -158,4 +162,7 @@ mod documents {
 
     #[doc = include_str!("../../../docs/from-jax.md")]
     struct FromJax;
+
+    #[doc = include_str!("../../../docs/sparse.md")]
+    struct Sparse;
 }

@@ -2,7 +2,6 @@
 
 use cotan_array::Array;
 use cotan_ir::Program;
-use cotan_pipeline::{Pass, Pipeline};
 
 use crate::backend::{Backend, Runner};
 use crate::compile::{Cost, RunOptions};
@@ -34,8 +33,7 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares a program, which may contain `build`s.
     pub fn new(source: &Program) -> Result<Prepared> {
-        let program = Pipeline::new(&[Pass::BULK, Pass::OPTIMISE]).run(source)?;
-        let runner = Runner::new(&program)?;
+        let (program, runner) = Runner::compile(source, cotan_opt::Options::default())?;
         Ok(Prepared { program, runner })
     }
 

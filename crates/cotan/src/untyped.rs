@@ -21,7 +21,7 @@
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Program, Type};
-use cotan_pipeline::Derivative;
+use cotan_pipeline::{Derivative, Pass, Pipeline};
 
 use crate::arr::Arr;
 use crate::derive::apply_untyped;
@@ -228,6 +228,42 @@ pub fn derivative(
     )?;
     let results = out.leaves("").into_iter().map(|(_, ty)| ty).collect();
     Ok(Derived { results, parts: any(parts) })
+}
+
+/// Programs for a function at a point and its derivative there.
+pub struct Split {
+    /// The inputs to the outputs, then what the other program needs of them.
+    pub primal: Program,
+    /// What the first program gave it, then directions, to the derivative in these directions.
+    pub linear: Program,
+}
+
+/// A program as two, of which the second can be run many times: the program at a point, and the
+/// tangents of its results for tangents of all inputs; or, `transposed`, the cotangents of the inputs
+/// for those of the results that are floats.
+///
+/// ```
+/// # use cotan::untyped;
+/// # use cotan_array::{Dtype, Shape};
+/// # use cotan_ir::{Type, scalar::Op};
+/// let inputs = [("x".to_owned(), Type::new(Dtype::F64, Shape::scalar()))];
+/// let program = untyped::stage(&inputs, &mut |x| {
+///     Ok(vec![("y".to_owned(), untyped::elementwise(Op::Sin, &[x[0]]))])
+/// })?;
+/// let split = untyped::linearized(&program, true)?;
+/// assert!(split.primal.to_string().contains("cos") && !split.linear.to_string().contains("cos"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn linearized(program: &Program, transposed: bool) -> Result<Split> {
+    let wrt: Vec<usize> = (0..program.inputs().len()).collect();
+    let parts = if transposed {
+        let vjp = cotan_pipeline::derive(program, Derivative::Vjp, Some(&wrt))?;
+        cotan_ad::split_vjp(program, &vjp)?
+    } else {
+        let bulk = Pipeline::new(&[Pass::BULK]).run(program)?;
+        cotan_ad::linearize(&bulk, Some(&wrt))?
+    };
+    Ok(Split { primal: parts.primal, linear: parts.linear })
 }
 
 fn raws_of(arrays: &[AnyArr]) -> Vec<Raw> {

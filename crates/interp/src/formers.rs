@@ -47,6 +47,7 @@ impl Machine<'_> {
             Node::ArgExtreme(extreme, t) => one(self.arg_extreme(ty, *extreme, *t)?),
             Node::ArgSort(t) => one(self.arg_sort(ty, *t)?),
             Node::SegmentArg(extreme, _, t, ids) => one(self.segment_arg(ty, *extreme, *t, *ids)?),
+            Node::Routine(routine, ts) => one(self.routine(ty, *routine, ts)?),
             Node::MapAccum(m) => Slot::Several(self.map_accum(t, m)?),
             Node::While(w) => Slot::Several(self.while_accum(t, w)?),
             Node::Custom(c) => Slot::Several(self.custom(c)?),

@@ -55,6 +55,7 @@ mod options;
 mod polls;
 mod position;
 mod report;
+mod routine;
 mod tensor;
 mod value;
 

@@ -32,6 +32,7 @@ pub struct Counts {
     /// elements are not added);
     /// `k - 1` per `argmax` or `argmin` of `k > 0` elements;
     /// one per element of `segmentArgmax` or `segmentArgmin`;
+    /// those of the elimination for a routine, one addition and one multiplication at a time;
     /// `k * ceil(log2 k)` per `argsort` of `k > 0` elements, the comparisons of a merge sort.
     pub scalar_ops: u64,
     /// Elements taken from arrays: by every former from its operands, where it is in range, and

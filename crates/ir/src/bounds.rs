@@ -155,6 +155,10 @@ pub(crate) fn of_node(arena: &Arena, node: &Node, dtype: Dtype) -> Interval {
             let k = arena.shape(*t).dims().first().copied().unwrap_or(0);
             Interval::new(0, i64::try_from(k).unwrap_or(i64::MAX))
         }
+        Node::Routine(_, ts) => {
+            let n = ts.first().and_then(|&t| arena.shape(t).dims().last()).copied().unwrap_or(0);
+            Interval::new(0, (i64::try_from(n).unwrap_or(i64::MAX) - 1).max(0))
+        }
         Node::ArgExtreme(_, t) | Node::ArgSort(t) => {
             let k = arena.shape(*t).dims().first().copied().unwrap_or(0);
             Interval::new(0, (i64::try_from(k).unwrap_or(i64::MAX) - 1).max(0))

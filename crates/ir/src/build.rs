@@ -15,6 +15,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CancelToken, Limits};
 use crate::operands::Operands;
+use crate::routine::Routine;
 use crate::span::{SourceMap, Span};
 use crate::term::{
     Arena, Input, Kind, Levels, MAX_NESTING, Node, Output, Param, Program, Region, RegionId,
@@ -381,6 +382,16 @@ impl Builder {
         let dims = [&[k], inner.dims()].concat();
         let shape = Shape::new(name, &dims)?;
         self.make(node, Type::new(Dtype::I64, shape))
+    }
+
+    /// A numerical routine, applied to each element of the leading axes.
+    pub fn routine(&mut self, routine: Routine, operands: &[TermId]) -> Result<TermId> {
+        for &t in operands {
+            self.operand(routine.name(), t)?;
+        }
+        let types: Vec<&Type> = operands.iter().map(|&t| self.ty(t)).collect();
+        let ty = routine.result_type(&types).map_err(|e| self.at(e))?;
+        self.make(Node::Routine(routine, operands.into()), ty)
     }
 
     // ---- binders ------------------------------------------------------------------------------

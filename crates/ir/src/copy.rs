@@ -152,6 +152,7 @@ impl Builder {
             Node::SegmentArg(extreme, k, t, ids) => {
                 self.segment_arg(*extreme, *k, image(*t)?, image(*ids)?)
             }
+            Node::Routine(routine, ts) => self.routine(*routine, &images(ts)?),
             Node::MapAccum(m) => self.map_accum(MapAccum {
                 length: m.length,
                 reverse: m.reverse,

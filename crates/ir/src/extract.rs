@@ -76,7 +76,7 @@ fn constant_chain(arena: &Arena, t: TermId) -> Option<Vec<TermId>> {
             }
             Node::Stack(_) | Node::Build1(_) | Node::OneHot(..) => return None,
             Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => return None,
-            Node::MapAccum(_) | Node::While(_) => return None,
+            Node::Routine(..) | Node::MapAccum(_) | Node::While(_) => return None,
             Node::Custom(_) | Node::Result(..) => return None,
         }
     }

@@ -20,6 +20,7 @@
 //! No function here panics on a program made by a [`Builder`], none recurses over the depth of a
 //! program, and all run in time linear in it (times the nesting depth of lambdas).
 
+mod affine;
 mod arrange;
 mod bounds;
 mod build;
@@ -29,11 +30,13 @@ mod custom;
 mod error;
 mod extract;
 mod limits;
+mod linalg;
 mod literal;
 mod operands;
 mod out_of_range;
 mod print;
 pub mod rewrite;
+mod routine;
 pub mod scalar;
 mod show;
 pub mod span;
@@ -43,6 +46,7 @@ mod walk;
 mod while_loop;
 mod widen;
 
+pub use affine::Affine;
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;
 pub use build::Builder;
@@ -54,11 +58,12 @@ pub use limits::{CancelToken, Limits, Watch, look, within};
 pub use literal::Literal;
 pub use operands::Operands;
 pub use out_of_range::OutOfRange;
+pub use routine::{Cell, CellValue, Routine, RoutineRow};
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
     Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
-    Param, Program, Region, RegionId, TermId, Terms, Type, While,
+    Param, Program, Region, RegionId, Spans, TermId, Terms, Type, While,
 };
-pub use term_map::{TermMap, TermSet};
+pub use term_map::{TermCounts, TermMap, TermSet};
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

@@ -162,6 +162,9 @@ impl<'a> Printer<'a> {
                 let name = self.program.node(t).name();
                 call(format!("{name}({}, {k})", self.list(&[*u, *ids], indent)))
             }
+            Node::Routine(routine, ts) => {
+                call(format!("{}({})", routine.name(), self.list(ts, indent)))
+            }
             Node::Gather(u, r) => {
                 let sizes = self.program.index_sizes(*r);
                 let array = self.argument(*u, indent);

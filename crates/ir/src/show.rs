@@ -114,6 +114,7 @@ impl fmt::Display for Show<'_> {
             Node::SegmentArg(_, k, t, ids) => {
                 write!(f, "{}({}, {k})", node.name(), self.list(&[*t, *ids]))
             }
+            Node::Routine(routine, ts) => write!(f, "{}({})", routine.name(), self.list(ts)),
             Node::MapAccum(m) => {
                 write!(f, "map_accum(({}), ({}), ..)", self.list(&m.init), self.list(&m.inputs))
             }

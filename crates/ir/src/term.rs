@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use crate::bounds::Interval;
 use crate::literal::Literal;
 use crate::operands::Operands;
+use crate::routine::Routine;
 use crate::scalar::Op;
 use crate::span::{SourceMap, Span};
 
@@ -191,6 +192,8 @@ pub enum Node {
     /// the same shape, is that segment: the first among equals, the first NaN if there is one, the
     /// size of the axis if no element has the id. Elements with other ids are left out.
     SegmentArg(Extreme, usize, TermId, TermId),
+    /// A numerical routine of operands with the same leading axes; see [`Routine`].
+    Routine(Routine, Terms),
     /// A loop with state; see [`MapAccum`]. Its results are read by [`Node::Result`].
     MapAccum(Box<MapAccum>),
     /// A loop as long as a condition holds; see [`While`]. Its results are read by
@@ -329,7 +332,7 @@ impl Node {
             Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => f(*t),
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => f(*t),
             Node::SegmentArg(_, _, t, ids) => [*t, *ids].into_iter().for_each(f),
-            Node::Stack(ts) => ts.iter().copied().for_each(f),
+            Node::Stack(ts) | Node::Routine(_, ts) => ts.iter().copied().for_each(f),
             Node::MapAccum(m) => m.init.iter().chain(m.inputs.iter()).copied().for_each(f),
             Node::While(w) => w.init.iter().copied().for_each(f),
             Node::Custom(c) => c.args.iter().copied().for_each(f),
@@ -351,7 +354,7 @@ impl Node {
             Node::Replicate(_, t) | Node::Transpose(_, t) | Node::Reshape(_, t) => set(t),
             Node::ArgExtreme(_, t) | Node::ArgSort(t) | Node::Result(t, _) => set(t),
             Node::SegmentArg(_, _, t, ids) => [t, ids].into_iter().for_each(set),
-            Node::Stack(ts) => ts.iter_mut().for_each(set),
+            Node::Stack(ts) | Node::Routine(_, ts) => ts.iter_mut().for_each(set),
             Node::MapAccum(m) => m.init.iter_mut().chain(&mut m.inputs).for_each(set),
             Node::While(w) => w.init.iter_mut().for_each(set),
             Node::Custom(c) => c.args.iter_mut().for_each(set),
@@ -370,7 +373,7 @@ impl Node {
             Node::Cond(..) | Node::Op(..) | Node::Index(..) | Node::OneHot(..) => None,
             Node::SumOuter(_) | Node::Replicate(..) | Node::Transpose(..) => None,
             Node::Reshape(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => None,
-            Node::SegmentArg(..) | Node::Stack(_) | Node::Result(..) => None,
+            Node::SegmentArg(..) | Node::Stack(_) | Node::Routine(..) | Node::Result(..) => None,
         }
     }
 
@@ -403,6 +406,7 @@ impl Node {
             Node::ArgSort(_) => "argsort_outer",
             Node::SegmentArg(Extreme::Max, ..) => "segment_argmax_outer",
             Node::SegmentArg(Extreme::Min, ..) => "segment_argmin_outer",
+            Node::Routine(routine, _) => routine.name(),
             Node::MapAccum(_) => "map_accum",
             Node::While(_) => "while_accum",
             Node::Custom(c) => match c.kind {
@@ -441,18 +445,44 @@ pub(crate) struct Kind {
     pub(crate) bounds: Interval,
 }
 
+/// Where the nodes of a program come from.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    /// For each node an index into the spans, past their end for none. Nodes past the end of this
+    /// have none, either.
+    pub(crate) of: Vec<u32>,
+    pub(crate) spans: Vec<Span>,
+}
+
+impl Spans {
+    /// The place of a node in the source.
+    pub fn get(&self, t: TermId) -> Span {
+        let known = self.of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
+        known.copied().unwrap_or(Span::NONE)
+    }
+
+    /// Notes where the node after those so far comes from.
+    pub(crate) fn note(&mut self, t: TermId, span: Span) {
+        if span == Span::NONE {
+            return;
+        }
+        if self.spans.last() != Some(&span) {
+            self.spans.push(span);
+        }
+        self.of.resize(t.index(), u32::MAX);
+        self.of.push(self.spans.len() as u32 - 1);
+    }
+}
+
 /// Nodes, regions and inputs: what a [`Program`] and a [`crate::Builder`] have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Arena {
     pub(crate) nodes: Vec<Node>,
     /// For each node its kind: an index into the kinds.
     pub(crate) kind_of: Vec<u32>,
-    /// For each node its place in the source: an index into the spans, past their end for none. Nodes
-    /// past the end of this have none, either.
-    pub(crate) span_of: Vec<u32>,
+    pub(crate) spans: Spans,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) types: Vec<Type>,
-    pub(crate) spans: Vec<Span>,
     pub(crate) regions: Vec<Region>,
     pub(crate) inputs: Vec<Input>,
 }
@@ -464,8 +494,8 @@ impl Arena {
         if self.nodes.len() >= LONG {
             self.nodes.shrink_to_fit();
             self.kind_of.shrink_to_fit();
-            self.span_of.shrink_to_fit();
-            self.spans.shrink_to_fit();
+            self.spans.of.shrink_to_fit();
+            self.spans.spans.shrink_to_fit();
         }
     }
 
@@ -521,8 +551,7 @@ impl Arena {
 
     /// The place of a node in the source.
     pub fn span(&self, t: TermId) -> Span {
-        let known = self.span_of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
-        known.copied().unwrap_or(Span::NONE)
+        self.spans.get(t)
     }
 
     /// A region.
@@ -618,6 +647,11 @@ impl Program {
         for (output, name) in self.outputs.iter_mut().zip(names) {
             output.name = name;
         }
+    }
+
+    /// Where its nodes come from, for a program that is not needed any more.
+    pub fn into_spans(self) -> Spans {
+        self.arena.spans
     }
 
     /// The texts that spans refer to.

@@ -5,6 +5,8 @@
 //! lies near in the table, and a long walk through both stays within the caches. A table of a few
 //! must not cost the size of the program, since there may be one for each of its lambdas.
 
+use std::num::NonZeroU8;
+
 use rustc_hash::FxHashMap;
 
 use crate::term::TermId;
@@ -127,6 +129,57 @@ impl TermSet {
     }
 }
 
+/// A count from here on is in the second table of [`TermCounts`].
+const OFTEN: NonZeroU8 = NonZeroU8::MAX;
+
+/// How often something holds for each term of a program: a few times for most, so that a byte
+/// suffices; see [`TermMap`].
+#[derive(Clone, Debug, Default)]
+pub struct TermCounts {
+    few: TermMap<NonZeroU8>,
+    often: FxHashMap<TermId, u32>,
+}
+
+impl TermCounts {
+    /// Counts that are all 0.
+    pub fn new() -> TermCounts {
+        TermCounts::default()
+    }
+
+    /// The count of a term.
+    pub fn get(&self, t: TermId) -> u32 {
+        match self.few.get(t) {
+            None => 0,
+            Some(&OFTEN) => self.often.get(&t).copied().unwrap_or(u32::from(OFTEN.get())),
+            Some(&few) => u32::from(few.get()),
+        }
+    }
+
+    /// Adds to the count of a term.
+    pub fn add(&mut self, t: TermId, more: u32) {
+        self.set(t, self.get(t).saturating_add(more));
+    }
+
+    /// Takes one from the count of a term, if it is not 0; what is left.
+    pub fn take(&mut self, t: TermId) -> u32 {
+        let left = self.get(t).saturating_sub(1);
+        self.set(t, left);
+        left
+    }
+
+    fn set(&mut self, t: TermId, count: u32) {
+        let few = u8::try_from(count).unwrap_or(u8::MAX);
+        match NonZeroU8::new(few) {
+            None => drop(self.few.remove(t)),
+            Some(OFTEN) => {
+                self.few.insert(t, OFTEN);
+                self.often.insert(t, count);
+            }
+            Some(few) => drop(self.few.insert(t, few)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +227,20 @@ mod tests {
         let mut set = TermSet::new();
         assert!(set.insert(TermId::new(u32::MAX - 1)) && !set.insert(TermId::new(u32::MAX - 1)));
         assert!(set.contains(TermId::new(u32::MAX - 1)) && !set.contains(TermId::new(0)));
+    }
+
+    #[test]
+    fn counts_go_up_and_down_beyond_a_byte() {
+        let (x, y) = (TermId::new(0), TermId::new(1));
+        let mut counts = TermCounts::new();
+        assert_eq!((counts.take(y), counts.get(x), counts.get(y)), (0, 0, 0));
+        for (more, sum) in [(1, 1), (253, 254), (1, 255), (1, 256), (u32::MAX, u32::MAX)] {
+            counts.add(y, more);
+            assert_eq!((counts.get(x), counts.get(y)), (0, sum));
+        }
+        counts.add(x, 256);
+        for left in (0..256).rev() {
+            assert_eq!((counts.take(x), counts.get(x)), (left, left));
+        }
     }
 }

@@ -1,11 +1,24 @@
 //! The functions as data: what each is called, where its formula holds, and its value at scalars.
 
+use crate::arith::Pair;
 use crate::machine::{Double, Machine, Precision, Single};
 use crate::{double, single};
 
 /// The largest arguments of the formulas of the circular functions.
 const CIRCULAR64: f64 = (1u64 << 30) as f64;
 const CIRCULAR32: f64 = (1u64 << 16) as f64;
+
+/// What an argument of a circular function was reduced to: $|x| = n \pi/2 + r$ up to whole turns, and
+/// $r$ as a sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduced<R, B> {
+    /// $r$.
+    pub high: R,
+    /// What is left of $r$.
+    pub low: R,
+    /// $n$.
+    pub n: B,
+}
 
 /// The functions of one number: which have a formula in single precision, and what they are.
 macro_rules! unary {
@@ -136,14 +149,32 @@ impl Unary {
         }
     }
 
+    /// A circular function in double precision past its limit, as operations of a machine: of an
+    /// argument and what it was [reduced](double::reduce_large) to.
+    #[inline(always)]
+    pub fn of_reduced<M: Machine>(
+        self,
+        m: &M,
+        x: M::Real,
+        reduced: Reduced<M::Real, M::Bits>,
+    ) -> M::Real {
+        let Reduced { high, low, n } = reduced;
+        let r = Pair { high, low };
+        match self {
+            Unary::Sin => double::sin_of(m, r, n, x),
+            Unary::Cos => double::cos_of(m, r, n),
+            Unary::Tan => double::tan_of(m, r, n, x),
+            // Others have no limit.
+            _ => x,
+        }
+    }
+
     /// The function of one `f64`.
     pub fn f64(self, x: f64) -> f64 {
         if self.limit(Precision::Double).is_some_and(|limit| x.abs() > limit) {
-            return match self {
-                Unary::Sin => libm::sin(x),
-                Unary::Cos => libm::cos(x),
-                _ => libm::tan(x),
-            };
+            let (high, low, n) = double::reduce_large(x.abs());
+            let reduced = Reduced { high, low, n };
+            return if x.is_finite() { self.of_reduced(&Double, x, reduced) } else { f64::NAN };
         }
         let f = self;
         with_fma!(unary64(f: Unary, x: f64) -> f64)

@@ -14,5 +14,5 @@ mod function;
 mod machine;
 pub mod single;
 
-pub use function::{Binary, Unary};
+pub use function::{Binary, Reduced, Unary};
 pub use machine::{Double, Machine, Precision, Rounded, Single};

@@ -155,7 +155,8 @@ impl Opt<'_> {
             Node::Index(..) | Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) => None,
             Node::Stack(_) | Node::Build1(_) | Node::Iota(_) | Node::OneHot(..) => None,
             Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => None,
-            Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => None,
+            Node::Routine(..) | Node::MapAccum(_) | Node::While(_) => None,
+            Node::Custom(_) | Node::Result(..) => None,
         }
     }
 
@@ -286,6 +287,7 @@ impl Opt<'_> {
             | Node::ArgExtreme(..)
             | Node::ArgSort(_)
             | Node::SegmentArg(..)
+            | Node::Routine(..)
             | Node::MapAccum(_)
             | Node::While(_)
             | Node::Custom(_)

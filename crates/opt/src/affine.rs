@@ -4,15 +4,10 @@
 //! Arithmetic on `i64` wraps, so it is arithmetic in a ring, and everything here is exact.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Arena, Node, Param, RegionId, Result, TermId};
+use cotan_ir::{Affine, Arena, RegionId, Result, TermId};
 use smallvec::SmallVec;
 
 use crate::pass::Opt;
-use crate::view::constant_scalar;
-use cotan_ir::scalar::Scalar;
-
-/// Terms of more than so many summands and factors are not taken apart.
-const MAX_STEPS: usize = 64;
 
 /// An affine form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,51 +93,10 @@ pub(crate) fn forms_of(arena: &Arena, r: RegionId, ts: &[TermId]) -> Vec<Option<
 }
 
 fn form(arena: &Arena, level: u8, vars: usize, positions: usize, root: TermId) -> Option<Form> {
-    let mut form = Form::zero(vars, positions);
-    let mut stack: SmallVec<[(TermId, i64); 8]> = SmallVec::from_slice(&[(root, 1)]);
-    for _ in 0..MAX_STEPS {
-        let Some((t, c)) = stack.pop() else { return Some(form) };
-        if let Some(x) = integer(arena, t) {
-            form.constant = form.constant.wrapping_add(c.wrapping_mul(x));
-            continue;
-        }
-        if !arena.free(t).contains(level) {
-            form.add_other(t, c);
-            continue;
-        }
-        match arena.node(t) {
-            Node::Var { position, param, .. } if let Param::Index(size) = &**param => {
-                // A variable of one value is 0.
-                if *size != 1 {
-                    let x = form.vars.get_mut(*position as usize)?;
-                    *x = x.wrapping_add(c);
-                }
-            }
-            Node::Op(Op::Add, args) => stack.extend(args.iter().map(|&u| (u, c))),
-            Node::Op(Op::Sub, args) => {
-                stack.extend([(args[0], c), (args[1], c.wrapping_neg())]);
-            }
-            Node::Op(Op::Neg, args) => stack.push((args[0], c.wrapping_neg())),
-            Node::Op(Op::Mul, args) => {
-                let (t, x) = match (integer(arena, args[0]), integer(arena, args[1])) {
-                    (Some(x), _) => (args[1], x),
-                    (_, Some(x)) => (args[0], x),
-                    _ => return None,
-                };
-                stack.push((t, c.wrapping_mul(x)));
-            }
-            _ => return None,
-        }
-    }
-    None
-}
-
-/// The integer that a scalar constant is.
-pub(crate) fn integer(arena: &Arena, t: TermId) -> Option<i64> {
-    match constant_scalar(arena, t) {
-        Some(Scalar::I64(x)) => Some(x),
-        Some(Scalar::F64(_) | Scalar::F32(_) | Scalar::Bool(_) | Scalar::Fp(_)) | None => None,
-    }
+    let Affine { vars, others, constant } = arena.affine(level, vars, root)?;
+    let mut form = Form { vars, constant, ..Form::zero(0, positions) };
+    others.into_iter().for_each(|(t, c)| form.add_other(t, c));
+    Some(form)
 }
 
 impl Opt<'_> {

@@ -547,7 +547,7 @@ impl Opt<'_> {
                 }
                 Node::ArgExtreme(..) | Node::ArgSort(_) | Node::MapAccum(_) => return false,
                 Node::SegmentArg(..) | Node::While(_) | Node::Custom(_) => return false,
-                Node::Result(..) => return false,
+                Node::Routine(..) | Node::Result(..) => return false,
             }
         }
         false

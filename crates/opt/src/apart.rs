@@ -80,6 +80,7 @@ impl Opt<'_> {
                 }
                 Node::ArgExtreme(..) | Node::ArgSort(_) | Node::MapAccum(_) => return None,
                 Node::SegmentArg(..) | Node::While(_) | Node::Custom(_) => return None,
+                Node::Routine(..) => return None,
                 Node::Result(..) => return None,
             }
         }

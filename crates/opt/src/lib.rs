@@ -37,7 +37,6 @@ mod accumulate;
 mod affine;
 mod algebra;
 mod apart;
-mod counts;
 mod extreme;
 mod factor;
 mod loops;

@@ -9,12 +9,11 @@ use std::borrow::Cow;
 use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
-    Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermId,
-    TermSet, use_counts,
+    Builder, Error, Limits, Node, Output, Param, Program, RegionId, Result, Scopes, TermCounts,
+    TermId, TermSet, use_counts,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::counts::Counts;
 use crate::merge::{Merged, merged};
 use crate::options::{Fault, Options};
 use crate::rules::RULES;
@@ -78,7 +77,7 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         merged,
         made_before: FxHashSet::default(),
         kept: FxHashMap::default(),
-        uses: Counts::default(),
+        uses: TermCounts::new(),
         gathered: FxHashMap::default(),
         searched: TermSet::new(),
         simple: TermSet::new(),
@@ -100,8 +99,8 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
 }
 
 /// How often each node of a program is used.
-fn counts(program: &Program) -> Counts {
-    let mut counts = Counts::default();
+fn counts(program: &Program) -> TermCounts {
+    let mut counts = TermCounts::new();
     for (t, uses) in program.terms().zip(use_counts(program)) {
         counts.add(t, uses);
     }
@@ -193,7 +192,7 @@ pub(crate) struct Opt<'a> {
     pub source: &'a Program,
     pub scopes: &'a Scopes,
     /// How often each node of the source is used.
-    counts: Counts,
+    counts: TermCounts,
     /// The gathers from each node of the source.
     gathers: FxHashMap<TermId, Reads>,
     /// The searches of the source whose positions are read at one place.
@@ -212,7 +211,7 @@ pub(crate) struct Opt<'a> {
     /// What stands for it: by the loop, and the term of its step.
     pub kept: FxHashMap<(TermId, TermId), TermId>,
     /// How often nodes of the result are used, as far as the source says.
-    uses: Counts,
+    uses: TermCounts,
     /// The gathers from them.
     gathered: FxHashMap<TermId, Reads>,
     /// Those that stand for searches whose positions are read at one place.
@@ -355,7 +354,8 @@ impl Opt<'_> {
             | Node::OneHot(..)
             | Node::ArgExtreme(..)
             | Node::ArgSort(_)
-            | Node::SegmentArg(..)) => {
+            | Node::SegmentArg(..)
+            | Node::Routine(..)) => {
                 let images = &self.images;
                 let raw = self.b.remake(node, None, |u| {
                     images[u.index()].ok_or_else(|| Error::internal("an operand has no image"))
@@ -441,6 +441,7 @@ impl Opt<'_> {
             Node::OneHot(_, v, ix) => self.one_hot_rules(raw, v, &ix),
             Node::Input(_) | Node::Var { .. } | Node::Iota(_) | Node::Build1(_) => Ok(None),
             Node::ArgExtreme(..) | Node::ArgSort(_) | Node::SegmentArg(..) => Ok(None),
+            Node::Routine(..) => Ok(None),
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => Ok(None),
         }
     }

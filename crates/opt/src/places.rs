@@ -5,12 +5,11 @@
 //! of some of the $t_i$, most often one of them.
 
 use cotan_array::Dtype;
-use cotan_ir::scalar::{Op, Scalar};
+use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, Type};
 
 use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
-use crate::view::constant_scalar;
 
 /// So many places at most are written out.
 const MOST: usize = 64;
@@ -80,7 +79,7 @@ impl Opt<'_> {
         if t == variable {
             return Some((0..count as i64).collect());
         }
-        if let Some(Scalar::I64(k)) = constant_scalar(&self.b, t) {
+        if let Some(k) = self.b.constant_index(t) {
             return Some(vec![k; count]);
         }
         let Node::Index(table, ix) = self.b.node(t) else { return None };
@@ -90,11 +89,7 @@ impl Opt<'_> {
         let known = match self.b.node(*table) {
             Node::Const(c) => c.to_vec::<i64>().ok()?,
             Node::Stack(ts) => {
-                let integer = |&t: &TermId| match constant_scalar(&self.b, t) {
-                    Some(Scalar::I64(k)) => Some(k),
-                    _ => None,
-                };
-                ts.iter().map(integer).collect::<Option<_>>()?
+                ts.iter().map(|&t| self.b.constant_index(t)).collect::<Option<_>>()?
             }
             _ => return None,
         };

@@ -2,7 +2,7 @@
 
 use cotan_ir::{Node, RegionId, Result, TermId};
 
-use crate::affine::{Form, forms, integer};
+use crate::affine::{Form, forms};
 use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, View, is_all, uniform, view};
@@ -131,7 +131,7 @@ impl Opt<'_> {
                 Ok(Some((rule!("index/iota"), ix[0])))
             }
             Node::Stack(ts) => {
-                let part = integer(&self.b, ix[0]).and_then(|k| usize::try_from(k).ok());
+                let part = self.b.constant_index(ix[0]).and_then(|k| usize::try_from(k).ok());
                 match part.and_then(|k| ts.get(k).copied()) {
                     Some(part) => Ok(Some((rule!("index/stack"), self.index(part, &ix[1..])?))),
                     None => Ok(None),
@@ -139,7 +139,7 @@ impl Opt<'_> {
             }
             Node::Const(c) => {
                 let at: Option<Vec<usize>> =
-                    ix.iter().map(|&i| usize::try_from(integer(&self.b, i)?).ok()).collect();
+                    ix.iter().map(|&i| usize::try_from(self.b.constant_index(i)?).ok()).collect();
                 let Some(at) = at.filter(|at| at.len() == dims.len()) else { return Ok(None) };
                 let element = match c.dtype() {
                     cotan_array::Dtype::F64 => c.get::<f64>(&at).map(cotan_array::Array::scalar),

@@ -14,8 +14,7 @@
 //! All that is stored for a loop is at most [`MOST`] times what it reads already: the peak of memory
 //! grows by a constant factor, whatever the program.
 
-use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{MapAccum, Node, Program, Scopes, TermId, TermMap};
+use cotan_ir::{MapAccum, Node, Program, Scopes, TermId, TermMap, Type};
 use rustc_hash::FxHashMap;
 
 use crate::merge::Merged;
@@ -226,11 +225,15 @@ impl Again<'_> {
     fn own_cost(&self, t: TermId) -> u64 {
         let of = |elements: u64, each: u64| elements.saturating_mul(each);
         match self.program.node(t) {
-            Node::Op(op, _) => of(self.size(t), operations(*op)),
+            Node::Op(op, _) => of(self.size(t), u64::from(op.cost())),
             Node::SumOuter(u) | Node::ArgExtreme(_, u) | Node::Scatter(_, u, _) => {
                 of(self.size(*u), 1)
             }
             Node::SegmentArg(_, _, u, _) => of(self.size(*u), 2),
+            Node::Routine(routine, ts) => {
+                let types: Vec<&Type> = ts.iter().map(|&u| self.program.ty(u)).collect();
+                routine.work(&types) as u64
+            }
             Node::Gather(..) | Node::Cond(..) => of(self.size(t), 1),
             Node::ArgSort(_) => of(self.size(t), 16),
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Index(..) => 0,
@@ -238,21 +241,5 @@ impl Again<'_> {
             Node::Build1(_) | Node::Iota(_) | Node::OneHot(..) => 0,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => 0,
         }
-    }
-}
-
-/// What an operation takes, in additions, roughly.
-fn operations(op: Op) -> u64 {
-    match op.row().rule {
-        Rule::Real1(..) | Rule::Real2(..) | Rule::RealInt(..) | Rule::IntReal(_) => match op {
-            Op::Scale | Op::StrongMul => 1,
-            Op::Floor | Op::Ceil | Op::Round | Op::Trunc => 1,
-            Op::Div | Op::Recip | Op::Sqrt => 4,
-            _ => 16,
-        },
-        Rule::Numeric1(..) | Rule::Numeric2(..) | Rule::Compare(_) => 1,
-        Rule::Logic1(..) | Rule::Logic2(..) | Rule::Select | Rule::Cast(_) => 1,
-        Rule::Int2(_) if op == Op::IntPow => 16,
-        Rule::Int1(_) | Rule::Int2(_) | Rule::ToBits | Rule::FromBits => 2,
     }
 }

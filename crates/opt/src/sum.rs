@@ -84,7 +84,8 @@ impl Opt<'_> {
             Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
                 Ok(None)
             }
-            Node::SegmentArg(..) | Node::MapAccum(_) | Node::While(_) => Ok(None),
+            Node::SegmentArg(..) | Node::Routine(..) => Ok(None),
+            Node::MapAccum(_) | Node::While(_) => Ok(None),
             Node::Custom(_) | Node::Result(..) => Ok(None),
         }
     }

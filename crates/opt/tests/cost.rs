@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Instant;
 
-use common::{configs, derived};
+use common::configs;
 use cotan_array::{Dtype, Shape};
 use cotan_interp::{Interp, Options as Run};
 use cotan_ir::scalar::Op;
@@ -14,7 +14,7 @@ use cotan_ir::{Builder, Program, TermId, Type};
 use cotan_opt::{Options, optimise};
 use cotan_pipeline::Derivative;
 use cotan_testkit::families::FAMILIES;
-use cotan_testkit::{InputKind, Rng, generate, inputs_for, scaled};
+use cotan_testkit::{InputKind, Rng, bulk, derived, generate, inputs_for, scaled};
 
 /// The most work of the result in that of the source: masks and windows. The interpreter makes every
 /// view that a mask is made of; the machine makes none.
@@ -53,7 +53,7 @@ fn work_does_not_grow_in_random_programs() {
 #[test]
 fn programs_do_not_grow() {
     for family in FAMILIES {
-        let program = common::bulk(&family.program(600).unwrap()).unwrap();
+        let program = bulk(&family.program(600).unwrap()).unwrap();
         let (result, _) = optimise(&program, &Options::default()).unwrap();
         println!("{:40} {} nodes become {}", family.name, program.len(), result.len());
         assert!(result.len() <= program.len() + 50, "{}", family.name);
@@ -162,7 +162,7 @@ fn chains(n: usize) -> [(&'static str, Program); 10] {
 fn time_is_linear() {
     let families = FAMILIES
         .iter()
-        .map(|family| (family.name, common::bulk(&family.program(100_000).unwrap()).unwrap()));
+        .map(|family| (family.name, bulk(&family.program(100_000).unwrap()).unwrap()));
     for (name, program) in chains(100_000).into_iter().chain(families) {
         let begin = Instant::now();
         let (result, _) = optimise(&program, &Options::default()).unwrap();

@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::{configs, derived, exact, optimised};
+use common::{configs, exact, optimised};
 use cotan_opt::{Fault, Options};
 use cotan_pipeline::Derivative;
-use cotan_testkit::{Oracle, Rng, generate, scaled};
+use cotan_testkit::{Oracle, Rng, derived, generate, scaled};
 
 /// The most programs a fault may survive.
 const BOUND: usize = 20_000;

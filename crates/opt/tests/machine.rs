@@ -4,16 +4,17 @@
 
 mod common;
 
-use common::{bulk, configs, derived, optimised};
+use common::{configs, optimised};
 use cotan_array::Array;
-use cotan_exec::{Engine, Executable, RunLimits};
+use cotan_cpu::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_opt::Options;
 use cotan_pipeline::{Derivative, derive};
 use cotan_syntax::parse_program;
 use cotan_testkit::{
-    Equality, InputKind, first_difference, for_each_case, generate, inputs_for, run_program,
+    Equality, InputKind, bulk, derived, first_difference, for_each_case, generate, inputs_for,
+    run_program,
 };
 
 fn arrays(values: &[Value]) -> Vec<Array> {

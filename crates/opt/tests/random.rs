@@ -6,13 +6,14 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{bulk, configs, derived, exact, optimised};
+use common::{configs, exact, optimised};
 use cotan_interp::Mode;
 use cotan_ir::scalar::Op;
 use cotan_opt::{Options, RULES, optimise};
 use cotan_pipeline::Derivative;
 use cotan_testkit::{
-    Config, Equality, InputKind, Oracle, Rng, Trial, check_transform, generate, scaled,
+    Config, Equality, InputKind, Oracle, Rng, Trial, bulk, check_transform, derived, generate,
+    scaled,
 };
 
 #[test]

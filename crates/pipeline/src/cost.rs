@@ -92,6 +92,10 @@ impl Counter<'_> {
             Node::Op(..) => (elements(t), Cost::default()),
             Node::SumOuter(u) | Node::ArgExtreme(_, u) => (elements(*u), Cost::default()),
             Node::SegmentArg(_, _, u, _) => (elements(*u), Cost::default()),
+            Node::Routine(routine, ts) => {
+                let types: Vec<&Type> = ts.iter().map(|&u| self.program.ty(u)).collect();
+                (routine.work(&types) as u64, Cost::default())
+            }
             Node::ArgSort(u) => {
                 let outer = self.program.shape(*u).dims().first().copied().unwrap_or(0) as u64;
                 let depth = u64::from(outer.max(1).next_power_of_two().trailing_zeros());

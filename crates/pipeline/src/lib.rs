@@ -2,6 +2,7 @@
 //!
 //! # Overview
 //!
+//! * [`compile()`] takes a program through all passes ([`CompilePass::ALL`]) to something that runs.
 //! * [`Pipeline`] is a list of named passes from program to program; the driver checks the program
 //!   after each (in debug builds, or when asked) and can show every stage.
 //! * [`Cost`] counts the work of a program from its text, [`peak_bytes`] the memory.
@@ -28,11 +29,13 @@
 //! # Ok::<(), cotan_ir::Error>(())
 //! ```
 
+mod compile;
 mod cost;
 mod derivative;
 mod peak;
 mod pipeline;
 
+pub use compile::{Backend, CompileOptions, CompilePass, Compiled, Form, compile, compile_to};
 pub use cost::Cost;
 pub use derivative::{Derivative, derive, derive_owned};
 pub use peak::peak_bytes;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The packages with random tests.
 const PACKAGES: [&str; 7] = [
-    "cotan-exec",
+    "cotan-cpu",
     "cotan-opt",
     "cotan-ad",
     "cotan-bot",

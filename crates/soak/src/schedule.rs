@@ -30,7 +30,7 @@ const MAX_FAILURES: u64 = 20;
 /// How much of the time each package gets, as a share.
 fn weight(package: &str) -> f64 {
     match package {
-        "cotan-exec" => 4.0,
+        "cotan-cpu" => 4.0,
         "cotan-ad" | "cotan-opt" => 2.0,
         _ => 1.0,
     }

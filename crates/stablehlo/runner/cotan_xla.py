@@ -17,14 +17,20 @@ Several processes run one module together when each is started with
 
     process, processes, coordinator   its number, how many there are, and host:port of number 0
 
-Process 0 writes the outputs. Each request is answered by one JSON object on a line: {"ok": true, ..},
+Process 0 writes the outputs. A request from a file may name a process and a folder,
+
+    parent, temporary   when the process is gone, the folder is removed and the run ends.
+
+Each request is answered by one JSON object on a line: {"ok": true, ..},
 or {"error": message, "line": line of the module or null}.
 """
 
 import json
 import os
 import re
+import shutil
 import sys
+import threading
 import time
 
 
@@ -253,6 +259,18 @@ def explained(error):
     return {"error": f"{type(error).__name__}: {text[:2000]}", "line": line}
 
 
+def end_with(parent, folder):
+    """Leaves nothing behind when the process that asked has ended, however it did."""
+
+    def look():
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
 def answer(engines, request):
     try:
         kind = request.get("engine", "xla")
@@ -267,6 +285,8 @@ def main(arguments):
     if arguments[:1] == ["run"] and len(arguments) == 2:
         with open(arguments[1], encoding="utf-8") as file:
             request = json.load(file)
+        if "temporary" in request:
+            end_with(request["parent"], request["temporary"])
         prepare(request)
         result = answer({}, request)
         print(json.dumps(result), flush=True)

@@ -1,13 +1,10 @@
 //! Index functions that are affine, and what they read or write along each axis.
 
-use cotan_ir::scalar::Op;
-use cotan_ir::{Node, Param, Program, RegionId, TermId};
-
-/// Terms of more summands and factors are not taken apart.
-const MAX_STEPS: usize = 64;
+use cotan_ir::{Affine, Node, Program, RegionId, TermId};
+use rustc_hash::FxHashSet;
 
 /// $c + \sum_k a_k i_k$ over the variables of an index function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
     pub factors: Vec<i64>,
     pub constant: i64,
@@ -20,55 +17,14 @@ pub(crate) fn forms(program: &Program, r: RegionId) -> Option<Vec<Form>> {
 
 /// The forms of terms over the variables of an index function, alike.
 pub(crate) fn forms_of(program: &Program, r: RegionId, terms: &[TermId]) -> Option<Vec<Form>> {
-    let region = program.region(r);
+    let level = program.region(r).level();
     let sizes = program.index_sizes(r);
     let form = |&t: &TermId| {
-        form(program, region.level(), sizes.len(), t).filter(|form| form.is_small(&sizes))
+        let Affine { vars, others, constant } = program.affine(level, sizes.len(), t)?;
+        let form = Form { factors: vars.to_vec(), constant };
+        (others.is_empty() && form.is_small(&sizes)).then_some(form)
     };
     terms.iter().map(form).collect()
-}
-
-fn form(program: &Program, level: u8, count: usize, root: TermId) -> Option<Form> {
-    let mut form = Form { factors: vec![0; count], constant: 0 };
-    let mut stack = vec![(root, 1i64)];
-    for _ in 0..MAX_STEPS {
-        let Some((t, c)) = stack.pop() else { return Some(form) };
-        match program.node(t) {
-            Node::Const(x) => {
-                let x: i64 = x.item()?;
-                form.constant = form.constant.checked_add(c.checked_mul(x)?)?;
-            }
-            Node::Var { level: at, position, param }
-                if *at == level
-                    && let Param::Index(size) = &**param =>
-            {
-                // A variable of one value is 0.
-                if *size != 1 {
-                    let factor = form.factors.get_mut(*position as usize)?;
-                    *factor = factor.checked_add(c)?;
-                }
-            }
-            Node::Op(Op::Add, args) => stack.extend(args.iter().map(|&u| (u, c))),
-            Node::Op(Op::Sub, args) => {
-                stack.extend([(args[0], c), (args[1], c.checked_neg()?)]);
-            }
-            Node::Op(Op::Neg, args) => stack.push((args[0], c.checked_neg()?)),
-            Node::Op(Op::Mul, args) => {
-                let integer = |t: TermId| match program.node(t) {
-                    Node::Const(x) => x.item::<i64>(),
-                    _ => None,
-                };
-                let (t, x) = match (integer(args[0]), integer(args[1])) {
-                    (Some(x), _) => (args[1], x),
-                    (_, Some(x)) => (args[0], x),
-                    _ => return None,
-                };
-                stack.push((t, c.checked_mul(x)?));
-            }
-            _ => return None,
-        }
-    }
-    None
 }
 
 impl Form {
@@ -82,6 +38,43 @@ impl Form {
     /// The variables it depends on.
     pub fn vars(&self) -> impl Iterator<Item = usize> + '_ {
         self.factors.iter().enumerate().filter(|(_, c)| **c != 0).map(|(k, _)| k)
+    }
+
+    /// The factor of a variable; 0 of one that it does not know.
+    pub fn factor(&self, var: usize) -> i64 {
+        self.factors.get(var).copied().unwrap_or(0)
+    }
+
+    /// Whether it is the same function, whatever variables it knows.
+    pub fn same(&self, other: &Form) -> bool {
+        let most = self.factors.len().max(other.factors.len());
+        self.constant == other.constant && (0..most).all(|k| self.factor(k) == other.factor(k))
+    }
+
+    /// The form with forms in place of its variables, unless that overflows.
+    pub fn composed(&self, vars: &[Form]) -> Option<Form> {
+        let mut found = Form { factors: Vec::new(), constant: self.constant };
+        for (&c, form) in self.factors.iter().zip(vars).filter(|(c, _)| **c != 0) {
+            if found.factors.len() < form.factors.len() {
+                found.factors.resize(form.factors.len(), 0);
+            }
+            for (sum, &factor) in found.factors.iter_mut().zip(&form.factors) {
+                *sum = sum.checked_add(c.checked_mul(factor)?)?;
+            }
+            found.constant = found.constant.checked_add(c.checked_mul(form.constant)?)?;
+        }
+        Some(found)
+    }
+
+    /// The least and the largest value over variables of these sizes.
+    pub fn bounds(&self, sizes: &[usize]) -> (i128, i128) {
+        let mut bounds = (i128::from(self.constant), i128::from(self.constant));
+        for (&c, &size) in self.factors.iter().zip(sizes) {
+            let reach = i128::from(c) * (size as i128 - 1);
+            bounds.0 += reach.min(0);
+            bounds.1 += reach.max(0);
+        }
+        bounds
     }
 
     /// The same with a number in place of a variable.
@@ -159,12 +152,50 @@ fn radix(form: &Form, size: usize, sizes: &[usize]) -> Option<Vec<usize>> {
     (usize::try_from(stride) == Ok(size)).then_some(vars)
 }
 
+/// How many of the last components of an index function are the last variables themselves, each along
+/// the whole of its axis and nowhere else: whole sub-arrays are read or written then.
+pub(crate) fn whole_axes(program: &Program, r: RegionId, dims: &[usize]) -> usize {
+    let (region, sizes) = (program.region(r), program.index_sizes(r));
+    let (results, level) = (region.results(), region.level());
+    let is_var = |t: TermId, k: usize| {
+        matches!(program.node(t), Node::Var { level: at, position, .. }
+            if *at == level && *position as usize == k)
+    };
+    let most = results.len().min(sizes.len());
+    let same = |n: &usize| {
+        let (component, var) = (results.len() - n, sizes.len() - n);
+        dims[component] == sizes[var] && is_var(results[component], var)
+    };
+    let count = (1..=most).take_while(same).count();
+    // The others must not depend on these variables.
+    let uses = |n: usize| {
+        let var = sizes.len() - n;
+        let others = &results[..results.len() - n];
+        reaches(program, others, |t| is_var(t, var))
+    };
+    (1..=count).take_while(|&n| !uses(n)).count()
+}
+
+/// Whether a node that fulfils a condition is among terms or what they are made of.
+fn reaches(program: &Program, terms: &[TermId], holds: impl Fn(TermId) -> bool) -> bool {
+    let (mut stack, mut seen) = (terms.to_vec(), FxHashSet::default());
+    while let Some(t) = stack.pop() {
+        if holds(t) {
+            return true;
+        }
+        if seen.insert(t) {
+            program.node(t).for_each_operand(|u| stack.push(u));
+        }
+    }
+    false
+}
+
 /// Windows of up to so many positions are read or written one position at a time.
 const MAX_WINDOW: usize = 64;
 
 /// A variable to try all values of, so that the index function falls apart into simpler ones: one
 /// that shares a component with another, and the shortest of these.
-pub(crate) fn window(forms: &[Form], sizes: &[usize]) -> Option<usize> {
+fn window(forms: &[Form], sizes: &[usize]) -> Option<usize> {
     let shared = forms.iter().filter(|form| form.vars().count() > 1);
     let vars: Vec<usize> = shared.flat_map(Form::vars).collect();
     let shortest = vars.into_iter().min_by_key(|&k| sizes[k])?;
@@ -173,7 +204,7 @@ pub(crate) fn window(forms: &[Form], sizes: &[usize]) -> Option<usize> {
 
 /// Whether trying all values of windows makes index functions of axes that depend on one variable
 /// each, and not too many of them.
-pub(crate) fn falls_apart(forms: &[Form], sizes: &[usize]) -> bool {
+fn falls_apart(forms: &[Form], sizes: &[usize]) -> bool {
     let (mut forms, mut parts) = (forms.to_vec(), 1usize);
     while axes(&forms).is_none() {
         let Some(var) = window(&forms, sizes) else { return false };
@@ -184,4 +215,28 @@ pub(crate) fn falls_apart(forms: &[Form], sizes: &[usize]) -> bool {
         forms = forms.iter().map(|form| form.at(var, 0)).collect();
     }
     true
+}
+
+/// An index function with every value of one variable in its place.
+pub(crate) struct Parts {
+    /// The variable.
+    pub var: usize,
+    /// The sizes of the variables, with 1 in its place.
+    pub sizes: Vec<usize>,
+    /// The index function for each of its values.
+    pub forms: Vec<Vec<Form>>,
+}
+
+/// The parts of an index function of which these, or parts of these, are simple, if there are not too
+/// many.
+pub(crate) fn parts(forms: &[Form], sizes: &[usize]) -> Option<Parts> {
+    if !falls_apart(forms, sizes) {
+        return None;
+    }
+    let var = window(forms, sizes)?;
+    let at = |value: usize| forms.iter().map(|form| form.at(var, value)).collect();
+    let forms = (0..sizes[var]).map(at).collect();
+    let mut sizes = sizes.to_vec();
+    sizes[var] = 1;
+    Some(Parts { var, sizes, forms })
 }

@@ -67,6 +67,7 @@ fn is_loop(program: &Program, t: TermId) -> bool {
         Node::Op(..) | Node::Index(..) | Node::SumOuter(_) | Node::Gather(..) => false,
         Node::Scatter(..) | Node::Stack(_) | Node::Replicate(..) | Node::Transpose(..) => false,
         Node::Reshape(..) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
+        Node::Routine(..) => true,
         Node::SegmentArg(..) => false,
         Node::Result(..) => false,
     }

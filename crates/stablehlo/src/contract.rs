@@ -1,42 +1,79 @@
 //! Sums of products of which each factor lacks an axis: matrix products.
 
-use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Node, Program, Result, TermId, use_counts};
+use cotan_ir::scalar::Op;
+use cotan_ir::{Node, Program, TermId, use_counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::affine::{self, Axis};
-use crate::emit::Emitter;
-use crate::value::{Ty, Val};
-use crate::writer::{Writer, list};
+use crate::convolve::{Convolution, convolution};
 
 /// An array seen through repetitions and transposes.
 #[derive(Clone, Debug)]
-struct View {
-    base: TermId,
+pub(crate) struct View {
+    pub base: TermId,
     /// Of each axis of the view the axis of the base; none if it is repeated along it.
-    axes: Vec<Option<usize>>,
+    pub axes: Vec<Option<usize>>,
 }
 
-/// A sum over some axes of a product of two views.
+/// A sum over some axes, of products and other terms.
 #[derive(Clone, Debug)]
 pub(crate) struct Contraction {
-    op: Op,
-    factors: [View; 2],
+    pub terms: Vec<Summand>,
+    /// From the terms to the sum, without the terms that are no products.
+    through: Vec<TermId>,
+}
+
+/// One of the terms that are summed.
+#[derive(Clone, Debug)]
+pub(crate) struct Summand {
+    pub negated: bool,
+    pub what: Summed,
+    /// Of each axis of the term the axis of the result; none if it is summed.
+    pub places: Vec<Option<usize>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Summed {
+    Product(Product),
+    Other(TermId),
+}
+
+/// A product of two arrays, of which some axes may be summed.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub op: Op,
+    pub factors: [Factor; 2],
     /// Of each axis of the product the axis of the result; none if it is summed.
-    places: Vec<Option<usize>>,
-    /// From the factors to the sum, operands before their users: the same without a matrix product.
-    plain: Vec<TermId>,
+    pub places: Vec<Option<usize>>,
+}
+
+/// A factor, which may be a sum of products itself that nothing else needs. Then the order in which
+/// all of them are multiplied is free.
+#[derive(Clone, Debug)]
+pub(crate) struct Factor {
+    pub view: View,
+    pub inner: Option<Box<Product>>,
+}
+
+impl Product {
+    /// The number of arrays that are multiplied.
+    pub fn leaves(&self) -> usize {
+        let leaves = |factor: &Factor| factor.inner.as_ref().map_or(1, |inner| inner.leaves());
+        self.factors.iter().map(leaves).sum()
+    }
 }
 
 /// The contractions of a program, by their sums, and the nodes that nothing else needs.
 #[derive(Debug, Default)]
 pub(crate) struct Contractions {
     pub of: FxHashMap<TermId, Contraction>,
+    pub convolutions: FxHashMap<TermId, Convolution>,
     pub inside: FxHashSet<TermId>,
 }
 
 impl Contractions {
-    pub fn new(program: &Program) -> Contractions {
+    /// `exact` if convolutions are to be taken element by element.
+    pub fn new(program: &Program, exact: bool) -> Contractions {
         let uses = use_counts(program);
         let mut found = Contractions::default();
         // From the last sum on, so that a sum of a sum is met first.
@@ -44,17 +81,36 @@ impl Contractions {
             if uses[t.index()] == 0 || found.inside.contains(&t) {
                 continue;
             }
-            if let Some(contraction) = contraction(program, t, &uses) {
-                found.note_inside(program, t, &contraction, &uses);
+            if let Some(convolution) = convolution(program, t, &uses).filter(|_| !exact) {
+                found.note_inside(program, t, &convolution.through, &uses);
+                found.convolutions.insert(t, convolution);
+            } else if let Some(contraction) = contraction(program, t, &uses) {
+                // A term that is summed as it is may also be a view of a factor.
+                let is_term = |t: TermId| {
+                    let same = |s: &Summand| matches!(s.what, Summed::Other(u) if u == t);
+                    contraction.terms.iter().any(same)
+                };
+                let mut through = contraction.through.clone();
+                through.retain(|&t| !is_term(t));
+                found.note_inside(program, t, &through, &uses);
                 found.of.insert(t, contraction);
             }
         }
         found
     }
 
-    fn note_inside(&mut self, program: &Program, root: TermId, c: &Contraction, uses: &[u32]) {
+    /// Whether a node is written as a matrix product or a convolution.
+    pub fn has(&self, t: &TermId) -> bool {
+        self.of.contains_key(t) || self.convolutions.contains_key(t)
+    }
+
+    /// Notes which of the nodes on the way to a sum nothing else needs.
+    fn note_inside(&mut self, program: &Program, root: TermId, through: &[TermId], uses: &[u32]) {
         let mut inner: FxHashMap<TermId, u32> = FxHashMap::default();
-        for &t in c.plain.iter().rev() {
+        let mut through = through.to_vec();
+        through.sort();
+        through.dedup();
+        for &t in through.iter().rev() {
             let all = inner.get(&t).is_some_and(|&n| n == uses[t.index()]);
             if t == root || all {
                 if t != root {
@@ -66,55 +122,170 @@ impl Contractions {
     }
 }
 
+/// Sums of more terms are not taken apart.
+const MAX_TERMS: usize = 16;
+
+/// Products of more arrays are not taken apart.
+const MAX_FACTORS: usize = 4;
+
+/// A sum, through transposes and further sums, of products. A sum of sums and differences of terms
+/// is the sum of each, so that every product among them may be a matrix product.
 fn contraction(program: &Program, root: TermId, uses: &[u32]) -> Option<Contraction> {
-    let mut t = root;
-    let mut places: Vec<Option<usize>> = (0..program.shape(root).rank()).map(Some).collect();
-    let mut plain = Vec::new();
-    loop {
+    if !program.dtype(root).is_float() || program.shape(root).numel() == 0 {
+        return None;
+    }
+    let places: Vec<Option<usize>> = (0..program.shape(root).rank()).map(Some).collect();
+    let mut stack = vec![(root, places, false)];
+    let (mut terms, mut through) = (Vec::new(), Vec::new());
+    while let Some((t, mut places, negated)) = stack.pop() {
+        // What others use, too, is computed once, for all of them.
+        let own = t == root || uses[t.index()] == 1;
+        let summed = places.contains(&None);
         match program.node(t) {
-            // A sum that others use, too, is taken once, for all of them.
-            Node::SumOuter(_) | Node::Transpose(..) if t != root && uses[t.index()] > 1 => {
-                return None;
+            Node::SumOuter(u) if own => {
+                places.insert(0, None);
+                stack.push((*u, places, negated));
             }
+            Node::Transpose(perm, u) if own => {
+                stack.push((*u, transposed(&places, perm), negated));
+            }
+            Node::Op(op @ (Op::Add | Op::Sub), args)
+                if own && summed && terms.len() + stack.len() < MAX_TERMS =>
+            {
+                stack.push((args[1], places.clone(), negated != (*op == Op::Sub)));
+                stack.push((args[0], places, negated));
+            }
+            Node::Op(Op::Neg, args) if own && summed => stack.push((args[0], places, !negated)),
+            Node::Op(op @ (Op::Mul | Op::Scale | Op::StrongMul), args) => {
+                let mut views = vec![t];
+                let found = product(program, *op, args, &places, uses, MAX_FACTORS, &mut views);
+                let what = match found.filter(Product::is_contraction) {
+                    Some(product) => {
+                        through.append(&mut views);
+                        Summed::Product(product)
+                    }
+                    None => Summed::Other(t),
+                };
+                terms.push(Summand { negated, what, places });
+                continue;
+            }
+            _ => {
+                terms.push(Summand { negated, what: Summed::Other(t), places });
+                continue;
+            }
+        }
+        through.push(t);
+    }
+    let useful = terms.iter().any(|term| matches!(term.what, Summed::Product(..)));
+    useful.then_some(Contraction { terms, through })
+}
+
+/// A product of which some axes are summed, if along each axis goes one of its factors at least. Factors
+/// that are products are taken apart, into `most` arrays altogether.
+fn product(
+    program: &Program,
+    op: Op,
+    args: &[TermId],
+    places: &[Option<usize>],
+    uses: &[u32],
+    most: usize,
+    through: &mut Vec<TermId>,
+) -> Option<Product> {
+    if program.shape(args[0]).numel() == 0 {
+        return None;
+    }
+    let views = [view(program, args[0], through)?, view(program, args[1], through)?];
+    let [a, b] = &views;
+    let covered = (0..places.len()).all(|n| a.axes[n].is_some() || b.axes[n].is_some());
+    if !covered {
+        return None;
+    }
+    // What is computed outside of a loop stays there.
+    let level = args.iter().map(|&u| program.free(u).innermost()).max();
+    let near = |t: TermId| Some(program.free(t).innermost()) == level;
+    let mut rest = most.saturating_sub(2);
+    let factors = [(0, views[0].clone()), (1, views[1].clone())].map(|(n, view)| {
+        let inner = match rest {
+            1.. if near(view.base) => {
+                inner_product(program, args[n], view.base, uses, rest + 1, through)
+            }
+            _ => None,
+        };
+        rest -= inner.as_ref().map_or(0, |inner| inner.leaves() - 1);
+        Factor { view, inner: inner.map(Box::new) }
+    });
+    Some(Product { op, factors, places: places.to_vec() })
+}
+
+impl Product {
+    /// Whether it is a product of matrices: something is summed, and along some axis goes one of the
+    /// factors only.
+    fn is_contraction(&self) -> bool {
+        let [a, b] = &self.factors;
+        let one = |n: usize| a.view.axes[n].is_some() != b.view.axes[n].is_some();
+        (0..self.places.len()).any(one) && self.places.contains(&None)
+    }
+
+    /// Whether one of its factors is repeated, so that it has fewer elements than the product.
+    fn repeats(&self) -> bool {
+        self.factors.iter().any(|factor| factor.view.axes.contains(&None))
+    }
+}
+
+/// A factor that is itself a product, summed or not, if nothing else needs it: `base` as `seen`
+/// through views.
+fn inner_product(
+    program: &Program,
+    seen: TermId,
+    base: TermId,
+    uses: &[u32],
+    most: usize,
+    through: &mut Vec<TermId>,
+) -> Option<Product> {
+    let mut own = Vec::new();
+    let mut t = seen;
+    // The views on the way have no other users either.
+    while t != base {
+        if uses[t.index()] != 1 {
+            return None;
+        }
+        t = single_operand(program, t)?;
+    }
+    let mut places: Vec<Option<usize>> = (0..program.shape(base).rank()).map(Some).collect();
+    loop {
+        if uses[t.index()] != 1 {
+            return None;
+        }
+        own.push(t);
+        match program.node(t) {
             Node::SumOuter(u) => {
                 places.insert(0, None);
-                plain.push(t);
                 t = *u;
             }
             Node::Transpose(perm, u) => {
-                let mut moved = places.clone();
-                for (n, &k) in perm.iter().enumerate() {
-                    moved[usize::from(k)] = places[n];
-                }
-                places = moved;
-                plain.push(t);
+                places = transposed(&places, perm);
                 t = *u;
             }
-            _ => break,
+            Node::Op(op @ (Op::Mul | Op::Scale | Op::StrongMul), args) => {
+                let found = product(program, *op, args, &places, uses, most, &mut own)?;
+                if !found.repeats() {
+                    return None;
+                }
+                through.append(&mut own);
+                return Some(found);
+            }
+            _ => return None,
         }
     }
-    let Node::Op(op @ (Op::Mul | Op::Scale | Op::StrongMul), args) = program.node(t) else {
-        return None;
-    };
-    if !places.contains(&None) || !program.dtype(t).is_float() || program.shape(t).numel() == 0 {
-        return None;
+}
+
+/// The places of the axes before a transpose.
+fn transposed(places: &[Option<usize>], perm: &[u8]) -> Vec<Option<usize>> {
+    let mut moved = places.to_vec();
+    for (n, &k) in perm.iter().enumerate() {
+        moved[usize::from(k)] = places[n];
     }
-    plain.push(t);
-    let factors = [view(program, args[0], &mut plain)?, view(program, args[1], &mut plain)?];
-    plain.sort();
-    plain.dedup();
-    let [a, b] = &factors;
-    let mut contracted = false;
-    for (n, place) in places.iter().enumerate() {
-        match (a.axes[n].is_some(), b.axes[n].is_some()) {
-            (true, true) => contracted |= place.is_none(),
-            (true, false) | (false, true) if place.is_some() => {}
-            (true, false) | (false, true) | (false, false) => return None,
-        }
-    }
-    let lacks = |view: &View| view.axes.contains(&None);
-    let useful = contracted && (lacks(a) || lacks(b));
-    useful.then_some(Contraction { op: *op, factors, places, plain })
+    moved
 }
 
 /// The array that a term is a view of; the views go to `through`.
@@ -163,9 +334,7 @@ fn view(program: &Program, root: TermId, through: &mut Vec<TermId>) -> Option<Vi
         for axis in &mut axes {
             *axis = axis.and_then(|n| step[n]);
         }
-        let mut operand = None;
-        program.node(base).for_each_operand(|u| operand = operand.or(Some(u)));
-        base = operand?;
+        base = single_operand(program, base)?;
     }
     // What no axis of the view goes along must be a single position.
     let dims = program.shape(base).dims();
@@ -174,8 +343,15 @@ fn view(program: &Program, root: TermId, through: &mut Vec<TermId>) -> Option<Vi
     alone.then_some(View { base, axes })
 }
 
+/// The operand of a view.
+pub(crate) fn single_operand(program: &Program, t: TermId) -> Option<TermId> {
+    let mut operand = None;
+    program.node(t).for_each_operand(|u| operand = operand.or(Some(u)));
+    operand
+}
+
 /// How axes correspond if only axes of one position come and go.
-fn without_ones(to: &[usize], from: &[usize]) -> Option<Vec<Option<usize>>> {
+pub(crate) fn without_ones(to: &[usize], from: &[usize]) -> Option<Vec<Option<usize>>> {
     let mut rest = (0..from.len()).filter(|&k| from[k] != 1);
     let step: Option<Vec<Option<usize>>> = to
         .iter()
@@ -185,99 +361,4 @@ fn without_ones(to: &[usize], from: &[usize]) -> Option<Vec<Option<usize>>> {
         })
         .collect();
     step.filter(|_| rest.next().is_none())
-}
-
-impl Emitter<'_> {
-    /// A sum of products as a matrix product. Where a zero has to annihilate what is infinite, the
-    /// factor it meets is looked through first, and the plain sum is taken if it is not finite.
-    pub(crate) fn contraction(&mut self, ty: &Ty, c: &Contraction) -> Result<Val> {
-        let [a, b] = &c.factors;
-        let (left, right) = (self.value(a.base)?, self.value(b.base)?);
-        let looked_at: &[&Val] = match c.op {
-            _ if self.options.assume_finite => &[],
-            Op::Scale => &[&right],
-            Op::StrongMul => &[&left, &right],
-            _ => &[],
-        };
-        let mut finite: Option<Val> = None;
-        for value in looked_at.iter().filter(|v| !is_finite_constant(v)) {
-            let all = all_finite(&mut self.w, value);
-            finite = Some(match finite {
-                Some(others) => self.w.binary("and", &others, &all),
-                None => all,
-            });
-        }
-        let Some(finite) = finite else {
-            return Ok(product(&mut self.w, &left, &right, c));
-        };
-        let fast = |e: &mut Self| Ok(vec![product(&mut e.w, &left, &right, c)]);
-        let plain = |e: &mut Self| {
-            for &t in &c.plain {
-                e.node(t, true)?;
-            }
-            Ok(vec![e.value(c.plain[c.plain.len() - 1])?])
-        };
-        Ok(self.if_else(&finite, std::slice::from_ref(ty), fast, plain)?.remove(0))
-    }
-}
-
-fn is_finite_constant(value: &Val) -> bool {
-    match value.known {
-        Some(Scalar::F64(x)) => x.is_finite(),
-        Some(Scalar::F32(x)) => x.is_finite(),
-        Some(Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_)) | None => false,
-    }
-}
-
-fn all_finite(w: &mut Writer, value: &Val) -> Val {
-    let ty = value.ty.with_dtype(cotan_array::Dtype::Bool);
-    let body = format!("stablehlo.is_finite {value} : ({}) -> {ty}", value.ty);
-    let finite = w.define(ty, body);
-    w.all(&finite)
-}
-
-/// The bases without what no axis goes along, multiplied.
-fn product(w: &mut Writer, left: &Val, right: &Val, c: &Contraction) -> Val {
-    let [a, b] = &c.factors;
-    let (left, a) = squeezed(w, left, &a.axes);
-    let (right, b) = squeezed(w, right, &b.axes);
-    let rank = a.len();
-    let both = |n: &usize| a[*n].is_some() && b[*n].is_some();
-    let (summed, kept): (Vec<usize>, Vec<usize>) =
-        (0..rank).filter(both).partition(|&n| c.places[n].is_none());
-    let only = |x: &[Option<usize>], y: &[Option<usize>]| -> Vec<usize> {
-        (0..rank).filter(|&n| x[n].is_some() && y[n].is_none()).collect()
-    };
-    let (rows, columns) = (only(&a, &b), only(&b, &a));
-    let order: Vec<usize> = kept.iter().chain(&rows).chain(&columns).copied().collect();
-    let size = |n: usize| {
-        let axis = |x: &[Option<usize>], v: &Val| x[n].map(|k| v.ty.dims[k]);
-        axis(&a, &left).or_else(|| axis(&b, &right)).unwrap_or(1)
-    };
-    let dims: Vec<usize> = order.iter().map(|&n| size(n)).collect();
-    let pick = |x: &[Option<usize>], axes: &[usize]| list(axes.iter().filter_map(|&n| x[n]));
-    let batch = match kept.is_empty() {
-        true => String::new(),
-        false => format!("batching_dims = [{}] x [{}], ", pick(&a, &kept), pick(&b, &kept)),
-    };
-    let ty = left.ty.with_dims(&dims);
-    let body = format!(
-        "stablehlo.dot_general {left}, {right}, {batch}contracting_dims = [{}] x [{}], precision = [HIGHEST, HIGHEST] : ({}, {}) -> {ty}",
-        pick(&a, &summed),
-        pick(&b, &summed),
-        left.ty,
-        right.ty
-    );
-    let found = w.define(ty, body);
-    let mut perm: Vec<usize> = (0..order.len()).collect();
-    perm.sort_by_key(|&n| c.places[order[n]]);
-    w.transpose(&found, &perm)
-}
-
-/// The base without the axes that the view does not go along, and the axes renumbered.
-fn squeezed(w: &mut Writer, base: &Val, axes: &[Option<usize>]) -> (Val, Vec<Option<usize>>) {
-    let kept: Vec<usize> = (0..base.ty.rank()).filter(|&k| axes.contains(&Some(k))).collect();
-    let dims: Vec<usize> = kept.iter().map(|&k| base.ty.dims[k]).collect();
-    let renumbered = axes.iter().map(|axis| axis.and_then(|k| kept.iter().position(|&n| n == k)));
-    (w.reshape(base, &dims), renumbered.collect())
 }

@@ -1,5 +1,6 @@
 //! Programs node by node: one function for each former, here or in the file of its kind.
 
+use cotan_ir::scalar::Op;
 use cotan_ir::{Custom, Error, Literal, Node, Program, RegionId, Result, Scopes, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,20 +17,37 @@ pub(crate) struct Emitter<'a> {
     pub options: &'a Options,
     pub scopes: Scopes,
     pub w: Writer,
-    contractions: Contractions,
+    /// Sums of products are taken as they are meant, at any price.
+    pub exact: bool,
+    /// Whether what is found out about matrix products is collected in `finite`, to be looked at in
+    /// the end; not in a block that may not run.
+    pub collecting: bool,
+    /// Whether the results of matrix products are finite, so that they are what is meant.
+    pub finite: Vec<Val>,
+    /// Whether the steps of a loop are being written one after the other.
+    pub unrolling: bool,
+    pub contractions: Contractions,
+    /// Of positions of extremes, by their names, the array and the extreme.
+    pub extremes: FxHashMap<String, (TermId, Val)>,
     /// The values of nodes in the open blocks, the innermost last. Lambdas at one depth share their
     /// variables, so the values of a lambda are gone when it ends.
     frames: Vec<FxHashMap<TermId, Vec<Val>>>,
 }
 
 impl<'a> Emitter<'a> {
-    pub fn new(program: &'a Program, options: &'a Options, w: Writer) -> Emitter<'a> {
+    /// `exact` if sums of products are to be taken as they are meant, at any price.
+    pub fn new(program: &'a Program, options: &'a Options, exact: bool, w: Writer) -> Emitter<'a> {
         Emitter {
             program,
             options,
             scopes: Scopes::new(program),
             w,
-            contractions: Contractions::new(program),
+            exact,
+            collecting: true,
+            finite: Vec::new(),
+            unrolling: false,
+            contractions: Contractions::new(program, exact),
+            extremes: FxHashMap::default(),
             frames: vec![FxHashMap::default()],
         }
     }
@@ -84,6 +102,12 @@ impl<'a> Emitter<'a> {
 
     /// The nodes of a lambda that some of its results need, variables left out.
     fn needed(&self, r: RegionId, results: &[TermId]) -> Vec<TermId> {
+        let is_var = |t: &TermId| matches!(self.program.node(*t), Node::Var { .. });
+        let all = self.needed_with_variables(r, results);
+        all.into_iter().filter(|t| !is_var(t)).collect()
+    }
+
+    pub fn needed_with_variables(&self, r: RegionId, results: &[TermId]) -> Vec<TermId> {
         let order = self.scopes.region(r).order();
         let mut needed: FxHashSet<TermId> = results.iter().copied().collect();
         for &t in order.iter().rev() {
@@ -93,8 +117,7 @@ impl<'a> Emitter<'a> {
                 });
             }
         }
-        let is_var = |t: &TermId| matches!(self.program.node(*t), Node::Var { .. });
-        order.iter().copied().filter(|t| needed.contains(t) && !is_var(t)).collect()
+        order.iter().copied().filter(|t| needed.contains(t)).collect()
     }
 
     fn in_order(&mut self, order: &[TermId], results: &[TermId]) -> Result<()> {
@@ -105,7 +128,7 @@ impl<'a> Emitter<'a> {
     fn items(&mut self, plan: &Plan, items: &[Item]) -> Result<()> {
         for item in items {
             match *item {
-                Item::Node(t) => self.node(t, false)?,
+                Item::Node(t) => self.node(t)?,
                 Item::Branch(n) => self.branch(plan, n)?,
             }
         }
@@ -156,7 +179,9 @@ impl<'a> Emitter<'a> {
 
     fn block(&mut self, body: impl FnOnce(&mut Self) -> Result<Vec<Val>>) -> Result<()> {
         self.frames.push(FxHashMap::default());
+        let collecting = std::mem::replace(&mut self.collecting, false);
         let values = body(self)?;
+        self.collecting = collecting;
         self.frames.pop();
         self.w.give(&values);
         Ok(())
@@ -164,9 +189,9 @@ impl<'a> Emitter<'a> {
 
     // ---- nodes --------------------------------------------------------------------------------
 
-    /// Writes a node, unless a matrix product stands for it. `plain` asks for the node itself.
-    pub fn node(&mut self, t: TermId, plain: bool) -> Result<()> {
-        if !plain && self.contractions.inside.contains(&t) {
+    /// Writes a node, unless a matrix product stands for it.
+    fn node(&mut self, t: TermId) -> Result<()> {
+        if self.contractions.inside.contains(&t) {
             return Ok(());
         }
         let span = self.program.span(t);
@@ -180,16 +205,34 @@ impl<'a> Emitter<'a> {
         if place.is_some() {
             self.w.place = place;
         }
-        let values = match (plain, self.contractions.of.get(&t)) {
-            (false, Some(contraction)) => {
-                let (ty, contraction) = (Ty::from(self.program.ty(t)), contraction.clone());
-                self.contraction(&ty, &contraction).map(|value| vec![value])
-            }
-            _ => self.former(t),
+        let values = if let Some(convolution) = self.contractions.convolutions.get(&t).cloned() {
+            self.convolved(t, &convolution).map(|value| vec![value])
+        } else if let Some(contraction) = self.contractions.of.get(&t).cloned() {
+            let ty = Ty::from(self.program.ty(t));
+            self.contraction(&ty, &contraction).map(|value| vec![value])
+        } else {
+            self.former(t)
         };
         self.w.place = around;
         self.set(t, values.map_err(|error| error.with_span(span))?);
         Ok(())
+    }
+
+    /// A node for which something else stands, written as it is: with the nodes on the way to it that
+    /// have not been written.
+    pub fn expanded(&mut self, t: TermId, through: &[TermId]) -> Result<Val> {
+        let mut hidden: Vec<TermId> = through.to_vec();
+        hidden.retain(|u| *u != t && self.contractions.inside.contains(u));
+        hidden.sort();
+        hidden.dedup();
+        self.frames.push(FxHashMap::default());
+        for u in hidden {
+            let values = self.former(u)?;
+            self.set(u, values);
+        }
+        let found = self.former(t)?.pop();
+        self.frames.pop();
+        found.ok_or_else(|| Error::internal("a sum without a value"))
     }
 
     /// The values of a node: one, but for formers with several results.
@@ -213,6 +256,7 @@ impl<'a> Emitter<'a> {
                 let [p, u, v] = [*p, *u, *v].map(|u| self.value(u));
                 self.w.select(&p?, &u?, &v?)
             }
+            Node::Op(Op::Add, args) if let Some(y) = self.add_one_hot(args)? => y,
             Node::Op(op, args) => {
                 let args = self.values(args)?;
                 elementwise(&mut self.w, *op, &args)?
@@ -242,13 +286,14 @@ impl<'a> Emitter<'a> {
             }
             Node::Build1(r) => {
                 let size = program.index_sizes(*r).to_vec();
-                self.tabulated(*r, &size)?.remove(0)
+                self.tabulated(*r, &size, program.region(*r).results())?.remove(0)
             }
             Node::Iota(_) => self.w.iota(0, &ty.dims),
             Node::OneHot(outer, v, ix) => self.one_hot(&ty, outer, *v, ix)?,
             Node::ArgExtreme(extreme, u) => self.arg_extreme(&ty, *extreme, *u)?,
             Node::ArgSort(u) => self.arg_sort(&ty, *u)?,
             Node::SegmentArg(extreme, _, u, ids) => self.segment_arg(&ty, *extreme, *u, *ids)?,
+            Node::Routine(routine, ts) => self.routine(&ty, *routine, ts)?,
             Node::Result(u, n) => self.result(*u, *n as usize)?,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => {
                 return Err(Error::internal("a former with several results"));

@@ -5,46 +5,45 @@ use cotan_ir::scalar::Scalar;
 use cotan_ir::{Extreme, Result, TermId};
 
 use crate::emit::Emitter;
-use crate::read::positions;
 use crate::value::{Ty, Val};
-use crate::writer::{Writer, list};
+use crate::write::scattered;
+use crate::writer::Writer;
 
 impl Emitter<'_> {
     /// The first position of the extreme along the outermost axis, of the first NaN if there is one,
-    /// 0 if there is nothing: a reduction of pairs of an element and its position.
+    /// 0 if there is nothing: the extreme, which is NaN if any element is, and the first position
+    /// that has it. Two reductions of one array each are faster than one of pairs.
     pub(crate) fn arg_extreme(&mut self, ty: &Ty, extreme: Extreme, t: TermId) -> Result<Val> {
         let source = self.keys(t)?;
-        let w = &mut self.w;
         if source.ty.is_empty() {
-            return Ok(w.zeros(ty));
+            return Ok(self.w.zeros(ty));
         }
-        let places = w.iota(0, &source.ty.dims);
-        let element = source.ty.element();
-        let start = w.fill(worst(element.dtype, extreme), &[]);
-        let after = w.fill(Scalar::I64(i64::MAX), &[]);
-        let name = w.fresh();
-        let (kept, kept_places) = (ty.with_dtype(element.dtype), ty);
-        w.line(format_args!(
-            "{name}:2 = stablehlo.reduce({source} init: {start}), ({places} init: {after}) across dimensions = [0] : ({}, {}, {}, {}) -> ({kept}, {kept_places})",
-            source.ty, places.ty, start.ty, after.ty
-        ));
-        let (first, second) = candidates(w, &element);
-        w.open(format_args!(
-            " reducer({}: {element}, {}: {element}) ({}: {integer}, {}: {integer}) {{",
-            first.key,
-            second.key,
-            first.place,
-            second.place,
-            integer = Ty::integer(),
-        ));
-        give_winner(w, extreme, &first, &second);
-        w.close("}");
-        Ok(Val::new(format!("{name}#1"), ty.clone()))
+        let w = &mut self.w;
+        Ok(match row_length(&source.ty.dims) {
+            Some(length) => {
+                let (place, best) = first_in_rows(w, &source, extreme, length);
+                if best.ty.dtype == self.program.dtype(t) {
+                    self.extremes.insert(place.name.clone(), (t, best));
+                }
+                place
+            }
+            None => {
+                let best = reduced(w, &source, extreme, 0);
+                first_place(w, &source, &best)
+            }
+        })
+    }
+
+    /// An array at the position of its extreme: the extreme, where that has been computed.
+    pub(crate) fn read_extreme(&self, t: TermId, at: &[Val]) -> Option<Val> {
+        let [at] = at else { return None };
+        let (source, best) = self.extremes.get(&at.name)?;
+        (*source == t).then(|| best.clone())
     }
 
     /// For each of `k` segments the position of its extreme, as [`arg_extreme`](Emitter::arg_extreme)
-    /// finds it; the size of the outermost axis where there is none. A scatter of pairs of an element
-    /// and its position that keeps the better one.
+    /// finds it; the size of the outermost axis where there is none: the extremes, and the first position
+    /// that has each. Two scatters of one array each run in parallel where one of pairs does not.
     pub(crate) fn segment_arg(
         &mut self,
         ty: &Ty,
@@ -59,36 +58,18 @@ impl Emitter<'_> {
         if source.ty.is_empty() {
             return Ok(no_places);
         }
-        let (sizes, element) = (source.ty.dims.clone(), source.ty.element());
-        let no_keys = w.fill(worst(element.dtype, extreme), &ty.dims);
+        let sizes = source.ty.dims.clone();
+        let no_keys = w.fill(worst(source.ty.dtype, extreme), &ty.dims);
         let mut at = vec![ids];
         at.extend((1..sizes.len()).map(|axis| w.iota(axis, &sizes)));
-        let targets = positions(w, &at, &sizes);
-        let places = w.iota(0, &sizes);
-        let name = w.fresh();
-        w.open(format_args!(
-            "{name}:2 = \"stablehlo.scatter\"({no_keys}, {no_places}, {targets}, {source}, {places}) <{{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [{axes}], scatter_dims_to_operand_dims = [{axes}], index_vector_dim = {}>, unique_indices = false}}> ({{",
-            sizes.len(),
-            axes = list(0..sizes.len()),
-        ));
-        let (first, second) = candidates(w, &element);
-        w.bare(format_args!(
-            "^bb0({}: {element}, {}: {integer}, {}: {element}, {}: {integer}):",
-            first.key,
-            first.place,
-            second.key,
-            second.place,
-            integer = Ty::integer(),
-        ));
-        give_winner(w, extreme, &first, &second);
-        w.close(format_args!(
-            "}}) : ({keys}, {ty}, {}, {}, {}) -> ({keys}, {ty})",
-            targets.ty,
-            source.ty,
-            places.ty,
-            keys = no_keys.ty,
-        ));
-        Ok(Val::new(format!("{name}#1"), ty.clone()))
+        let best = scattered(w, operation(extreme), &no_keys, &at, &source, &sizes);
+        // What is out of range reads anything, and is not written.
+        let best = self.read_at(&best, &at, &sizes, &vec![true; at.len()]);
+        let w = &mut self.w;
+        let chosen = is_best(w, &source, &best);
+        let (places, after) = (w.iota(0, &sizes), w.fill(none, &sizes));
+        let places = w.select(&chosen, &places, &after);
+        Ok(scattered(w, "minimum", &no_places, &at, &places, &sizes))
     }
 
     /// The stable permutation that sorts along the outermost axis, NaNs last.
@@ -128,43 +109,64 @@ impl Emitter<'_> {
     }
 }
 
-/// An element with its position.
-struct Candidate {
-    key: Val,
-    place: Val,
+/// Rows of up to this many elements are searched for the extreme of a vector.
+const MAX_ROW: usize = 512;
+const MIN_ROW: usize = 16;
+
+/// The length of the rows that a long vector is cut into, if it can be cut evenly.
+fn row_length(dims: &[usize]) -> Option<usize> {
+    let &[length] = dims else { return None };
+    let long = length >= MIN_ROW * MAX_ROW;
+    (MIN_ROW..=MAX_ROW).rev().find(|row| long && length % row == 0)
 }
 
-fn candidates(w: &mut Writer, element: &Ty) -> (Candidate, Candidate) {
-    let mut candidate = || Candidate {
-        key: Val::new(w.fresh(), element.clone()),
-        place: Val::new(w.fresh(), Ty::integer()),
-    };
-    (candidate(), candidate())
+/// The first position of the extreme of a vector, and the extreme: the row that has it, and then the
+/// place in that row, so that only the extremes of rows look at everything.
+fn first_in_rows(w: &mut Writer, source: &Val, extreme: Extreme, length: usize) -> (Val, Val) {
+    let rows = w.reshape(source, &[source.ty.dims[0] / length, length]);
+    let of_rows = reduced(w, &rows, extreme, 1);
+    let best = reduced(w, &of_rows, extreme, 0);
+    let row = first_place(w, &of_rows, &best);
+    let by = w.index(length);
+    let start = w.binary("multiply", &row, &by);
+    let elements = w.dynamic_slice(source, std::slice::from_ref(&start), &[length]);
+    let within = first_place(w, &elements, &best);
+    (w.binary("add", &start, &within), best)
 }
 
-/// Ends a region with the better one: the extreme, the earlier among equals, a NaN before all else.
-fn give_winner(w: &mut Writer, extreme: Extreme, first: &Candidate, second: &Candidate) {
-    let (a, b) = (&first.key, &second.key);
-    let better = match extreme {
-        Extreme::Max => "GT",
-        Extreme::Min => "LT",
-    };
-    let (more, same) = (w.compare(better, a, b), w.compare("EQ", a, b));
-    let before = w.compare("LT", &first.place, &second.place);
-    let earlier = w.binary("and", &same, &before);
-    let mut wins = w.binary("or", &more, &earlier);
-    if a.ty.dtype.is_float() {
-        // A NaN wins against everything but an earlier one.
-        let (odd, other) = (w.is_nan(a), w.is_nan(b));
-        let first_odd = w.select(&other, &before, &odd);
-        let against = w.binary("and", &odd, &first_odd);
-        let plain = w.unary("not", &other);
-        let wins_plain = w.binary("and", &wins, &plain);
-        wins = w.binary("or", &against, &wins_plain);
+/// The first position along the outermost axis that has the extreme, which is NaN if anything is.
+fn first_place(w: &mut Writer, source: &Val, best: &Val) -> Val {
+    let dims = source.ty.dims.clone();
+    let axes: Vec<usize> = (1..dims.len()).collect();
+    let best = w.broadcast(best, &axes, &dims);
+    let chosen = is_best(w, source, &best);
+    let (places, after) = (w.iota(0, &dims), w.fill(Scalar::I64(i64::MAX), &dims));
+    let places = w.select(&chosen, &places, &after);
+    let after = w.fill(Scalar::I64(i64::MAX), &[]);
+    w.reduce("minimum", &places, &after, &[0])
+}
+
+/// Which elements are the extreme, or NaN.
+fn is_best(w: &mut Writer, source: &Val, best: &Val) -> Val {
+    let chosen = w.compare("EQ", source, best);
+    if !source.ty.dtype.is_float() {
+        return chosen;
     }
-    let key = w.select(&wins, a, b);
-    let place = w.select(&wins, &first.place, &second.place);
-    w.give(&[key, place]);
+    let odd = w.is_nan(source);
+    w.binary("or", &chosen, &odd)
+}
+
+/// The extreme along an axis, NaN if anything is.
+fn reduced(w: &mut Writer, source: &Val, extreme: Extreme, axis: usize) -> Val {
+    let start = w.fill(worst(source.ty.dtype, extreme), &[]);
+    w.reduce(operation(extreme), source, &start, &[axis])
+}
+
+fn operation(extreme: Extreme) -> &'static str {
+    match extreme {
+        Extreme::Max => "maximum",
+        Extreme::Min => "minimum",
+    }
 }
 
 /// An element that is no better than any other.

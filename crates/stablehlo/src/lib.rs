@@ -10,8 +10,10 @@
 //! * `scalar.rs`, `special.rs`: the table of scalar operations;
 //! * `read.rs`, `write.rs`: gathers and scatters; by affine index functions (`affine.rs`) they are
 //!   slices, reversals, transposes, repetitions and zeros around and between elements;
-//! * `contract.rs`: sums of products that are matrix products;
-//! * `region.rs`, `loops.rs`: lambdas at all positions at once, or one after the other; loops;
+//! * `contract.rs`, `product.rs`, `order.rs`, `convolve.rs`: sums of products that are matrix
+//!   products or convolutions;
+//! * `region.rs`, `loops.rs`: lambdas at all positions at once, or one after the other; loops, some of
+//!   which are reductions (`fold.rs`);
 //! * `branch.rs`: conditions;
 //! * `extreme.rs`: positions of extremes, sorting;
 //! * `options.rs`: choices, among them how arrays lie on many devices.
@@ -38,12 +40,17 @@
 mod affine;
 mod branch;
 mod contract;
+mod convolve;
 mod emit;
 mod extreme;
+mod fold;
 mod loops;
 mod options;
+mod order;
+mod product;
 mod read;
 mod region;
+mod routine;
 mod scalar;
 mod special;
 mod value;
@@ -55,8 +62,8 @@ use cotan_ir::{Program, Result};
 pub use options::{Options, Sharding};
 
 use crate::emit::{Emitter, one_line};
-use crate::value::Ty;
-use crate::writer::{Writer, list, types};
+use crate::value::{Ty, Val};
+use crate::writer::{Writer, list};
 
 /// A Python program that runs modules with XLA through jaxlib; its first lines say how.
 pub const RUNNER: &str = include_str!("../runner/cotan_xla.py");
@@ -102,16 +109,54 @@ pub fn export(program: &Program, options: &Options) -> Result<String> {
     if program.outputs().iter().any(|output| !output.name.is_empty()) {
         w.bare(format_args!("// gives {names}"));
     }
-    let mut emitter = Emitter::new(program, options, w);
+    let mut emitter = Emitter::new(program, options, false, w);
     let results = emitter.run()?;
+    let checked = !emitter.finite.is_empty();
+    let results = if checked { unless_finite(&mut emitter, results)? } else { results };
     let mut w = emitter.w;
-    match results.is_empty() {
-        true => w.bare("return"),
-        false => w.bare(format_args!("return {} : {}", list(&results), types(&results))),
+    w.returned(&results);
+    w.close("}");
+    if checked {
+        w = exact(program, options, w)?;
     }
     w.close("}");
-    w.close("}");
     Ok(w.finish())
+}
+
+/// The function that takes all sums of products as they are meant.
+const EXACT: &str = "exact";
+
+/// The results, if all matrix products are what is meant, and else those of [`EXACT`].
+fn unless_finite(emitter: &mut Emitter<'_>, results: Vec<Val>) -> Result<Vec<Val>> {
+    let mut all: Option<Val> = None;
+    for finite in std::mem::take(&mut emitter.finite) {
+        all = Some(match all {
+            Some(others) => emitter.w.binary("and", &others, &finite),
+            None => finite,
+        });
+    }
+    let Some(all) = all else { return Ok(results) };
+    let program = emitter.program;
+    let inputs = program.inputs().iter().enumerate();
+    let inputs: Vec<Val> =
+        inputs.map(|(n, input)| Val::new(format!("%arg{n}"), Ty::from(&input.ty))).collect();
+    let kinds: Vec<Ty> = results.iter().map(|v| v.ty.clone()).collect();
+    let called = |e: &mut Emitter<'_>| Ok(e.w.call(EXACT, &inputs, &kinds));
+    emitter.if_else(&all, &kinds, |_| Ok(results), called)
+}
+
+fn exact(program: &Program, options: &Options, mut w: Writer) -> Result<Writer> {
+    let inputs = program.inputs().iter().enumerate();
+    let inputs = list(inputs.map(|(n, input)| format!("%arg{n}: {}", Ty::from(&input.ty))));
+    let results = list(program.outputs().iter().map(|o| Ty::from(program.ty(o.term))));
+    w.bare("// where a zero has met an infinity in a matrix product");
+    w.open(format_args!("func.func private @{EXACT}({inputs}) -> ({results}) {{"));
+    let mut emitter = Emitter::new(program, options, true, w);
+    let results = emitter.run()?;
+    let mut w = emitter.w;
+    w.returned(&results);
+    w.close("}");
+    Ok(w)
 }
 
 /// What may stand in the name of a module.

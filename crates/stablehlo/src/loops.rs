@@ -1,11 +1,15 @@
 //! Loops, and lambdas that are run for one position after the other.
 
+use cotan_ir::scalar::Scalar;
 use cotan_ir::{MapAccum, RegionId, Result, TermId, While};
 
 use crate::emit::Emitter;
 use crate::read::window_at;
 use crate::value::{Ty, Val};
 use crate::writer::Writer;
+
+/// Loops of up to so many steps are written one step after the other.
+const UNROLLED: usize = 4;
 
 impl Emitter<'_> {
     /// A loop that carries values, counts from 0 and runs as long as `condition` holds.
@@ -18,6 +22,7 @@ impl Emitter<'_> {
         let mut all = vec![self.w.index(0)];
         all.extend_from_slice(carried);
         let begun = self.w.begin_while(&all);
+        let collecting = std::mem::replace(&mut self.collecting, false);
         let Some((counter, values)) = begun.inside.split_first() else { return Ok(Vec::new()) };
         let more = condition(self, counter, values)?;
         self.w.give(&[more]);
@@ -26,11 +31,12 @@ impl Emitter<'_> {
         let mut next = vec![self.w.binary("add", counter, &one)];
         next.extend(body(self, counter, values)?);
         self.w.give(&next);
+        self.collecting = collecting;
         Ok(self.w.end_while(&begun).split_off(1))
     }
 
     /// A loop of a known number of steps.
-    fn repeated(
+    pub(crate) fn repeated(
         &mut self,
         length: usize,
         carried: &[Val],
@@ -51,7 +57,22 @@ impl Emitter<'_> {
         if m.length == 0 {
             return Ok(carried);
         }
-        self.repeated(m.length, &carried, |e, counter, values| {
+        if let Some(states) = self.folded(m)? {
+            return Ok(states);
+        }
+        // Not within each other: that would be many steps again.
+        if m.length <= UNROLLED && !self.unrolling {
+            self.unrolling = true;
+            let found = self.unrolled(m, &carried[..states], &inputs);
+            self.unrolling = false;
+            return found;
+        }
+        // Whether the matrix products of all steps are finite is one more state.
+        let watched = self.collecting && self.multiplies(m.step);
+        if watched {
+            carried.push(self.w.fill(Scalar::Bool(true), &[]));
+        }
+        let mut found = self.repeated(m.length, &carried, |e, counter, values| {
             let at = match m.reverse {
                 true => {
                     let last = e.w.index(m.length - 1);
@@ -59,12 +80,58 @@ impl Emitter<'_> {
                 }
                 false => counter.clone(),
             };
+            let (values, finite) = values.split_at(values.len() - usize::from(watched));
             let (now, outputs) = values.split_at(states);
             let mut args = now.to_vec();
             args.extend(inputs.iter().map(|x| row(&mut e.w, x, &at)));
+            e.collecting = watched;
+            let outside = std::mem::take(&mut e.finite);
             let results = e.call(m.step, &args, e.program.region(m.step).results())?;
-            Ok(with_rows(&mut e.w, &results, states, outputs, &at))
-        })
+            let inside = std::mem::replace(&mut e.finite, outside);
+            e.collecting = false;
+            let mut all = with_rows(&mut e.w, &results, states, outputs, &at);
+            let both = |finite: &Val| {
+                inside.iter().fold(finite.clone(), |all, one| e.w.binary("and", &all, one))
+            };
+            all.extend(finite.first().map(both));
+            Ok(all)
+        })?;
+        if watched {
+            self.finite.extend(found.pop());
+        }
+        Ok(found)
+    }
+
+    /// A loop of few steps, one after the other: compilers see through that, not through loops.
+    fn unrolled(&mut self, m: &MapAccum, init: &[Val], inputs: &[Val]) -> Result<Vec<Val>> {
+        let results = self.program.region(m.step).results();
+        let mut states = init.to_vec();
+        let mut rows: Vec<Vec<Val>> = vec![Vec::new(); results.len() - states.len()];
+        for step in 0..m.length {
+            let at = if m.reverse { m.length - 1 - step } else { step };
+            let mut args = states.clone();
+            args.extend(inputs.iter().map(|x| self.w.row(x, at)));
+            let found = self.call(m.step, &args, results)?;
+            let (next, outputs) = found.split_at(states.len());
+            states = next.to_vec();
+            for (all, y) in rows.iter_mut().zip(outputs) {
+                let one = [&[1], y.ty.dims.as_slice()].concat();
+                all.push(self.w.reshape(y, &one));
+            }
+        }
+        for mut all in rows {
+            if m.reverse {
+                all.reverse();
+            }
+            states.push(self.w.concatenate(&all, 0));
+        }
+        Ok(states)
+    }
+
+    /// Whether there are matrix products in a lambda that have to be looked through.
+    fn multiplies(&self, r: RegionId) -> bool {
+        let order = self.scopes.region(r).order();
+        order.iter().any(|t| self.contractions.has(t))
     }
 
     /// `while`: the condition in one block, the step in the other, each with what it needs.
@@ -99,10 +166,14 @@ impl Emitter<'_> {
         types[states..].iter().map(|ty| self.w.zeros(&Ty::from(ty))).collect()
     }
 
-    /// The results of a lambda of indices at all positions, run one after the other: what bulk
-    /// operations do not cover, such as a `build` or a sum inside of an index function.
-    pub(crate) fn tabulated(&mut self, r: RegionId, sizes: &[usize]) -> Result<Vec<Val>> {
-        let results = self.program.region(r).results();
+    /// Results of a lambda of indices at all positions, run one after the other: what bulk operations
+    /// do not cover, such as a `build` or a sum inside of an index function.
+    pub(crate) fn tabulated(
+        &mut self,
+        r: RegionId,
+        sizes: &[usize],
+        results: &[TermId],
+    ) -> Result<Vec<Val>> {
         let count: usize = sizes.iter().product();
         let shape = |t: &TermId, sizes: &[usize]| {
             let inner = Ty::from(self.program.ty(*t));

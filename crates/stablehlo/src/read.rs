@@ -2,9 +2,9 @@
 
 use cotan_ir::{RegionId, Result, TermId};
 
-use crate::affine::{self, Axis, Form};
+use crate::affine::{self, Axis, Form, Parts};
 use crate::emit::Emitter;
-use crate::value::{Ty, Val};
+use crate::value::{Along, Profile, Ty, Val};
 use crate::writer::{Writer, list};
 
 impl Emitter<'_> {
@@ -12,6 +12,9 @@ impl Emitter<'_> {
     pub(crate) fn read(&mut self, ty: &Ty, t: TermId, ix: &[TermId]) -> Result<Val> {
         let source = self.value(t)?;
         let at = self.values(ix)?;
+        if let Some(extreme) = self.read_extreme(t, &at) {
+            return Ok(extreme);
+        }
         let dims = source.ty.dims.clone();
         let known: Option<Vec<i64>> = at.iter().map(Val::integer).collect();
         if let Some(known) = known {
@@ -45,9 +48,9 @@ impl Emitter<'_> {
         if source.ty.is_empty() {
             return Ok(self.w.zeros(ty));
         }
-        let at = self.index_arrays(r)?;
-        let results = self.program.region(r).results();
-        let ranges: Vec<bool> = results
+        let whole = self.whole_axes(r, &source.ty.dims);
+        let (sizes, at) = self.index_arrays(r, whole)?;
+        let ranges: Vec<bool> = self.program.region(r).results()[..at.len()]
             .iter()
             .zip(&source.ty.dims)
             .map(|(&i, &k)| self.program.bounds(i).within(k))
@@ -66,12 +69,13 @@ impl Emitter<'_> {
     ) -> Val {
         let inner = &source.ty.dims[at.len()..];
         let w = &mut self.w;
+        let Hints { sorted, .. } = Hints::new(at, sizes);
         let places = positions(w, at, sizes);
         let ty = source.ty.with_dims(&[sizes, inner].concat());
         let window: Vec<usize> =
             vec![1; at.len()].into_iter().chain(inner.iter().copied()).collect();
         let body = format!(
-            "\"stablehlo.gather\"({source}, {places}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, indices_are_sorted = false, slice_sizes = array<i64: {}>}}> : ({}, {}) -> {ty}",
+            "\"stablehlo.gather\"({source}, {places}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, indices_are_sorted = {sorted}, slice_sizes = array<i64: {}>}}> : ({}, {}) -> {ty}",
             list(sizes.len()..sizes.len() + inner.len()),
             list(0..at.len()),
             list(0..at.len()),
@@ -126,6 +130,28 @@ pub(crate) fn in_range(w: &mut Writer, at: &[Val], dims: &[usize], ranges: &[boo
     inside
 }
 
+/// What is known of positions, given by arrays of these sizes, one for each component.
+pub(crate) struct Hints {
+    /// They ascend, the first component first, in row-major order.
+    pub sorted: bool,
+    /// None occurs twice.
+    pub unique: bool,
+}
+
+impl Hints {
+    pub fn new(at: &[Val], sizes: &[usize]) -> Hints {
+        let axis = |i: &Val| match i.along {
+            Some(Along { axis, what: Profile::Position }) => Some(axis),
+            Some(Along { what: Profile::Step { .. }, .. }) | None => None,
+        };
+        let long: Vec<usize> = (0..sizes.len()).filter(|&k| sizes[k] > 1).collect();
+        // As far as components count through the axes in their order, they decide.
+        let leading: Vec<usize> = at.iter().map_while(axis).filter(|k| long.contains(k)).collect();
+        let unique = long.iter().all(|&k| at.iter().any(|i| axis(i) == Some(k)));
+        Hints { sorted: leading.starts_with(&long), unique }
+    }
+}
+
 /// Components of positions along a new last axis.
 pub(crate) fn positions(w: &mut Writer, at: &[Val], sizes: &[usize]) -> Val {
     let column: Vec<usize> = sizes.iter().copied().chain([1]).collect();
@@ -145,24 +171,23 @@ pub(crate) fn affine_read(
     if let Some(axes) = affine::axes(forms) {
         return Some(strided(w, source, &axes, sizes, ty));
     }
-    if !affine::falls_apart(forms, sizes) {
-        return None;
-    }
-    let var = affine::window(forms, sizes)?;
-    let mut one = sizes.to_vec();
-    one[var] = 1;
+    let Parts { var, sizes, forms } = affine::parts(forms, sizes)?;
     let mut dims = ty.dims.clone();
     dims[var] = 1;
-    let mut parts = Vec::with_capacity(sizes[var]);
-    for value in 0..sizes[var] {
-        let forms: Vec<Form> = forms.iter().map(|form| form.at(var, value)).collect();
-        parts.push(affine_read(w, source, &forms, &one, &ty.with_dims(&dims))?);
-    }
-    Some(w.concatenate(&parts, var))
+    let ty = ty.with_dims(&dims);
+    let parts: Option<Vec<Val>> =
+        forms.iter().map(|forms| affine_read(w, source, forms, &sizes, &ty)).collect();
+    Some(w.concatenate(&parts?, var))
 }
 
 /// A read of which each axis depends on a variable of its own.
-fn strided(w: &mut Writer, source: &Val, axes: &[Axis], sizes: &[usize], ty: &Ty) -> Val {
+pub(crate) fn strided(
+    w: &mut Writer,
+    source: &Val,
+    axes: &[Axis],
+    sizes: &[usize],
+    ty: &Ty,
+) -> Val {
     let (mut ranges, mut widths) = (Vec::new(), Vec::new());
     let (mut reversed, mut vars) = (Vec::new(), Vec::new());
     for (n, (axis, &k)) in axes.iter().zip(&source.ty.dims).enumerate() {

@@ -11,20 +11,33 @@ use crate::scalar::elementwise;
 use crate::value::Val;
 
 impl Emitter<'_> {
-    /// The components of an index function, each an array over its positions.
-    pub(crate) fn index_arrays(&mut self, r: RegionId) -> Result<Vec<Val>> {
-        let sizes = self.program.index_sizes(r).to_vec();
+    /// The components of an index function but for the last ones, each an array over the values of
+    /// all variables but as many last ones; and the sizes of these arrays.
+    pub(crate) fn index_arrays(
+        &mut self,
+        r: RegionId,
+        without: usize,
+    ) -> Result<(Vec<usize>, Vec<Val>)> {
+        let mut sizes = self.program.index_sizes(r).to_vec();
+        sizes.truncate(sizes.len() - without);
+        let results = self.program.region(r).results();
+        let results = &results[..results.len() - without];
         if !self.runs_at_once(r) {
-            return self.tabulated(r, &sizes);
+            let found = self.tabulated(r, &sizes, results)?;
+            return Ok((sizes, found));
         }
         let mut found: FxHashMap<TermId, Val> = FxHashMap::default();
-        let order = self.scopes.region(r).order().to_vec();
-        for t in order {
+        for t in self.needed_with_variables(r, results) {
             let value = self.at_all_positions(r, t, &sizes, &found)?;
             found.insert(t, value);
         }
-        let results = self.program.region(r).results();
-        results.iter().map(|&t| self.spread(t, &sizes, &found)).collect()
+        let arrays = results.iter().map(|&t| self.spread(t, &sizes, &found)).collect::<Result<_>>();
+        Ok((sizes, arrays?))
+    }
+
+    /// How many of the last components can be left out, since whole sub-arrays are read or written.
+    pub(crate) fn whole_axes(&self, r: RegionId, dims: &[usize]) -> usize {
+        if self.runs_at_once(r) { affine::whole_axes(self.program, r, dims) } else { 0 }
     }
 
     /// Whether a lambda of indices consists of operations on scalars and reads of arrays from outside.
@@ -40,7 +53,7 @@ impl Emitter<'_> {
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => false,
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => false,
             Node::Build1(_) | Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => false,
-            Node::SegmentArg(..) => false,
+            Node::SegmentArg(..) | Node::Routine(..) => false,
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Result(..) => false,
         };
         self.scopes.region(r).order().iter().all(fits)

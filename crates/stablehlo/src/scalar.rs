@@ -13,6 +13,15 @@ use crate::writer::Writer;
 
 /// `op` of arguments of the types that its row asks for.
 pub(crate) fn elementwise(w: &mut Writer, op: Op, args: &[Val]) -> Result<Val> {
+    if let Some((args, axes)) = w.common_transpose(args) {
+        let found = in_place(w, op, &args)?;
+        return Ok(w.transpose(&found, &axes));
+    }
+    in_place(w, op, args)
+}
+
+/// The same, with the arguments as they lie.
+fn in_place(w: &mut Writer, op: Op, args: &[Val]) -> Result<Val> {
     match args {
         [a] => unary(w, op, a),
         [a, b] => binary(w, op, a, b),

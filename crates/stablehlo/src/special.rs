@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use cotan_array::Dtype;
+use cotan_ir::scalar::cot_polynomial;
 use cotan_ir::{Error, ErrorKind, Result};
 
 use crate::value::Val;
@@ -146,18 +147,9 @@ pub(crate) fn polygamma(w: &mut Writer, n: &Val, x: &Val) -> Result<Val> {
     Ok(w.select(&undefined, &nan, &y))
 }
 
-/// $\pi \, d^n/dx^n \cot(\pi x)$, as a polynomial in the cotangent: $P_0 = c$,
-/// $P_{k+1} = -(1 + c^2) P_k'$.
+/// $\pi \, d^n/dx^n \cot(\pi x)$, as a polynomial in the cotangent.
 fn cot_derivative(w: &mut Writer, n: usize, x: &Val) -> Val {
-    let mut p = vec![0.0, 1.0];
-    for _ in 0..n {
-        let mut q = vec![0.0; p.len() + 1];
-        for (k, &a) in p.iter().enumerate().skip(1) {
-            q[k - 1] -= k as f64 * a;
-            q[k + 1] -= k as f64 * a;
-        }
-        p = q;
-    }
+    let mut p = cot_polynomial(n);
     let nearest = w.unary("round_nearest_even", x);
     let (rest, pi) = (w.binary("subtract", x, &nearest), w.real(PI, x));
     let angle = w.binary("multiply", &pi, &rest);

@@ -78,11 +78,45 @@ pub(crate) struct Val {
     pub ty: Ty,
     /// What every element is, where that is known.
     pub known: Option<Scalar>,
+    /// What elements are along an axis, where they depend on nothing else.
+    pub along: Option<Along>,
+}
+
+/// Elements that depend on the position along one axis alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Along {
+    pub axis: usize,
+    pub what: Profile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// The position itself.
+    Position,
+    /// `holds` at positions below `at`, and its opposite from there on.
+    Step { at: i64, holds: bool },
+}
+
+impl Along {
+    /// A comparison of positions with an integer.
+    pub fn compared(self, direction: &str, with: i64) -> Option<Along> {
+        if self.what != Profile::Position {
+            return None;
+        }
+        let (at, holds) = match direction {
+            "LT" => (with, true),
+            "LE" => (with.checked_add(1)?, true),
+            "GE" => (with, false),
+            "GT" => (with.checked_add(1)?, false),
+            _ => return None,
+        };
+        Some(Along { what: Profile::Step { at, holds }, ..self })
+    }
 }
 
 impl Val {
     pub fn new(name: impl Into<String>, ty: Ty) -> Val {
-        Val { name: name.into(), ty, known: None }
+        Val { name: name.into(), ty, known: None, along: None }
     }
 
     /// The integer that every element is.

@@ -1,11 +1,11 @@
 //! Writes: sums at computed positions, and single elements. What is out of range is dropped.
 
 use cotan_array::Shape;
-use cotan_ir::{RegionId, Result, TermId};
+use cotan_ir::{Node, RegionId, Result, TermId};
 
-use crate::affine::{self, Axis, Form};
+use crate::affine::{self, Axis, Form, Parts};
 use crate::emit::Emitter;
-use crate::read::{in_range, positions, window_at};
+use crate::read::{Hints, in_range, positions, window_at};
 use crate::value::{Ty, Val};
 use crate::writer::{Writer, list};
 
@@ -26,32 +26,10 @@ impl Emitter<'_> {
                 return Ok(self.w.reshape(&y, &ty.dims));
             }
         }
-        let at = self.index_arrays(r)?;
-        let unique = forms.is_some_and(|forms| hits_once(&forms, &sizes));
-        Ok(self.add_at(ty, &source, &at, &sizes, unique))
-    }
-
-    /// The sum of the sub-arrays of `source` at positions given by arrays of these sizes, one for
-    /// each component. `unique` if no position occurs twice.
-    fn add_at(&mut self, ty: &Ty, source: &Val, at: &[Val], sizes: &[usize], unique: bool) -> Val {
-        let w = &mut self.w;
-        let places = positions(w, at, sizes);
-        let zero = w.zeros(ty);
-        let name = w.fresh();
-        w.open(format_args!(
-            "{name} = \"stablehlo.scatter\"({zero}, {places}, {source}) <{{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{}], scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, unique_indices = {unique}}}> ({{",
-            list(sizes.len()..source.ty.rank()),
-            list(0..at.len()),
-            list(0..at.len()),
-            sizes.len(),
-        ));
-        let element = ty.element();
-        let (a, b) = (Val::new(w.fresh(), element.clone()), Val::new(w.fresh(), element.clone()));
-        w.bare(format_args!("^bb0({a}: {element}, {b}: {element}):"));
-        let sum = w.binary("add", &a, &b);
-        w.give(&[sum]);
-        w.close(format_args!("}}) : ({}, {}, {}) -> {ty}", zero.ty, places.ty, source.ty));
-        Val::new(name, ty.clone())
+        let whole = self.whole_axes(r, &ty.dims);
+        let (inner, at) = self.index_arrays(r, whole)?;
+        let zero = self.w.zeros(ty);
+        Ok(scattered(&mut self.w, "add", &zero, &at, &source, &inner))
     }
 
     /// `oneHot sh v ix`
@@ -62,27 +40,83 @@ impl Emitter<'_> {
         v: TermId,
         ix: &[TermId],
     ) -> Result<Val> {
+        let zero = self.w.zeros(ty);
+        let (part, starts) = self.one_part(ty, outer, v, ix)?;
+        Ok(if starts.is_empty() {
+            part
+        } else {
+            self.w.dynamic_update_slice(&zero, &part, &starts)
+        })
+    }
+
+    /// A sum with an array of one element (or sub-array) that is not 0: a change at one place.
+    pub(crate) fn add_one_hot(&mut self, args: &[TermId]) -> Result<Option<Val>> {
+        let one = |t: TermId| match self.program.node(t) {
+            Node::OneHot(outer, v, ix) if !ix.is_empty() => Some((outer, *v, ix)),
+            _ => None,
+        };
+        let [a, b] = args else { return Ok(None) };
+        let found = one(*b).map(|x| (*a, x)).or_else(|| one(*a).map(|x| (*b, x)));
+        let Some((other, (outer, v, ix))) = found else { return Ok(None) };
+        let sum = self.value(other)?;
+        let (part, starts) = self.one_part(&sum.ty, outer, v, ix)?;
+        let before = self.w.dynamic_slice(&sum, &starts, &part.ty.dims);
+        let after = self.w.binary("add", &before, &part);
+        Ok(Some(self.w.dynamic_update_slice(&sum, &after, &starts)))
+    }
+
+    /// What a one-hot array has at its place, 0 if that is out of range, and where that is.
+    fn one_part(
+        &mut self,
+        ty: &Ty,
+        outer: &Shape,
+        v: TermId,
+        ix: &[TermId],
+    ) -> Result<(Val, Vec<Val>)> {
         let part = self.value(v)?;
         let at = self.values(ix)?;
         let ranges: Vec<bool> =
             ix.iter().zip(outer.dims()).map(|(&i, &k)| self.program.bounds(i).within(k)).collect();
         let w = &mut self.w;
-        let zero = w.zeros(ty);
         let (starts, sizes) = window_at(w, &at, &ty.dims);
         let part = w.reshape(&part, &sizes);
-        let written =
-            if starts.is_empty() { part } else { w.dynamic_update_slice(&zero, &part, &starts) };
-        Ok(match in_range(w, &at, outer.dims(), &ranges) {
-            Some(inside) => w.select(&inside, &written, &zero),
-            None => written,
-        })
+        let part = match in_range(w, &at, outer.dims(), &ranges) {
+            Some(inside) => {
+                let zero = w.zeros(&part.ty);
+                w.select(&inside, &part, &zero)
+            }
+            None => part,
+        };
+        Ok((part, starts))
     }
 }
 
-/// Whether an affine index function takes no position twice: each variable alone in a component.
-fn hits_once(forms: &[Form], sizes: &[usize]) -> bool {
-    let alone = |k: usize| forms.iter().any(|form| form.vars().eq([k]));
-    (0..sizes.len()).all(|k| sizes[k] == 1 || alone(k))
+/// The sub-arrays of `source` written into `into`, joined with what is there by an operation whose order
+/// does not matter, at positions given by arrays of these sizes, one for each component.
+pub(crate) fn scattered(
+    w: &mut Writer,
+    op: &str,
+    into: &Val,
+    at: &[Val],
+    source: &Val,
+    sizes: &[usize],
+) -> Val {
+    let Hints { sorted, unique } = Hints::new(at, sizes);
+    let places = positions(w, at, sizes);
+    let name = w.fresh();
+    w.open(format_args!(
+        "{name} = \"stablehlo.scatter\"({into}, {places}, {source}) <{{indices_are_sorted = {sorted}, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{axes}], scatter_dims_to_operand_dims = [{axes}], index_vector_dim = {}>, unique_indices = {unique}}}> ({{",
+        list(sizes.len()..source.ty.rank()),
+        sizes.len(),
+        axes = list(0..at.len()),
+    ));
+    let element = into.ty.element();
+    let (a, b) = (Val::new(w.fresh(), element.clone()), Val::new(w.fresh(), element.clone()));
+    w.bare(format_args!("^bb0({a}: {element}, {b}: {element}):"));
+    let joined = w.binary(op, &a, &b);
+    w.give(&[joined]);
+    w.close(format_args!("}}) : ({}, {}, {}) -> {}", into.ty, places.ty, source.ty, into.ty));
+    Val::new(name, into.ty.clone())
 }
 
 /// A scatter by an affine index function as sums, transposes, and zeros around and between elements,
@@ -97,19 +131,13 @@ fn affine_write(
     if let Some(axes) = affine::axes(forms) {
         return Some(placed(w, source, &axes, sizes, ty));
     }
-    if !affine::falls_apart(forms, sizes) {
-        return None;
-    }
-    let var = affine::window(forms, sizes)?;
-    let mut one = sizes.to_vec();
-    one[var] = 1;
+    let Parts { var, sizes, forms } = affine::parts(forms, sizes)?;
     let mut sum: Option<Val> = None;
-    for value in 0..sizes[var] {
+    for (value, forms) in forms.iter().enumerate() {
         let mut ranges: Vec<_> = source.ty.dims.iter().map(|&k| (0, k, 1)).collect();
         ranges[var] = (value, value + 1, 1);
         let part = w.slice(source, &ranges);
-        let forms: Vec<Form> = forms.iter().map(|form| form.at(var, value)).collect();
-        let part = affine_write(w, &part, &forms, &one, ty)?;
+        let part = affine_write(w, &part, forms, &sizes, ty)?;
         sum = Some(match sum {
             Some(sum) => w.binary("add", &sum, &part),
             None => part,

@@ -4,8 +4,9 @@ use std::fmt::{Display, Write};
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
+use rustc_hash::FxHashMap;
 
-use crate::value::{Ty, Val, scalar_literal};
+use crate::value::{Along, Profile, Ty, Val, scalar_literal};
 
 /// Writes operations, one a line.
 #[derive(Default)]
@@ -15,6 +16,10 @@ pub(crate) struct Writer {
     next: usize,
     /// Where the user wrote what the lines are for.
     pub place: Option<String>,
+    /// What transposed values are made of: the value, and the axes as in [`Writer::transpose`].
+    transposed: FxHashMap<String, (Val, Vec<usize>)>,
+    /// What repeated values are made of, as in [`Writer::broadcast`].
+    repeated: FxHashMap<String, (Val, Vec<usize>)>,
 }
 
 /// A loop that is being written.
@@ -102,6 +107,25 @@ impl Writer {
     /// How an operation with so many results is defined: `%n` or `%n:2`.
     pub fn definition(&mut self, name: &str, count: usize) -> String {
         if count == 1 { name.to_owned() } else { format!("{name}:{count}") }
+    }
+
+    /// `return` of a function.
+    pub fn returned(&mut self, values: &[Val]) {
+        match values.is_empty() {
+            true => self.bare("return"),
+            false => self.bare(format_args!("return {} : {}", list(values), types(values))),
+        }
+    }
+
+    /// The results of another function.
+    pub fn call(&mut self, function: &str, args: &[Val], kinds: &[Ty]) -> Vec<Val> {
+        let name = self.fresh();
+        let definition = self.definition(&name, kinds.len());
+        let (names, from, to) = (list(args), types(args), list(kinds));
+        self.line(format_args!(
+            "{definition} = func.call @{function}({names}) : ({from}) -> ({to})"
+        ));
+        self.results(&name, kinds)
     }
 
     /// `return` of a block.
@@ -201,11 +225,45 @@ impl Writer {
             "stablehlo.compare {direction}, {a}, {b}, {kind} : ({}, {}) -> {ty}",
             a.ty, b.ty
         );
-        self.define(ty, body)
+        let turned = match direction {
+            "LT" => "GT",
+            "LE" => "GE",
+            "GE" => "LE",
+            "GT" => "LT",
+            same => same,
+        };
+        let along = match (a.along, b.integer(), b.along, a.integer()) {
+            (Some(along), Some(with), _, _) => along.compared(direction, with),
+            (_, _, Some(along), Some(with)) => along.compared(turned, with),
+            _ => None,
+        };
+        Val { along, ..self.define(ty, body) }
     }
 
-    /// `p` may be a scalar.
+    /// `p` may be a scalar. By the position along an axis, it is a concatenation: what is not chosen is
+    /// not computed.
     pub fn select(&mut self, p: &Val, a: &Val, b: &Val) -> Val {
+        if let Some(Along { axis, what: Profile::Step { at, holds } }) = p.along
+            && a.known.is_none()
+            && b.known.is_none()
+        {
+            let size = a.ty.dims[axis];
+            let at = usize::try_from(at.max(0)).unwrap_or(size).min(size);
+            let (first, second) = if holds { (a, b) } else { (b, a) };
+            let part = |w: &mut Self, x: &Val, from: usize, to: usize| {
+                let mut ranges: Vec<_> = x.ty.dims.iter().map(|&k| (0, k, 1)).collect();
+                ranges[axis] = (from, to, 1);
+                w.slice(x, &ranges)
+            };
+            return match (at, size - at) {
+                (0, _) => second.clone(),
+                (_, 0) => first.clone(),
+                _ => {
+                    let parts = [part(self, first, 0, at), part(self, second, at, size)];
+                    self.concatenate(&parts, axis)
+                }
+            };
+        }
         let body = format_args!("stablehlo.select {p}, {a}, {b} : {}, {}", p.ty, a.ty);
         self.define(a.ty.clone(), body)
     }
@@ -244,7 +302,21 @@ impl Writer {
         if a.ty.dims == dims && axes.iter().copied().eq(0..dims.len()) {
             return a.clone();
         }
-        self.view("broadcast_in_dim", a, &format!(", dims = [{}]", list(axes)), dims)
+        let along = a.along.filter(|along| a.ty.dims[along.axis] == dims[axes[along.axis]]);
+        let along = along.map(|along| Along { axis: axes[along.axis], ..along });
+        // A repetition of a repetition is one.
+        let (source, own) = match self.repeated.get(&a.name).cloned() {
+            Some((source, own)) => (source, own.iter().map(|&k| axes[k]).collect()),
+            None => (a.clone(), axes.to_vec()),
+        };
+        let mut order: Vec<usize> = (0..own.len()).collect();
+        order.sort_by_key(|&k| own[k]);
+        let source = self.transpose(&source, &order);
+        let own: Vec<usize> = order.iter().map(|&k| own[k]).collect();
+        let how = format!(", dims = [{}]", list(&own));
+        let found = self.view("broadcast_in_dim", &source, &how, dims);
+        self.repeated.insert(found.name.clone(), (source, own));
+        Val { along, known: a.known, ..found }
     }
 
     pub fn reshape(&mut self, a: &Val, dims: &[usize]) -> Val {
@@ -260,7 +332,55 @@ impl Writer {
             return a.clone();
         }
         let dims: Vec<usize> = axes.iter().map(|&k| a.ty.dims[k]).collect();
-        self.view("transpose", a, &format!(", dims = [{}]", list(axes)), &dims)
+        let place = |k: usize| axes.iter().position(|&other| other == k).unwrap_or(k);
+        let along = a.along.map(|along| Along { axis: place(along.axis), ..along });
+        // Of a repetition it is another repetition, and of a transpose another transpose.
+        if let Some((source, own)) = self.repeated.get(&a.name).cloned() {
+            let own: Vec<usize> = own.iter().map(|&k| place(k)).collect();
+            let found = self.broadcast(&source, &own, &dims);
+            return Val { along, known: a.known, ..found };
+        }
+        let (base, first) = self.untransposed(a);
+        let axes: Vec<usize> = axes.iter().map(|&k| first[k]).collect();
+        if axes.iter().copied().eq(0..axes.len()) {
+            return base;
+        }
+        let how = format!(", dims = [{}]", list(&axes));
+        let found = Val { along, ..self.view("transpose", &base, &how, &dims) };
+        self.transposed.insert(found.name.clone(), (base, axes));
+        found
+    }
+
+    /// What arguments of an elementwise operation are transposes of, if all are transposes in one way or
+    /// can be made as cheaply in any order; and that way. So transposes move towards the results, and
+    /// those in opposite ways meet.
+    pub fn common_transpose(&mut self, args: &[Val]) -> Option<(Vec<Val>, Vec<usize>)> {
+        let (base, axes) = args.iter().find_map(|a| self.transposed.get(&a.name))?.clone();
+        let fits = |a: &Val| {
+            let same = self.transposed.get(&a.name).is_some_and(|(_, other)| *other == axes);
+            same || a.ty.rank() == 0 || a.known.is_some() || self.repeated.contains_key(&a.name)
+        };
+        if !args.iter().all(fits) {
+            return None;
+        }
+        let dims = base.ty.dims;
+        let place = |k: usize| axes.iter().position(|&other| other == k).unwrap_or(k);
+        let back: Vec<usize> = (0..dims.len()).map(place).collect();
+        let untransposed = args.iter().map(|a| match (a.known, a.ty.rank()) {
+            (_, 0) => a.clone(),
+            (Some(x), _) => self.fill(x, &dims),
+            (None, _) => self.transpose(a, &back),
+        });
+        Some((untransposed.collect(), axes))
+    }
+
+    /// The value that another is a transpose of, itself if it is none, and the axes: axis `n` of the
+    /// value is axis `axes[n]` of that.
+    pub fn untransposed(&self, a: &Val) -> (Val, Vec<usize>) {
+        match self.transposed.get(&a.name) {
+            Some((source, axes)) => (source.clone(), axes.clone()),
+            None => (a.clone(), (0..a.ty.rank()).collect()),
+        }
     }
 
     pub fn reverse(&mut self, a: &Val, axes: &[usize]) -> Val {
@@ -282,6 +402,14 @@ impl Writer {
             ranges.iter().map(|&(from, to, by)| (to - from).div_ceil(by)).collect();
         let how = list(ranges.iter().map(|(from, to, by)| format!("{from}:{to}:{by}")));
         self.view("slice", a, &format!(" [{how}]"), &dims)
+    }
+
+    /// The sub-array at a position along the outermost axis.
+    pub fn row(&mut self, a: &Val, at: usize) -> Val {
+        let mut ranges: Vec<_> = a.ty.dims.iter().map(|&k| (0, k, 1)).collect();
+        ranges[0] = (at, at + 1, 1);
+        let part = self.slice(a, &ranges);
+        self.reshape(&part, &a.ty.dims[1..])
     }
 
     /// Along each axis the zeros before, after, and between any two elements. Negative numbers
@@ -323,7 +451,8 @@ impl Writer {
     /// The position along an axis.
     pub fn iota(&mut self, axis: usize, dims: &[usize]) -> Val {
         let ty = Ty::new(Dtype::I64, dims);
-        self.define(ty.clone(), format_args!("stablehlo.iota dim = {axis} : {ty}"))
+        let along = Some(Along { axis, what: Profile::Position });
+        Val { along, ..self.define(ty.clone(), format_args!("stablehlo.iota dim = {axis} : {ty}")) }
     }
 
     // ---- parts at computed places -------------------------------------------------------------
@@ -354,8 +483,16 @@ impl Writer {
 
     /// Folds axes away by an operation of two numbers.
     pub fn reduce(&mut self, op: &str, a: &Val, init: &Val, axes: &[usize]) -> Val {
-        let kept = (0..a.ty.rank()).filter(|k| !axes.contains(k));
-        let dims: Vec<usize> = kept.map(|k| a.ty.dims[k]).collect();
+        let (base, order) = self.untransposed(a);
+        let kept: Vec<usize> = (0..a.ty.rank()).filter(|k| !axes.contains(k)).collect();
+        if base.name != a.name {
+            let axes: Vec<usize> = axes.iter().map(|&k| order[k]).collect();
+            let gone = |k: usize| axes.iter().filter(|&&other| other < k).count();
+            let order: Vec<usize> = kept.iter().map(|&k| order[k] - gone(order[k])).collect();
+            let found = self.reduce(op, &base, init, &axes);
+            return self.transpose(&found, &order);
+        }
+        let dims: Vec<usize> = kept.iter().map(|&k| a.ty.dims[k]).collect();
         let ty = a.ty.with_dims(&dims);
         let body = format!(
             "stablehlo.reduce({a} init: {init}) applies stablehlo.{op} across dimensions = [{}] : ({}, {}) -> {ty}",

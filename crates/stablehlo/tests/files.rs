@@ -6,14 +6,14 @@ mod common;
 
 use std::path::Path;
 
-use common::{apart, arrays, bulk, derived, text};
+use common::{apart, arrays, text};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_pipeline::Derivative;
 use cotan_syntax::parse_program;
 use cotan_testkit::files::test_files;
 use cotan_testkit::xla::Server;
-use cotan_testkit::{InputKind, Rng, inputs_for, run_program};
+use cotan_testkit::{InputKind, Rng, bulk, derived, inputs_for, run_program};
 
 /// The programs of a folder that need no sizes, in bulk operations, and those of their gradients.
 fn programs(folder: &str) -> Vec<(String, Program)> {
@@ -41,7 +41,7 @@ fn compare(server: &mut Server, engine: &str, name: &str, program: &Program) -> 
     let found =
         server.run(engine, &module, &arrays(&inputs)).map_err(|e| format!("{name}: {e}"))?;
     let found: Vec<Value> = found.iter().map(Value::from).collect();
-    match expected.iter().zip(&found).find_map(|(x, y)| apart(x, y)) {
+    match expected.iter().zip(&found).find_map(|(x, y)| apart(program, x, y)) {
         Some(difference) => Err(format!("{name}, by {engine}: {difference}\n{module}")),
         None => Ok(()),
     }
@@ -60,6 +60,38 @@ fn files_and_examples_agree() {
     }
     assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n\n"));
     assert!(count >= 90, "only {count} programs");
+}
+
+/// Where a zero of a gradient meets an infinity in a matrix product the product is 0, at the top of a
+/// program and in the steps of a loop.
+#[test]
+fn zeros_annihilate_infinities() {
+    let Some(mut server) = Server::start("infinities") else { return };
+    for text in [
+        "def main(c: [6, 6]f64, a: [6, 6]f64, b: [6, 6]f64) = sum(c * matmul(a, b))",
+        "def main(c: [6, 6]f64, a: [6, 6]f64, b: [6, 6]f64) =
+          sum(fold(a, (), (s, _) => matmul(s * c, b), length = 6))",
+    ] {
+        let program = parse_program(text).unwrap_or_else(|_| panic!("{text} does not parse"));
+        let program = derived(&program, Derivative::ValueAndGrad).unwrap();
+        let infinite = |n: usize| if n % 7 == 3 { f64::INFINITY } else { n as f64 };
+        let patterns: [&dyn Fn(usize) -> f64; 3] = [&|_| 0.0, &|n| n as f64 - 9.0, &infinite];
+        let inputs: Vec<Value> = patterns
+            .iter()
+            .map(|pattern| {
+                let shape = cotan_array::Shape::new("test", &[6, 6]).unwrap();
+                let elements = (0..36).map(pattern).collect();
+                Value::from(&cotan_array::Array::from_vec(shape, elements).unwrap())
+            })
+            .collect();
+        let expected = run_program(&program, &inputs, Mode::Ieee).unwrap();
+        let module = common::text(&program).unwrap();
+        assert!(module.contains("dot_general") && module.contains("stablehlo.if"), "{module}");
+        let found = server.run("xla", &module, &arrays(&inputs)).unwrap();
+        for (x, y) in expected.iter().zip(&found) {
+            assert_eq!(apart(&program, x, &Value::from(y)), None, "{program}\n{module}");
+        }
+    }
 }
 
 /// The interpreter that defines StableHLO says the same of programs that it can run in a moment.

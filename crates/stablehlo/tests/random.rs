@@ -3,15 +3,16 @@
 
 mod common;
 
-use common::{apart, arrays, bulk, derived, optimised, text};
+use common::{apart, arrays, optimised, text};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
+use cotan_ir::scalar::Scalar;
 use cotan_pipeline::Derivative;
 use cotan_testkit::exact::never_rounds;
 use cotan_testkit::xla::Server;
 use cotan_testkit::{
-    Config, Equality, InputKind, Rng, first_difference, for_each_case, generate, inputs_for,
-    run_program,
+    Config, Equality, InputKind, Rng, bulk, derived, first_difference, for_each_case, generate,
+    inputs_for, run_program,
 };
 
 /// The program as it is, in bulk operations, its derivative, or one of these optimised.
@@ -25,25 +26,76 @@ fn stage(program: Program, rng: &mut Rng) -> Result<Program, String> {
     if rng.chance(50) { optimised(&staged) } else { Ok(staged) }
 }
 
+/// How a case ended.
+#[derive(PartialEq)]
+enum Outcome {
+    Agrees,
+    /// The results differ by no more than rounding may change them by.
+    LostToRounding,
+}
+
+/// How many times the largest change by noise two results may differ by.
+const NOISE_FACTOR: f64 = 8.0;
+
+/// Whether two results are as close as results of the interpreter under the noise of rounding are.
+/// Programs such as `sin(cosh(exp(x)))` have no better answer.
+fn lost_to_rounding(
+    program: &Program,
+    inputs: &[Value],
+    expected: &[Value],
+    found: &[Value],
+) -> Result<bool, String> {
+    let mut far: Vec<Vec<f64>> = expected.iter().map(|x| vec![0.0; x.elements().len()]).collect();
+    for seed in 0..8 {
+        let noisy = run_program(program, inputs, Mode::Noisy(seed)).map_err(|e| e.to_string())?;
+        for (far, (x, y)) in far.iter_mut().zip(expected.iter().zip(&noisy)) {
+            let pairs = x.elements().iter().zip(y.elements());
+            for (far, (x, y)) in far.iter_mut().zip(pairs) {
+                *far = distance(x, y).map_or(*far, |d| far.max(d));
+            }
+        }
+    }
+    let mut results = far.iter().zip(expected.iter().zip(found));
+    Ok(results.all(|(far, (x, y))| {
+        // As for the first comparison, an element may be off by what the largest one is.
+        let allowed = NOISE_FACTOR * far.iter().copied().fold(0.0, f64::max);
+        let mut pairs = x.elements().iter().zip(y.elements());
+        pairs.all(|(x, y)| x.same(*y) || distance(x, y).is_some_and(|d| d <= allowed))
+    }))
+}
+
+/// How far two floats are apart; nothing for other elements, and for what is not finite.
+fn distance(x: &Scalar, y: &Scalar) -> Option<f64> {
+    let distance = match (x, y) {
+        (Scalar::F64(x), Scalar::F64(y)) => (x - y).abs(),
+        (Scalar::F32(x), Scalar::F32(y)) => f64::from((x - y).abs()),
+        _ => return None,
+    };
+    distance.is_finite().then_some(distance)
+}
+
 fn agrees(
     server: &mut Server,
     program: &Program,
     inputs: &[Value],
     exact: bool,
-) -> Result<(), String> {
+) -> Result<Outcome, String> {
     let expected = run_program(program, inputs, Mode::Ieee).map_err(|e| e.to_string())?;
     let module = match text(program) {
-        Err(message) if message.contains("polygamma") => return Ok(()),
+        Err(message) if message.contains("polygamma") => return Ok(Outcome::Agrees),
         module => module?,
     };
     let found = server.run("xla", &module, &arrays(inputs))?;
     let found: Vec<Value> = found.iter().map(Value::from).collect();
     let difference = match exact {
         true => first_difference(&expected, &found, Equality::Values).map(|d| d.to_string()),
-        false => expected.iter().zip(&found).find_map(|(x, y)| apart(x, y)),
+        false => expected.iter().zip(&found).find_map(|(x, y)| apart(program, x, y)),
     };
     match difference {
-        None => Ok(()),
+        None => Ok(Outcome::Agrees),
+        Some(_) if !exact && lost_to_rounding(program, inputs, &expected, &found)? => {
+            Ok(Outcome::LostToRounding)
+        }
         Some(difference) => Err(format!("{difference}\nof\n{program}\n{module}")),
     }
 }
@@ -57,7 +109,7 @@ fn integers_are_exact() {
         let program = stage(program, rng)?;
         let inputs =
             inputs_for(&program, rng, InputKind::SmallIntegers).map_err(|e| e.to_string())?;
-        agrees(&mut server, &program, &inputs, never_rounds(&program))
+        agrees(&mut server, &program, &inputs, never_rounds(&program)).map(drop)
     });
 }
 
@@ -65,10 +117,15 @@ fn integers_are_exact() {
 #[test]
 fn floats_are_close() {
     let Some(mut server) = Server::start("floats") else { return };
+    let (mut cases, mut lost) = (0, 0);
     for_each_case("xla, floats", 150, |rng| {
         let program = generate(&Config::smooth(), rng).map_err(|e| e.to_string())?;
         let program = stage(program, rng)?;
         let inputs = inputs_for(&program, rng, InputKind::Generic).map_err(|e| e.to_string())?;
-        agrees(&mut server, &program, &inputs, false)
+        let outcome = agrees(&mut server, &program, &inputs, false)?;
+        cases += 1;
+        lost += usize::from(outcome == Outcome::LostToRounding);
+        Ok(())
     });
+    assert!(lost <= 1 + cases / 50, "{lost} of {cases} results are lost to rounding");
 }

@@ -33,6 +33,8 @@ pub struct FileLoader {
     entry: PathBuf,
     /// Where imports may lie: absolute, without links.
     folders: Vec<PathBuf>,
+    /// Where imports are looked for that are not beside the importing file.
+    search: Vec<PathBuf>,
 }
 
 impl FileLoader {
@@ -45,7 +47,15 @@ impl FileLoader {
         };
         // A folder that is not there has no files that could be read.
         let folders = folder.canonicalize().into_iter().collect();
-        FileLoader { entry, folders }
+        FileLoader { entry, folders, search: Vec::new() }
+    }
+
+    /// The same, with imports looked for in this folder, too, after those before it: a library of
+    /// one's own. A path that begins with `.` means a file beside the importing one.
+    pub fn include(mut self, folder: &Path) -> io::Result<FileLoader> {
+        self = self.allow(folder)?;
+        self.search.push(folder.to_owned());
+        Ok(self)
     }
 
     /// The same, with imports from this folder and below.
@@ -76,7 +86,11 @@ impl FileLoader {
 
 impl Loader for FileLoader {
     fn resolve(&self, from: Option<&str>, path: &str) -> String {
-        relative_to(from, path).to_string_lossy().into_owned()
+        let beside = relative_to(from, path);
+        let searched = from.is_some() && !path.starts_with('.') && !beside.exists();
+        let found = self.search.iter().filter(|_| searched).map(|folder| folder.join(path));
+        let file = found.into_iter().find(|file| file.is_file()).unwrap_or(beside);
+        file.to_string_lossy().into_owned()
     }
 
     fn read(&self, file: &str) -> Result<String, String> {
@@ -199,6 +213,21 @@ mod tests {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert_eq!(other.read(manifest).unwrap_err(), "the names of programs end with `.ct`");
         assert!(FileLoader::new(manifest).read(manifest).is_ok(), "but the program itself may");
+    }
+
+    #[test]
+    fn imports_are_looked_for_along_a_path() {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+        let main = format!("{tests}/none/main.ct");
+        let loader =
+            FileLoader::new(&main).include(Path::new(&format!("{tests}/samples"))).unwrap();
+        let found = loader.resolve(Some(&main), "core.ct");
+        assert_eq!(found, format!("{tests}/samples/core.ct"));
+        assert!(loader.read(&found).is_ok());
+        // Beside the importing file, and nowhere else.
+        assert_eq!(loader.resolve(Some(&main), "./core.ct"), format!("{tests}/none/core.ct"));
+        assert_eq!(loader.resolve(Some(&main), "other.ct"), format!("{tests}/none/other.ct"));
+        assert!(FileLoader::new(&main).include(Path::new("/no/such/folder")).is_err());
     }
 
     #[test]

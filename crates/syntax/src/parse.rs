@@ -14,8 +14,6 @@ mod pattern;
 mod postfix;
 mod types;
 
-use std::num::NonZeroU32;
-
 use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -82,10 +80,11 @@ fn parse_by<'t>(
     Parsed { module: Module { file, ast, items, comments }, diagnostics }
 }
 
-/// For every opening bracket, the token that closes it. A closing bracket closes the innermost
-/// open one of its kind, and leaves those within it open for ever; declarations leave all open.
-fn match_brackets(tokens: &[Token]) -> Vec<Option<NonZeroU32>> {
-    let mut closing = vec![None; tokens.len()];
+/// The opening brackets that are closed, in order, each with the token that closes it. A closing
+/// bracket closes the innermost open one of its kind, and leaves those within it open for ever;
+/// declarations leave all open.
+fn match_brackets(tokens: &[Token]) -> Vec<(u32, u32)> {
+    let mut closing = Vec::new();
     let mut open: Vec<(usize, TokenKind)> = Vec::new();
     let mut waiting: FxHashMap<TokenKind, usize> = FxHashMap::default();
     for (at, token) in tokens.iter().enumerate() {
@@ -99,12 +98,13 @@ fn match_brackets(tokens: &[Token]) -> Vec<Option<NonZeroU32>> {
             while let Some((opened, close)) = open.pop() {
                 *waiting.entry(close).or_default() -= 1;
                 if close == token.kind {
-                    closing[opened] = NonZeroU32::new(at as u32);
+                    closing.push((opened as u32, at as u32));
                     break;
                 }
             }
         }
     }
+    closing.sort_unstable();
     closing
 }
 
@@ -112,8 +112,8 @@ struct Parser<'t> {
     file: FileId,
     text: &'t str,
     tokens: Vec<Token>,
-    /// Per token: see [`match_brackets`].
-    closing: Vec<Option<NonZeroU32>>,
+    /// See [`match_brackets`].
+    closing: Vec<(u32, u32)>,
     comments: Vec<Comment>,
     /// The next token.
     at: usize,
@@ -209,6 +209,12 @@ impl<'t> Parser<'t> {
     /// Is this the end of the file, or the beginning of a declaration?
     fn at_item(&self) -> bool {
         self.peek() == TokenKind::End || self.peek().begins_item()
+    }
+
+    /// The token that closes the bracket at a token.
+    fn closing_of(&self, open: usize) -> Option<usize> {
+        let found = self.closing.binary_search_by_key(&open, |bracket| bracket.0 as usize).ok()?;
+        Some(self.closing[found].1 as usize)
     }
 
     fn at_closing_bracket(&self) -> bool {
@@ -422,9 +428,8 @@ impl<'t> Parser<'t> {
     /// anything does.
     fn close(&mut self, open: usize) {
         let Some(opened) = self.tokens.get(open).copied() else { return };
-        match self.closing.get(open).copied().flatten() {
+        match self.closing_of(open) {
             Some(close) => {
-                let close = close.get() as usize;
                 if self.at < close {
                     let bracket = self.tokens.get(close).map_or("", |token| self.text_of(*token));
                     self.expected(&format!("`,` or `{bracket}`"));

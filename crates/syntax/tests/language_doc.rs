@@ -116,6 +116,8 @@ fn builtin_table() -> Vec<String> {
                 Group::Loops => "Loops",
                 Group::Derivatives => "Derivatives",
                 Group::Elementwise => "Conversions and small formulas",
+                Group::Neural => "Neural networks",
+                Group::Losses => "Losses",
                 Group::Core => "The core language",
                 Group::Scalar => "Scalar operations, elementwise on arrays",
             };
@@ -126,7 +128,7 @@ fn builtin_table() -> Vec<String> {
             lines.push(format!("\n### {title}\n"));
             lines.extend(head.map(str::to_owned));
         }
-        let (signature, doc, example) = (&builtin.signature, builtin.doc, builtin.example);
+        let (signature, doc, example) = (&builtin.signature, &builtin.doc, builtin.example);
         lines.push(match builtin.group {
             Group::Scalar => format!("| `{signature}` | {doc} |"),
             _ => format!("| `{signature}` | {doc} | `{example}` | `{}` |", value("", example)),

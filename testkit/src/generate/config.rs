@@ -120,6 +120,8 @@ pub struct Config {
     pub updates: usize,
     /// Which constants to write.
     pub data: Data,
+    /// Whether there may be Cholesky factors. In the field, roots are none.
+    pub roots: bool,
     /// Whether the results must depend smoothly on all float inputs. Partial operations get
     /// arguments from inside their domains.
     pub smooth: bool,
@@ -146,6 +148,7 @@ impl Default for Config {
             phrases: 0,
             updates: 0,
             data: Data::Special,
+            roots: true,
             smooth: false,
         }
     }
@@ -164,7 +167,7 @@ impl Config {
 
     /// Programs whose operations are exact in the field of the tests.
     pub fn ring() -> Config {
-        let mut config = Config { data: Data::SmallIntegers, ..Config::default() };
+        let mut config = Config { data: Data::SmallIntegers, roots: false, ..Config::default() };
         config.formers.retain(|&f| f != Former::Custom);
         config.ops.retain(TypedOp::is_exact_in_field);
         config
@@ -174,6 +177,7 @@ impl Config {
     /// [`crate::InputKind::SmallIntegers`]: see [`crate::exact`].
     pub fn integers() -> Config {
         let mut config = Config { data: Data::SmallIntegers, ..Config::default() };
+        config.formers.retain(|&f| f != Former::Routine);
         config.ops.retain(TypedOp::keeps_integers);
         config
     }

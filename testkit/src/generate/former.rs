@@ -25,6 +25,7 @@ pub enum Former {
     ArgExtreme,
     ArgSort,
     SegmentArg,
+    Routine,
     MapAccum,
     While,
     Custom,
@@ -33,7 +34,7 @@ pub enum Former {
 
 impl Former {
     /// All formers, in the order of [`Node`].
-    pub const ALL: [Former; 23] = [
+    pub const ALL: [Former; 24] = [
         Former::Const,
         Former::Input,
         Former::Var,
@@ -53,6 +54,7 @@ impl Former {
         Former::ArgExtreme,
         Former::ArgSort,
         Former::SegmentArg,
+        Former::Routine,
         Former::MapAccum,
         Former::While,
         Former::Custom,
@@ -81,6 +83,7 @@ impl Former {
             Node::ArgExtreme(..) => Former::ArgExtreme,
             Node::ArgSort(_) => Former::ArgSort,
             Node::SegmentArg(..) => Former::SegmentArg,
+            Node::Routine(..) => Former::Routine,
             Node::MapAccum(_) => Former::MapAccum,
             Node::While(_) => Former::While,
             Node::Custom(_) => Former::Custom,

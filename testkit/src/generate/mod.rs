@@ -18,6 +18,7 @@ mod loops;
 mod ops;
 mod phrases;
 mod pool;
+mod routines;
 mod segments;
 mod shapes;
 mod term;

@@ -7,7 +7,7 @@ use super::{Data, Former, Generator, array_type};
 use crate::Rng;
 
 /// How often each former is chosen where it fits.
-const WEIGHTS: [(Former, usize); 18] = [
+const WEIGHTS: [(Former, usize); 19] = [
     (Former::Const, 1),
     (Former::Input, 2),
     (Former::Cond, 3),
@@ -26,6 +26,7 @@ const WEIGHTS: [(Former, usize); 18] = [
     (Former::ArgExtreme, 5),
     (Former::ArgSort, 8),
     (Former::SegmentArg, 8),
+    (Former::Routine, 8),
 ];
 /// The weight of `map_accum`, chosen together with the result that is read from it.
 const MAP_ACCUM: usize = 4;
@@ -77,6 +78,7 @@ impl Generator<'_> {
                 Former::OneHot => numeric,
                 Former::ArgExtreme => integer && room,
                 Former::ArgSort | Former::SegmentArg => integer && outermost.is_some(),
+                Former::Routine => self.routine_fits(ty),
                 Former::MapAccum | Former::While | Former::Custom => self.may_open(1),
             }
     }
@@ -176,6 +178,7 @@ impl Generator<'_> {
                 self.b.arg_sort(t)
             }
             Former::SegmentArg => self.segment_arg(ty, size),
+            Former::Routine => self.routine(ty, size),
             Former::MapAccum => self.map_accum(ty, size),
             Former::While => self.while_accum(ty, size),
             Former::Custom => self.custom(ty, size),

@@ -61,8 +61,10 @@ pub fn check<T: 'static>(
         let report = check_rule(&rule, pass.effort).unwrap_or_else(|e| fail(&e.to_string()));
         let (fired, instances) = (seen.fired.get(), seen.instances.get());
         println!("{report}; fired in {fired} of {instances}");
+        // Routines round, so they are compared over the field only.
+        let floats = report.floats > 0 || name.ends_with("/routine");
         let enough = match pass.fires {
-            Fires::Always => fired == instances && report.exhaustive >= 3 && report.floats > 0,
+            Fires::Always => fired == instances && report.exhaustive >= 3 && floats,
             Fires::Often => fired >= 100 && 3 * fired >= instances,
         };
         assert!(enough, "fired in {fired} of {instances}: {report}");

@@ -93,7 +93,7 @@ pub(super) fn edits(program: &Program) -> Vec<Edit> {
             Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) | Node::Stack(_) => {}
             Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) | Node::Iota(_) => {}
             Node::OneHot(..) | Node::ArgExtreme(..) | Node::ArgSort(_) => {}
-            Node::SegmentArg(..) | Node::Result(..) => {}
+            Node::SegmentArg(..) | Node::Routine(..) | Node::Result(..) => {}
         }
         edits.push(Edit::Zero(t));
         if program.free(t) == Levels::NONE {

@@ -187,6 +187,10 @@ impl Rebuilder<'_> {
                 let (u, ids) = (self.image(*u)?, self.image(*ids)?);
                 self.b.segment_arg(*extreme, self.size(*k), u, ids)
             }
+            Node::Routine(routine, ts) => {
+                let ts = self.all(ts)?;
+                self.b.routine(*routine, &ts)
+            }
             Node::MapAccum(m) => self.map_accum(t, m),
             Node::While(w) => self.while_accum(t, w),
             Node::Custom(c) => {

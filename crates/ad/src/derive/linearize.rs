@@ -1,4 +1,5 @@
-//! Linearisation: a program at a point, and the linear program of its derivative there.
+//! Linearisation: a program at a point, and the linear program of its derivative there, or of the
+//! transpose of that.
 
 use cotan_ir::{Builder, Copier, Error, Node, Output, Program, Result, Scopes, TermId};
 use rustc_hash::FxHashSet;
@@ -9,13 +10,14 @@ use crate::dual::Dual;
 use crate::forward::forward_pass;
 use crate::staged::Staged;
 
-/// A program split into what depends on the point only and what is linear in the tangents.
+/// A program split into what depends on the point only and what is linear in a direction there.
 #[derive(Clone, Debug)]
 pub struct Linearized {
     /// The inputs of the program to its outputs, then the residuals `res0, res1, ..`.
     pub primal: Program,
     /// The residuals, then the tangents `d.NAME` of the chosen inputs, to the tangents of the float
-    /// outputs. Linear in the tangents.
+    /// outputs; or, of [`split_vjp`], the cotangents `ct.NAME` of these to those of the inputs. Linear
+    /// in the tangents or cotangents.
     pub linear: Program,
 }
 
@@ -52,6 +54,12 @@ pub fn linearize(program: &Program, wrt: Option<&[usize]>) -> Result<Linearized>
     }
     let both = staged.b.finish_with_sources(outputs, program.sources().clone())?;
     split(&both, program.inputs().len(), program.outputs().len())
+}
+
+/// The program that [`vjp`](super::vjp) makes of `program`, simplified since or not, as two: the
+/// program at a point, and what makes gradients of cotangents there without computing it again.
+pub fn split_vjp(program: &Program, vjp: &Program) -> Result<Linearized> {
+    split(vjp, program.inputs().len(), program.outputs().len())
 }
 
 /// Splits a program in two: the first `early_outputs` from the first `early_inputs`, and the rest

@@ -53,6 +53,7 @@
 mod formers;
 mod machine;
 mod numbers;
+mod routine;
 #[cfg(test)]
 mod tests;
 

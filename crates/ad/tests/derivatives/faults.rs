@@ -29,6 +29,7 @@ fn config(fault: Fault) -> Config {
             Kind::Cond => only(config, &[Former::Cond, Former::Stack]),
             Kind::Transpose => only(config, &[Former::Transpose, Former::Replicate]),
             Kind::Scatter => only(config, &[Former::Scatter, Former::SumOuter]),
+            Kind::Routine => only(config, &[Former::Routine, Former::SumOuter]),
             Kind::OneHot => only(config, &[Former::OneHot, Former::SumOuter]),
             Kind::Cast | Kind::Select => only(config, &[Former::Stack]),
             Kind::Input | Kind::Add | Kind::Scale | Kind::Index | Kind::SumOuter => config,

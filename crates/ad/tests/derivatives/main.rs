@@ -22,6 +22,7 @@ mod oracles;
 mod orders;
 mod published_arrays;
 mod second_order;
+mod sparsity;
 mod support;
 mod ways;
 mod while_loops;

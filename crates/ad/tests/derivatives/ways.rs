@@ -95,7 +95,7 @@ fn duals(
 
 /// Dual arrays that are values, transposed at once.
 pub fn reverse_eager(bulk: &Program, point: &Point, mode: Mode) -> Checked<Vec<Value>> {
-    let mut eager = Eager { mode };
+    let mut eager = Eager::new(mode);
     let (results, deltas) = duals(bulk, point, &mut eager)?;
     let cotangents = paired(&output_types(bulk), &point.cotangents);
     let seeds: Vec<_> = results
@@ -109,7 +109,7 @@ pub fn reverse_eager(bulk: &Program, point: &Point, mode: Mode) -> Checked<Vec<V
 
 /// The same Deltas, run forwards.
 pub fn forward_delta_eager(bulk: &Program, point: &Point, mode: Mode) -> Checked<Vec<Value>> {
-    let mut eager = Eager { mode };
+    let mut eager = Eager::new(mode);
     let (results, deltas) = duals(bulk, point, &mut eager)?;
     let tangents: Vec<_> = paired(&input_types(bulk), &point.tangents)
         .into_iter()
@@ -122,7 +122,7 @@ pub fn forward_delta_eager(bulk: &Program, point: &Point, mode: Mode) -> Checked
 
 /// Pairs of values.
 pub fn forward_eager(bulk: &Program, point: &Point, mode: Mode) -> Checked<Vec<Value>> {
-    let mut eager = Eager { mode };
+    let mut eager = Eager::new(mode);
     let tangents = paired(&input_types(bulk), &point.tangents);
     let inputs: Vec<_> = point
         .inputs

@@ -47,8 +47,8 @@ pub fn verdict(program: &Program, fault: Option<Fault>, oracle: &Oracle, rng: &m
 #[allow(dead_code, reason = "not every test is about random programs")]
 pub fn configs() -> Vec<Config> {
     use Former::{
-        ArgExtreme, ArgSort, Build1, Cond, Gather, Index, MapAccum, OneHot, Op, Reshape, Scatter,
-        SegmentArg, Stack, SumOuter, Transpose, While,
+        ArgExtreme, ArgSort, Build1, Cond, Gather, Index, MapAccum, OneHot, Op, Reshape, Routine,
+        Scatter, SegmentArg, Stack, SumOuter, Transpose, While,
     };
     let only = |formers: &[Former]| Config { formers: formers.to_vec(), ..Config::default() };
     let integers = |formers: &[Former]| Config {
@@ -66,6 +66,7 @@ pub fn configs() -> Vec<Config> {
         only(&[Build1, Index, MapAccum, Op]),
         only(&[Build1, Index, While, Op]),
         only(&[Build1, Index, OneHot, Reshape, Op]),
+        Config { dtypes: vec![Dtype::F64], ..only(&[Build1, Index, Routine, Op]) },
         only(&[Build1, Index, Stack, Scatter]),
         integers(&[Build1, Index, ArgExtreme, ArgSort, SegmentArg]),
         Config { guarded_reads: 80, ..only(&[Build1, Index, Op, Gather]) },

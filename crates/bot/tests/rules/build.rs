@@ -2,7 +2,9 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Param, Result, TermId, While};
+use cotan_ir::{
+    Builder, Custom, CustomKind, Extreme, MapAccum, Param, Result, Routine, TermId, While,
+};
 
 use crate::support::{Check, build_rows, check, cons, zeros};
 
@@ -393,6 +395,20 @@ pub fn checks() -> Vec<Check> {
                 let found = b.transpose(&[1, 0], found)?;
                 to_float(b, found)
             },
+        ),
+        check(
+            "build/routine",
+            |s| {
+                let (k, n) = (s.size(), s.size());
+                Ok((k, s.array(&[k, n, n])?))
+            },
+            |b, &(k, t)| {
+                b.build(k, |b, i| {
+                    let cell = b.index(t, &[i])?;
+                    b.routine(Routine::Cholesky, &[cell])
+                })
+            },
+            |b, &(_, t)| b.routine(Routine::Cholesky, &[t]),
         ),
         check(
             "build/mapAccum",

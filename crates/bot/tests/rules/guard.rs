@@ -50,5 +50,46 @@ pub fn checks() -> Vec<Check> {
                 b.op(Op::Select, &[both, t, v])
             },
         ),
+        check(
+            "guard/equal",
+            |s| {
+                let n = s.shape_of_rank(1, 1)[0];
+                let spot = Spot::new(s, &[n])?;
+                Ok((s.array(&[n])?, s.array(&[n])?, spot, n, s.choice(4)))
+            },
+            |b, (t, v, spot, n, form)| {
+                let k = spot.at(b)?[0];
+                b.build(*n, |b, i| {
+                    let (at_i, other) = (b.index(*t, &[i])?, b.index(*v, &[i])?);
+                    match form {
+                        0 => {
+                            let here = b.op(Op::Eq, &[i, k])?;
+                            b.op(Op::Select, &[here, at_i, other])
+                        }
+                        1 => {
+                            let here = b.op(Op::Eq, &[k, i])?;
+                            b.cond(here, at_i, other)
+                        }
+                        2 => {
+                            let elsewhere = b.op(Op::Ne, &[i, k])?;
+                            b.op(Op::Select, &[elsewhere, other, at_i])
+                        }
+                        _ => {
+                            let elsewhere = b.op(Op::Ne, &[k, i])?;
+                            let here = b.op(Op::Not, &[elsewhere])?;
+                            b.cond(here, at_i, other)
+                        }
+                    }
+                })
+            },
+            |b, (t, v, spot, n, _)| {
+                let k = spot.at(b)?[0];
+                let at_k = b.index(*t, &[k])?;
+                b.build(*n, |b, i| {
+                    let (here, other) = (b.op(Op::Eq, &[i, k])?, b.index(*v, &[i])?);
+                    b.op(Op::Select, &[here, at_k, other])
+                })
+            },
+        ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Extreme, Result, TermId};
+use cotan_ir::{Builder, Extreme, Result, Routine, TermId};
 use cotan_testkit::rules::Table;
 
 use crate::support::{Check, Spot, check, cons, in_range};
@@ -385,6 +385,25 @@ pub fn checks() -> Vec<Check> {
                 let read = b.index(found, &ix)?;
                 let read = rest.mask(b, read)?;
                 b.op(Op::ToF64, &[read])
+            },
+        ),
+        check(
+            "index/routine",
+            |s| {
+                let (k, n) = (s.size(), s.size());
+                Ok((s.array(&[k, n, n])?, Spot::new(s, &[k])?, Spot::new(s, &[n])?))
+            },
+            |b, (t, cell, row)| {
+                let factors = b.routine(Routine::Cholesky, &[*t])?;
+                let ix = [cell.at(b)?, row.at(b)?].concat();
+                b.index(factors, &ix)
+            },
+            |b, (t, cell, row)| {
+                let (ix, js) = (cell.at(b)?, row.at(b)?);
+                let part = b.index(*t, &ix)?;
+                let factors = b.routine(Routine::Cholesky, &[part])?;
+                let read = b.index(factors, &js)?;
+                cell.mask(b, read)
             },
         ),
         check(

@@ -127,3 +127,44 @@ fn a_worker_that_dies() {
         assert_eq!(session.files(), ["m.ct", "python"]);
     }
 }
+
+/// Whoever is interrupted cannot clean up; what it started does. A module that sleeps stands in for a
+/// long run of jax.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_run_leaves_no_folder() {
+    let python = std::process::Command::new("python3").arg("--version").output();
+    if python.is_err() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    for signal in ["INT", "KILL"] {
+        let session = session().with("jax.py", "open('begun', 'w'); import time; time.sleep(60)");
+        let folder = session.path(".").canonicalize().unwrap();
+        let mut cotan = std::process::Command::new(env!("CARGO_BIN_EXE_cotan"))
+            .args(["run", "m.ct", "--fn", "square", "--arg", "x=[1, 2]", "--engine", "xla"])
+            .current_dir(&folder)
+            .env("COTAN_XLA_PYTHON", "python3")
+            .env("PYTHONPATH", &folder)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("TMPDIR", &folder)
+            .spawn()
+            .unwrap();
+        let soon = |holds: &dyn Fn() -> bool| {
+            (0..600).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                holds()
+            })
+        };
+        assert!(
+            soon(&|| session.files().contains(&"begun".to_owned())),
+            "the runner did not start"
+        );
+        let pid = cotan.id().to_string();
+        let sent = std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status();
+        assert!(sent.unwrap().success());
+        assert!(!cotan.wait().unwrap().success());
+        let clean = || session.files() == ["begun", "jax.py", "m.ct"];
+        assert!(soon(&clean), "after {signal}: {:?}", session.files());
+    }
+}

@@ -96,3 +96,23 @@ fn results_go_to_files() {
     let again = session.with("s.ct", sum);
     again.cotan("run s.ct --npz g.npz").gives("69.0\n");
 }
+
+/// The entries of a matrix that can differ from 0, as SciPy takes them.
+#[test]
+fn sparse_matrices_are_three_arrays_and_a_shape() {
+    let session = Session::new()
+        .with("a.ct", "def main(x: [n]f64) = build n (i => x[i] * x[i] - x[i - 1])\n");
+    let shown = session.cotan("grad a.ct --arg x=[1,2,3] --mode jacobian --sparse");
+    let expected = "data: [5]f64 = [ 2.0, -1.0,  4.0, -1.0,  6.0]\n\
+                    indices: [5]i64 = [0, 0, 1, 1, 2]\n\
+                    indptr: [4]i64 = [0, 1, 3, 5]\n\
+                    shape: [2]i64 = [3, 3]\n";
+    let shown = shown.succeeds();
+    assert_eq!(shown.out, expected);
+    for part in ["3 x 3, 5 entries", "2 products in forward mode"] {
+        assert!(shown.err.contains(part), "{}", shown.err);
+    }
+    session
+        .cotan("grad a.ct --arg x=[1,2,3] --sparse")
+        .fails(2, &["--mode jacobian or --mode hessian"]);
+}

@@ -48,7 +48,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "a component of a tuple is `t.0`",
     ),
     ("def f(t: (f64, i64)) = t.2", "no component 2 in (f64, i64)", "numbered from 0 to 1"),
-    ("def f(a: [n]f64) = sum(a, axis = 1)", "there is no axis 1", "axes count from 0"),
+    ("def f(a: [n]f64) = sum(a, axis = 1)", "there is no axis 1", "the only axis is 0"),
     ("def f(x: f64) = log(x, 2)", "too many arguments for `log`", "its signature is `log(a)`"),
     (
         "def f(x: f64) = g(x) def g(x: f64, y: f64) = x",

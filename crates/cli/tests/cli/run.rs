@@ -241,6 +241,62 @@ fn poison_is_reported() {
 }
 
 #[test]
+fn the_operation_that_made_a_nan_is_found() {
+    let session = Session::new().with(
+        "a.ct",
+        "def main(x: [n]f64) =
+           let y = log(x) in
+           sum(y * x)
+         def masked(x: [n]f64) = sum(where(x > 0.0, log(x), 0.0))
+         def root(x: [n]f64) = sum(sqrt(x * x))
+         def looped(x: [n]f64) = fold(1.0, x, (s, c) =>
+           s / c)",
+    );
+    let run = |command: &str, function: &str, x: &str| {
+        let arg = format!("x={x}");
+        let args = [command, "a.ct", "--trace-nan", "--fn", function, "--arg", &arg];
+        session.cotan_with(&args, "", &[]).succeeds().err
+    };
+    // The logarithm of -1 is NaN; that of 0 is -inf, and times 0 is NaN.
+    assert_eq!(
+        run("run", "main", "[2, -1]"),
+        "the result is NaN\na.ct:2:20: in the value: `log(-1.0)` made NaN at [1]\n    let y = log(x) in\n"
+    );
+    assert_eq!(
+        run("run", "main", "[0, 1]"),
+        "the result is NaN\na.ct:3:16: in the value: `mul(-inf, 0.0)` made NaN at [0]\n    sum(y * x)\n"
+    );
+    // What is masked is not met, in the value or in the derivative.
+    assert_eq!(run("run", "masked", "[0, 1]"), "all results are finite\n");
+    assert_eq!(run("grad", "masked", "[0, 1]"), "all results and derivatives are finite\n");
+    // Here only the derivative is NaN.
+    assert_eq!(run("run", "root", "[0, 1]"), "all results are finite\n");
+    let found = run("grad", "root", "[0, 1]");
+    assert!(found.starts_with("the derivative by x[0] is NaN\na.ct:5:"), "{found}");
+    assert!(found.contains("in the derivative: `"), "{found}");
+    assert!(found.contains("def root(x: [n]f64) = sum(sqrt(x * x))"), "{found}");
+    // In the step of a loop, and in an argument.
+    let found = run("run", "looped", "[2, 0, 1]");
+    assert!(found.contains("in the value: `div(0.5, 0.0)` made inf"), "{found}");
+    let found = run("run", "root", "[nan, 1]");
+    assert_eq!(found, "the result is NaN\nthe argument x[0] is not finite\n");
+    session.cotan("run a.ct --trace-nan --backend vm").fails(2, &["x"]);
+}
+
+#[test]
+fn imports_are_found_along_a_path() {
+    let session = Session::new();
+    std::fs::create_dir_all(session.path("libs/mine")).unwrap();
+    let session = session
+        .with("main.ct", "import \"mine/lib.ct\"\ndef main() = twice(4.0)")
+        .with("libs/mine/lib.ct", "def twice(x: f64) = 2.0 * x");
+    session.cotan("run main.ct").fails(1, &["mine/lib.ct"]);
+    session.cotan("run main.ct --include libs").gives("8.0\n");
+    session.cotan_with(&["run", "main.ct"], "", &[("COTAN_PATH", "libs")]).gives("8.0\n");
+    session.cotan("run main.ct --include nowhere").fails(3, &["--include nowhere"]);
+}
+
+#[test]
 fn counts_are_reported() {
     let session = Session::new().with("a.ct", "def main() = sum([1.0, 2.0, 3.0])");
     let ran = session.cotan("run a.ct --counts").succeeds();

@@ -1,46 +1,17 @@
 //! Running sums and their relatives along an axis, and differences.
 
-use super::axes::along_axis;
-use super::control::run_loop;
-use super::reduce::{finite, log_total};
-use crate::arr::{Arr, full};
-use crate::build::build;
+use super::call::library;
+use crate::arr::Arr;
 use crate::element::{Float, Number};
-
-/// The states of a loop along an axis.
-#[track_caller]
-fn cumulated<T: Number>(
-    name: &'static str,
-    x: Arr<T>,
-    axis: i32,
-    reverse: bool,
-    neutral: T,
-    step: impl FnOnce(Arr<T>, Arr<T>) -> Arr<T>,
-) -> Arr<T> {
-    along_axis(name, x, axis, |x| {
-        let inner: Vec<usize> = x.shape().into_iter().skip(1).collect();
-        let (_, states) = run_loop(name, reverse, full(inner, neutral), x, |state, x| {
-            let next = step(state, x);
-            (next, next)
-        });
-        states
-    })
-}
-
-/// `log(exp(a) + exp(b))`.
-pub(super) fn log_add_exp<T: Float>(a: Arr<T>, b: Arr<T>) -> Arr<T> {
-    let shift = finite(a.maximum(b));
-    shift + log_total((a - shift).exp() + (b - shift).exp())
-}
 
 macro_rules! cumulative {
     ($($(#[$doc:meta])* $bound:ident $name:ident $reverse:ident
-        $neutral:expr, $step:expr, $given:literal => $expected:literal;)*) => { $(
+        $given:literal => $expected:literal;)*) => { $(
         impl<T: $bound> Arr<T> {
             $(#[$doc])*
             #[track_caller]
             pub fn $name(self, axis: i32) -> Arr<T> {
-                cumulated(stringify!($name), self, axis, false, $neutral, $step)
+                library!(stringify!($name), $name(x = self, axis = axis))
             }
 
             #[doc = concat!("[`", stringify!($name), "`](Arr::", stringify!($name), ") from the last \
@@ -51,7 +22,7 @@ macro_rules! cumulative {
                 # Ok::<(), cotan::Error>(())\n```")]
             #[track_caller]
             pub fn $reverse(self, axis: i32) -> Arr<T> {
-                cumulated(stringify!($reverse), self, axis, true, $neutral, $step)
+                library!(stringify!($reverse), $name(x = self, axis = axis, reverse = true))
             }
         }
     )* };
@@ -67,7 +38,7 @@ cumulative! {
     /// assert_eq!(f.call([1.0, 2.0, 3.0])?.to_vec(), [1.0, 3.0, 6.0]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Number cumsum cumsum_reverse T::default(), |sum, x| sum + x,
+    Number cumsum cumsum_reverse
         "[1.0, 2.0, 3.0]" => "[6.0, 5.0, 3.0]";
     /// The product of each element along an axis and those before it. Its derivative is right also
     /// where elements are 0.
@@ -79,7 +50,7 @@ cumulative! {
     /// assert_eq!(f.call([2.0, 3.0, 4.0])?.to_vec(), [2.0, 6.0, 24.0]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Number cumprod cumprod_reverse T::ONE, |product, x| product * x,
+    Number cumprod cumprod_reverse
         "[2.0, 3.0, 4.0]" => "[24.0, 12.0, 4.0]";
     /// The largest of each element along an axis and those before it; NaN from the first NaN on. The
     /// derivative goes to the one met first of equals.
@@ -91,7 +62,7 @@ cumulative! {
     /// assert_eq!(f.call([2.0, 1.0, 4.0])?.to_vec(), [2.0, 2.0, 4.0]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Number cummax cummax_reverse T::LEAST, |largest, x| largest.maximum(x),
+    Number cummax cummax_reverse
         "[2.0, 5.0, 4.0]" => "[5.0, 5.0, 4.0]";
     /// The smallest of each element along an axis and those before it; NaN from the first NaN on.
     /// The derivative goes to the one met first of equals.
@@ -103,7 +74,7 @@ cumulative! {
     /// assert_eq!(f.call([2.0, 3.0, 1.0])?.to_vec(), [2.0, 2.0, 1.0]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Number cummin cummin_reverse T::MOST, |smallest, x| smallest.minimum(x),
+    Number cummin cummin_reverse
         "[2.0, 1.0, 4.0]" => "[1.0, 1.0, 4.0]";
     /// The [`logsumexp`](Arr::logsumexp) of each element along an axis and those before it.
     ///
@@ -115,7 +86,7 @@ cumulative! {
     /// assert_eq!(y, [0.0, 2f64.ln(), 2f64.ln()]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Float cumlogsumexp cumlogsumexp_reverse T::LEAST, log_add_exp,
+    Float cumlogsumexp cumlogsumexp_reverse
         "[f64::NEG_INFINITY, 0.0, 0.0]" => "[2f64.ln(), 2f64.ln(), 0.0]";
 }
 
@@ -132,8 +103,6 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn diff(self, axis: i32) -> Arr<T> {
-        along_axis("diff", self, axis, |x| {
-            build(x.len().saturating_sub(1), |i| x.at(i + 1) - x.at(i))
-        })
+        library!("diff", diff(x = self, axis = axis))
     }
 }

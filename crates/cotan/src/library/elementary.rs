@@ -1,11 +1,8 @@
 //! Elementwise functions made of others: what kind of float it is, and sums without overflow.
 
-use super::cumulative::log_add_exp;
-use super::reduce::root;
+use super::call::library;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
-use crate::ops::select;
-use crate::stage;
 
 impl<T: Float> Arr<T> {
     /// Where it is NaN.
@@ -19,7 +16,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn is_nan(self) -> Arr<bool> {
-        stage::operation("is_nan", || self.ne(self))
+        library!("is_nan", is_nan(x = self))
     }
 
     /// Where it is inf or -inf.
@@ -33,7 +30,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn is_inf(self) -> Arr<bool> {
-        stage::operation("is_inf", || self.abs().eq(T::MOST))
+        library!("is_inf", is_inf(x = self))
     }
 
     /// Where it is neither infinite nor NaN.
@@ -47,7 +44,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn is_finite(self) -> Arr<bool> {
-        stage::operation("is_finite", || self.abs().lt(T::MOST))
+        library!("is_finite", is_finite(x = self))
     }
 
     /// `sqrt(x * x + y * y)`, where neither square overflows or vanishes; NaN if either is. The
@@ -66,13 +63,7 @@ impl<T: Float> Arr<T> {
     #[track_caller]
     pub fn hypot(self, other: impl Operand<T>) -> Arr<T> {
         let other = other.operand();
-        stage::operation("hypot", || {
-            // The value does not depend on the scale, which is a constant for the derivative.
-            let largest = self.abs().maximum(other.abs());
-            let usable = largest.gt(T::default()) & largest.lt(T::MOST);
-            let scale = select(usable, largest, T::ONE).stop_gradient();
-            scale * root((self / scale).square() + (other / scale).square())
-        })
+        library!("hypot", hypot(x = self, y = other))
     }
 
     /// `log(exp(x) + exp(y))` without overflow. Where both are -inf it is -inf, with derivative 0.
@@ -88,6 +79,6 @@ impl<T: Float> Arr<T> {
     #[track_caller]
     pub fn logaddexp(self, other: impl Operand<T>) -> Arr<T> {
         let other = other.operand();
-        stage::operation("logaddexp", || log_add_exp(self, other))
+        library!("logaddexp", logaddexp(x = self, y = other))
     }
 }

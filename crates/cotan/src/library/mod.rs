@@ -2,6 +2,7 @@
 
 mod arrange;
 mod axes;
+pub(crate) mod call;
 mod contract;
 pub(crate) mod control;
 mod cumulative;
@@ -18,7 +19,8 @@ pub use arrange::{
 pub(crate) use arrange::{Part, Plan, steps};
 pub use contract::{einsum, tensordot};
 pub use control::{
-    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Vmap, associative_scan, cond, custom_jvp,
-    custom_vjp, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right, scan,
-    scan_right, stop_gradient, switch, vmap, while_at_most, while_checkpointed, while_loop,
+    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Vmap, associative_scan,
+    associative_scan_reverse, cond, custom_jvp, custom_vjp, fold, fold_right, for_loop, linearize,
+    map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right, stop_gradient,
+    switch, vmap, while_at_most, while_checkpointed, while_loop,
 };

@@ -1,33 +1,8 @@
 //! Sorting along an axis.
 
-use cotan_array::Dtype;
-
-use super::axes::{along_axis, failed, fronted, picked, restored, type_text};
-use crate::arr::{Arr, Operand};
-use crate::build::build;
+use super::call::{call_all, library};
+use crate::arr::Arr;
 use crate::element::{Element, Number};
-use crate::error::Error;
-use crate::sizes::axis_of;
-use crate::stage::{self, emit};
-
-/// The permutation that sorts along the outermost axis.
-fn order<T: Element>(keys: Arr<T>) -> Arr<i64> {
-    Arr::from_raw(emit("argsort", &[keys.raw], |b, ts| b.arg_sort(ts[0])))
-}
-
-/// The elements in ascending order along the outermost axis.
-pub(super) fn sorted<T: Element>(x: Arr<T>) -> Arr<T> {
-    picked(x, order(x))
-}
-
-/// Keys that are in ascending order where `x` is in descending order; NaN stays NaN.
-fn falling<T: Number>(x: Arr<T>) -> Arr<T> {
-    match T::DTYPE {
-        Dtype::F64 | Dtype::F32 => -x,
-        // Unlike `-x`, never beyond what an integer holds.
-        Dtype::I64 | Dtype::Bool => -T::ONE.operand() - x,
-    }
-}
 
 impl<T: Number> Arr<T> {
     /// The elements in ascending order along an axis, NaNs last. The derivative of each goes to the
@@ -42,7 +17,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn sort(self, axis: i32) -> Arr<T> {
-        along_axis("sort", self, axis, sorted)
+        library!("sort", sort(x = self, axis = axis))
     }
 
     /// The elements in descending order along an axis, NaNs last.
@@ -56,7 +31,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn sort_descending(self, axis: i32) -> Arr<T> {
-        along_axis("sort_descending", self, axis, |x| picked(x, order(falling(x))))
+        library!("sort_descending", sort(x = self, axis = axis, descending = true))
     }
 
     /// The positions of the elements in ascending order along an axis, NaNs last; equal ones in the
@@ -71,7 +46,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn argsort(self, axis: i32) -> Arr<i64> {
-        along_axis("argsort", self, axis, order)
+        library!("argsort", argsort(x = self, axis = axis))
     }
 
     /// The positions of the elements in descending order along an axis, NaNs last; equal ones in the
@@ -86,7 +61,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn argsort_descending(self, axis: i32) -> Arr<i64> {
-        along_axis("argsort_descending", self, axis, |x| order(falling(x)))
+        library!("argsort_descending", argsort(x = self, axis = axis, descending = true))
     }
 
     /// The `k` largest elements along an axis in descending order, and their positions; of equal
@@ -101,17 +76,11 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn top_k(self, k: usize, axis: i32) -> (Arr<T>, Arr<i64>) {
-        let top = |x: Arr<T>| {
-            if k > x.len() && !stage::failed() {
-                let message = format!("{k} elements of {} along axis {axis}", type_text(self));
-                let hint = format!("there are {}", x.len());
-                return failed(Error::type_error("top_k", message).with_hint(hint));
-            }
-            let order = order(falling(x));
-            build(k, |i| order.at(i))
-        };
-        let positions = along_axis("top_k", self, axis, top);
-        (along_axis("top_k", self, axis, |x| picked(x, top(x))), positions)
+        let args = vec![("x", self.into()), ("k", k.into()), ("axis", axis.into())];
+        match call_all("top_k", &cotan_library::functions::top_k, args).as_deref() {
+            Some(&[values, positions]) => (Arr::from_raw(values), Arr::from_raw(positions)),
+            _ => (Arr::nothing(), Arr::nothing()),
+        }
     }
 }
 
@@ -128,19 +97,6 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn sort_by_key<K: Element>(self, keys: Arr<K>, axis: i32) -> Arr<T> {
-        let name = "sort_by_key";
-        stage::operation(name, || {
-            if self.shape() != keys.shape() {
-                let message = format!("{} by keys {}", type_text(self), type_text(keys));
-                let hint = "every element needs a key: the shapes must be equal";
-                return failed(Error::type_error(name, message).with_hint(hint));
-            }
-            let axis = match axis_of(name, i64::from(axis), self.rank()) {
-                Ok(axis) => axis,
-                Err(error) => return failed(error),
-            };
-            let order = order(fronted(keys, axis));
-            restored(picked(fronted(self, axis), order), axis)
-        })
+        library!("sort_by_key", sort_by_key(x = self, keys = keys, axis = axis))
     }
 }

@@ -17,6 +17,11 @@ pub struct Fed {
 }
 
 impl Fed {
+    /// Both.
+    pub(crate) fn tree_and_arrays(&self) -> (&Tree, &[Array]) {
+        (&self.tree, &self.arrays)
+    }
+
     /// The leaves of a concrete structure.
     pub fn of<A: Arrays>(structure: &A) -> Fed {
         Fed { tree: structure.tree(), arrays: concrete_leaves(structure) }

@@ -14,6 +14,7 @@ mod nn_scalar;
 mod nn_support;
 mod nn_training;
 mod nn_windows;
+mod operators;
 mod optim;
 mod random;
 mod reduce;

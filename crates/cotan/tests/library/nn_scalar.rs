@@ -224,9 +224,9 @@ fn errors_say_what_to_do() {
         "glu: axis 0 of [3, 2]f64 cannot be halved\n  at HERE\n  hint: its size must be even: the values and their gates"
     );
     let error = error_text(compile(|x: Arr<f64>| x.glu([0, 1]), [2, 2]));
-    assert_eq!(error, "glu: it halves one axis\n  at HERE");
+    assert_eq!(error, "glu: one axis is needed, not 2\n  at HERE");
     let error = error_text(compile(|x: Arr<f64>, a: Arr<f64>| x.elu(a), ([2], [3])));
-    assert!(error.starts_with("elu: shapes that do not fit: [2]f64 and [3]f64 (in "), "{error}");
+    assert!(error.starts_with("elu: shapes that do not fit: [2]f64 and [3]f64"), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ pub mod plain;
 
 use cotan::{Feed, Function, compile_like};
 use cotan_array::Array;
-use cotan_exec::{Executable, RunLimits};
+use cotan_cpu::{Executable, RunLimits};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_testkit::{Equality, Rng, check_gradients, first_difference, run_program};

@@ -7,7 +7,6 @@ use rustc_hash::FxBuildHasher;
 use super::Builder;
 use crate::bounds;
 use crate::error::{Error, ErrorKind, Result};
-use crate::span::Span;
 use crate::term::{Arena, Kind, Levels, Node, TermId, Type};
 
 /// How often the deadline and the token are looked at, in nodes.
@@ -63,7 +62,7 @@ impl Builder {
         let t = TermId::new(self.arena.nodes.len() as u32);
         self.arena.nodes.push(node);
         self.arena.kind_of.push(kind);
-        self.note_span(t);
+        self.arena.spans.note(t, self.span);
         let nodes = &self.arena.nodes;
         self.node_table.insert_unique(place_of_node, t, |t| place(&nodes[t.index()]));
         Ok(t)
@@ -93,19 +92,6 @@ impl Builder {
             kinds.push(kind);
             kinds.len() as u32 - 1
         })
-    }
-
-    /// Notes where a new node comes from.
-    fn note_span(&mut self, t: TermId) {
-        let Arena { spans, span_of, .. } = &mut self.arena;
-        if self.span == Span::NONE {
-            return;
-        }
-        if spans.last() != Some(&self.span) {
-            spans.push(self.span);
-        }
-        span_of.resize(t.index(), u32::MAX);
-        span_of.push(spans.len() as u32 - 1);
     }
 
     fn free_of(&self, node: &Node) -> Levels {

@@ -1,8 +1,9 @@
 //! The checker accepts what the builder makes, and each kind of damage is found.
 
-use cotan_array::{Dtype, Shape};
+use cotan_array::{Array, Dtype, Shape};
 
 use crate::operands::Operands;
+use crate::routine::Routine;
 use crate::scalar::Op;
 use crate::term::{
     Extreme, Kind, Levels, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type,
@@ -82,9 +83,13 @@ fn sample() -> Program {
     let w = While { bound: Some(3), init: [last, n].into(), step };
     let looped = b.while_accum(w).unwrap();
     let steps = b.result(looped, 2).unwrap();
+    let square = Array::from_vec(Shape::new("test", &[2, 2]).unwrap(), vec![4.0, 2.0, 2.0, 9.0]);
+    let square = b.constant(&square.unwrap()).unwrap();
+    let root = b.routine(Routine::Cholesky, &[square]).unwrap();
     let outputs = [
         ("sorted", sorted),
         ("by_id", by_id),
+        ("root", root),
         ("copies", copies),
         ("last", last),
         ("all", all),
@@ -104,6 +109,7 @@ fn every_former_is_accepted() {
         "argmax_outer",
         "argsort_outer",
         "build",
+        "cholesky",
         "cond",
         "const",
         "gather",
@@ -361,6 +367,15 @@ const DAMAGES: &[Damage] = &[
     }),
     ("another number of segments", "recorded as [4]i64", |p| {
         change!(p, Node::SegmentArg(_, k, _, _) => *k = 5);
+    }),
+    ("a routine of too few operands", "0 operands for cholesky(a)", |p| {
+        change!(p, Node::Routine(_, ts) => *ts = Box::new([]));
+    }),
+    ("a routine of a matrix that is not square", "the sizes do not fit", |p| {
+        change!(p, Node::Routine(_, ts) => ts[0] = TermId::new(0));
+    }),
+    ("a routine of a scalar", "has no cells", |p| {
+        change!(p, Node::Routine(_, ts) => ts[0] = TermId::new(1));
     }),
     ("a state too many", "wrong number of parameters", |p| {
         change!(p, Node::MapAccum(m) => m.init = vec![m.init[0]; 2].into());

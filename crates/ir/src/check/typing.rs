@@ -4,6 +4,7 @@ use cotan_array::{Dtype, Shape};
 
 use super::{Broken, Checker};
 use crate::custom::depends_on;
+use crate::routine::Routine;
 use crate::term::{
     Custom, CustomKind, MAX_NESTING, MapAccum, Node, Param, Region, RegionId, TermId, Type, While,
 };
@@ -207,6 +208,14 @@ impl<'a> Checker<'a> {
                     return Err(format!("ids {ids} for the elements of {u}"));
                 }
                 array_type(Dtype::I64, &[*m], inner)
+            }
+
+            // G |- ti : Array (sh ++ ci) rhoi, for each operand with cells ci of the routine's row
+            // ------------------------------------------------------------------------------
+            // G |- routine t1 .. tn : Array (sh ++ c) rho
+            Node::Routine(routine, ts) => {
+                let operands: Vec<&Type> = ts.iter().map(array).collect::<Result<_, _>>()?;
+                routine_type(*routine, &operands)
             }
 
             // G |- s0 : S    G |- xs : k ::: X    G, s : S, x : X |- (s', y) : (S, Y)
@@ -431,4 +440,42 @@ fn tail(ty: &Type, n: usize) -> Result<&[usize], Broken> {
 fn array_type(dtype: Dtype, outer: &[usize], inner: &[usize]) -> Result<Type, Broken> {
     let dims = [outer, inner].concat();
     Shape::new("check", &dims).map(|shape| Type::new(dtype, shape)).map_err(|e| e.to_string())
+}
+
+/// The type of a routine's result: the axes of cells with equal letters are equal, and so are those
+/// before the cells.
+fn routine_type(routine: Routine, operands: &[&Type]) -> Result<Type, Broken> {
+    let row = routine.row();
+    if operands.len() != row.operands.len() {
+        return Err(format!("{} operands for {}", operands.len(), row.signature));
+    }
+    let lengths = operands.iter().zip(row.operands).map(|(ty, cell)| {
+        ty.shape.rank().checked_sub(cell.axes.len()).ok_or_else(|| format!("{ty} has no cells"))
+    });
+    let lengths: Vec<usize> = lengths.collect::<Result<_, _>>()?;
+    // All axes by name, those of the batch by their numbers.
+    let axes = operands.iter().zip(row.operands).zip(&lengths).flat_map(|((ty, cell), &batch)| {
+        let names = (0..batch).map(Err).chain(cell.axes.chars().map(Ok));
+        names.zip(ty.shape.dims().iter().copied()).collect::<Vec<_>>()
+    });
+    let axes: Vec<(Result<char, usize>, usize)> = axes.collect();
+    let clash = axes.iter().any(|(a, n)| axes.iter().any(|(b, m)| a == b && n != m));
+    if clash || lengths.iter().any(|n| *n != lengths[0]) {
+        return Err("the sizes do not fit".to_string());
+    }
+    let mut floats = operands.iter().zip(row.operands).filter(|(_, cell)| !cell.integers);
+    let Some(dtype) = floats.clone().next().map(|(ty, _)| ty.dtype) else {
+        return Err("there is no float operand".to_string());
+    };
+    let integers = operands.iter().zip(row.operands).filter(|(_, cell)| cell.integers);
+    if !dtype.is_float()
+        || floats.any(|(ty, _)| ty.dtype != dtype)
+        || integers.into_iter().any(|(ty, _)| ty.dtype != Dtype::I64)
+    {
+        return Err("the element types do not fit".to_string());
+    }
+    let size = |name: char| axes.iter().find(|(a, _)| *a == Ok(name)).map_or(0, |(_, n)| *n);
+    let cell: Vec<usize> = row.result.axes.chars().map(size).collect();
+    let dtype = if row.result.integers { Dtype::I64 } else { dtype };
+    array_type(dtype, &operands[0].shape.dims()[..lengths[0]], &cell)
 }

@@ -16,6 +16,7 @@ use cotan_math::{Binary, Unary};
 pub use eval::{Scalar, canonical_bits, cast, eval};
 pub use expr::{ScalarExpr, ScalarExprError, ScalarTarget, Step};
 pub use fp::Fp;
+pub use special::cot_polynomial;
 pub use table::Op;
 
 /// How arguments and result of an operation are typed, and how it is evaluated.
@@ -200,6 +201,8 @@ pub struct Row {
     pub preserves_zero: bool,
     /// From where tests draw each argument.
     pub domains: &'static [Domain],
+    /// About what an element costs in vector code, in additions. A small power is a few products.
+    pub cost: u32,
     /// What it computes, and what it does where that is in doubt.
     pub doc: &'static str,
 }
@@ -218,6 +221,11 @@ impl Op {
     /// The operation called `name`.
     pub fn from_name(name: &str) -> Option<Op> {
         table::ROWS.iter().find(|row| row.name == name).map(|row| row.op)
+    }
+
+    /// About what an element costs in vector code, in additions.
+    pub fn cost(self) -> u32 {
+        self.row().cost
     }
 
     /// Its name as a function.

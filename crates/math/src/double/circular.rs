@@ -58,6 +58,12 @@ fn series<M: Machine>(m: &M, r: Pair<M::Real>) -> (M::Real, M::Real) {
 #[inline(always)]
 pub fn sin<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, m.abs(x));
+    sin_of(m, r, n, x)
+}
+
+/// $\sin x$ with $|x| = n \pi/2 + r$
+#[inline(always)]
+pub(crate) fn sin_of<M: Machine>(m: &M, r: Pair<M::Real>, n: M::Bits, x: M::Real) -> M::Real {
     let (sin, cos) = series(m, r);
     let y = m.select(m.top_bit(m.shl(n, 63)), cos, sin);
     // The sign is that of x, changed in the quadrants 2 and 3.
@@ -69,6 +75,12 @@ pub fn sin<M: Machine>(m: &M, x: M::Real) -> M::Real {
 #[inline(always)]
 pub fn cos<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, x);
+    cos_of(m, r, n)
+}
+
+/// $\cos x$ with $x = n \pi/2 + r$
+#[inline(always)]
+pub(crate) fn cos_of<M: Machine>(m: &M, r: Pair<M::Real>, n: M::Bits) -> M::Real {
     let (sin, cos) = series(m, r);
     let y = m.select(m.top_bit(m.shl(n, 63)), sin, cos);
     // Negative in the quadrants 1 and 2.
@@ -80,6 +92,12 @@ pub fn cos<M: Machine>(m: &M, x: M::Real) -> M::Real {
 #[inline(always)]
 pub fn tan<M: Machine>(m: &M, x: M::Real) -> M::Real {
     let (r, n) = reduce(m, m.abs(x));
+    tan_of(m, r, n, x)
+}
+
+/// $\tan x$ with $|x| = n \pi/2 + r$
+#[inline(always)]
+pub(crate) fn tan_of<M: Machine>(m: &M, r: Pair<M::Real>, n: M::Bits, x: M::Real) -> M::Real {
     let (sin, cos) = series(m, r);
     // -cos / sin in odd quadrants.
     let odd = m.shl(n, 63);

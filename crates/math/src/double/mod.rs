@@ -5,14 +5,17 @@ mod error;
 mod exp;
 mod hyperbolic;
 mod inverse;
+mod large;
 mod log;
 mod power;
 
 pub use circular::{cos, sin, tan};
+pub(crate) use circular::{cos_of, sin_of, tan_of};
 pub use error::{erf, erfc};
 pub use exp::{exp, exp2, expm1, logistic};
 pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
 pub use inverse::{acos, asin, atan, atan2};
+pub use large::reduce_large;
 pub use log::{log, log1p, log2, log10};
 pub use power::{cbrt, pow};
 

@@ -4,7 +4,6 @@
 use cotan_array::Dtype;
 use cotan_ir::Program;
 use cotan_opt::{Options, optimise};
-use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 use cotan_testkit::{Config, Former};
 
 /// The options under which results over the field, where nothing is rounded, are equal. Steps of
@@ -13,26 +12,11 @@ pub fn exact() -> Options {
     Options { fold_floats: false, recompute: 1, ..Options::default() }
 }
 
-/// A program in bulk operations.
-pub fn bulk(program: &Program) -> Result<Program, String> {
-    Pipeline::new(&[Pass::BULK]).run(program).map_err(|e| e.to_string())
-}
-
 /// The optimiser as every test applies it: its result checked.
 pub fn optimised(program: &Program, options: &Options) -> Result<Program, String> {
     let (result, _) = optimise(program, options).map_err(|e| e.to_string())?;
     result.check().map_err(|e| format!("{e}\n{result}"))?;
     Ok(result)
-}
-
-/// The derivative of a program by all its floats; the program itself where there is none.
-pub fn derived(program: &Program, kind: Derivative) -> Result<Program, String> {
-    let floats = program.inputs().iter().any(|input| input.ty.dtype.is_float());
-    let results = program.outputs().iter().any(|o| program.dtype(o.term).is_float());
-    if !floats || !results {
-        return bulk(program);
-    }
-    derive(program, kind, None).map_err(|e| e.to_string())
 }
 
 /// Programs of all kinds, and some of few formers, so that those meet.

@@ -215,8 +215,8 @@ impl Parser<'_> {
         while self.recovering && !self.at_item() && !self.at_closing_bracket() {
             match self.peek() {
                 TokenKind::Let | TokenKind::In | TokenKind::Semicolon => self.recovering = false,
-                _ => match self.closing.get(self.at).copied().flatten() {
-                    Some(close) => self.at = close.get() as usize + 1,
+                _ => match self.closing_of(self.at) {
+                    Some(close) => self.at = close + 1,
                     None => self.at += 1,
                 },
             }
@@ -267,8 +267,8 @@ impl Parser<'_> {
                 self.nth(1) == TokenKind::FatArrow
             }
             TokenKind::OpenParen => {
-                let close = self.closing.get(self.at).copied().flatten();
-                let after = close.and_then(|close| self.tokens.get(close.get() as usize + 1));
+                let close = self.closing_of(self.at);
+                let after = close.and_then(|close| self.tokens.get(close + 1));
                 after.is_some_and(|token| token.kind == TokenKind::FatArrow)
             }
             _ => false,

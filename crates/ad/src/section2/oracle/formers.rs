@@ -64,6 +64,7 @@ impl<M: Derivative> Machine<'_, M> {
             Node::SegmentArg(extreme, k, t, ids) => {
                 Rc::new(self.segment_arg(*extreme, *k, *t, *ids)?)
             }
+            Node::Routine(routine, ts) => Rc::new(self.routine(*routine, ts, ty)?),
             Node::MapAccum(_) | Node::While(_) | Node::Custom(_) => {
                 return Err(self.internal("has several results"));
             }

@@ -5,7 +5,7 @@ use cotan_interp::Mode;
 use cotan_ir::scalar::{Fp, Op, Scalar};
 use cotan_ir::{Builder, ErrorKind, MapAccum, Param, Program, TermId, Type};
 use cotan_testkit::{
-    Config, InputKind, Rng, for_each_case, generate, inputs_for, run_program, value_of,
+    Config, Former, InputKind, Rng, for_each_case, generate, inputs_for, run_program, value_of,
 };
 
 use super::*;
@@ -316,8 +316,10 @@ fn close(a: &Seeds, b: &Seeds, tolerance: f64) -> bool {
 
 #[test]
 fn primals_are_those_of_the_interpreter_to_the_last_bit() {
+    // Routines add up in an order of their own.
+    let config = Config::default().without(&[Former::Routine]);
     for_each_case("oracle primals", 1000, |rng| {
-        let p = generate(&Config::default(), rng).map_err(|e| e.to_string())?;
+        let p = generate(&config, rng).map_err(|e| e.to_string())?;
         let trials = [
             (InputKind::Special, Mode::Ieee, Options::default()),
             (InputKind::Field, Mode::Field, Options::field()),

@@ -31,15 +31,6 @@ pub(super) fn one_axis(op: &str, axis: impl Axes, rank: usize) -> Result<usize> 
     }
 }
 
-/// An argument that has at least `least` axes.
-pub(super) fn at_least<T: Element>(op: &str, x: Arr<T>, least: usize) -> Result<()> {
-    if x.rank() >= least || stage::failed() {
-        return Ok(());
-    }
-    let axes = if least == 1 { "axis is" } else { "axes are" };
-    Err(Error::type_error(op, format!("at least {least} {axes} needed, of {}", shown(x))))
-}
-
 /// An argument that has no axes.
 pub(super) fn scalar<T: Element>(op: &str, what: &str, x: Arr<T>) -> Result<()> {
     if x.rank() == 0 {
@@ -157,11 +148,6 @@ pub(super) fn reshaped<T: Element>(op: &'static str, x: Arr<T>, dims: &[usize]) 
         return x;
     }
     Arr::from_raw(emit(op, &[x.raw], |b, ts| b.reshape(dims, ts[0])))
-}
-
-/// `x` with axis `order[n]` at place `n`.
-pub(super) fn permuted<T: Element>(op: &'static str, x: Arr<T>, order: &[usize]) -> Arr<T> {
-    Arr::from_raw(emit(op, &[x.raw], |b, ts| b.permute(ts[0], order)))
 }
 
 /// For each id below `n`, the positions along the outermost axis of the extreme elements that have

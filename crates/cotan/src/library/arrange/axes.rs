@@ -1,10 +1,9 @@
 //! Moving axes, and axes of size 1.
 
-use super::access::{attempt, one_axis, permuted, reshaped, shown};
 use crate::arr::Arr;
 use crate::element::Element;
-use crate::error::Error;
-use crate::sizes::{Axes, axes_of};
+use crate::library::call::library;
+use crate::sizes::Axes;
 
 impl<T: Element> Arr<T> {
     /// The axes in reverse order: of a matrix, its transpose.
@@ -19,8 +18,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn transpose(self) -> Arr<T> {
-        let order: Vec<usize> = (0..self.rank()).rev().collect();
-        permuted("transpose", self, &order)
+        library!("transpose", permute(x = self))
     }
 
     /// The axes in another order: axis `n` of the result is axis `axes[n]`. All axes are named,
@@ -35,15 +33,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn permute(self, axes: impl Axes) -> Arr<T> {
-        attempt("permute", || {
-            let order = axes_of("permute", axes, self.rank())?;
-            if order.len() != self.rank() {
-                let message = format!("an order of {} axes for {}", order.len(), shown(self));
-                let hint = "name every axis once; `move_axis` and `swap_axes` move single ones";
-                return Err(Error::type_error("permute", message).with_hint(hint));
-            }
-            Ok(permuted("permute", self, &order))
-        })
+        library!("permute", permute(x = self, axes = axes.axes()))
     }
 
     /// Two axes, each in the place of the other.
@@ -58,13 +48,7 @@ impl<T: Element> Arr<T> {
     #[doc(alias = "swapaxes")]
     #[track_caller]
     pub fn swap_axes(self, a: impl Axes, b: impl Axes) -> Arr<T> {
-        attempt("swap_axes", || {
-            let rank = self.rank();
-            let (a, b) = (one_axis("swap_axes", a, rank)?, one_axis("swap_axes", b, rank)?);
-            let mut order: Vec<usize> = (0..rank).collect();
-            order.swap(a, b);
-            Ok(permuted("swap_axes", self, &order))
-        })
+        library!("swap_axes", swap_axes(x = self, a = a.axes(), b = b.axes()))
     }
 
     /// Axes at other places; the others keep their order.
@@ -81,22 +65,7 @@ impl<T: Element> Arr<T> {
     #[doc(alias = "moveaxis")]
     #[track_caller]
     pub fn move_axis(self, from: impl Axes, to: impl Axes) -> Arr<T> {
-        attempt("move_axis", || {
-            let rank = self.rank();
-            let (from, to) = (axes_of("move_axis", from, rank)?, axes_of("move_axis", to, rank)?);
-            if from.len() != to.len() {
-                let message = format!("{} axes for {} places", from.len(), to.len());
-                return Err(Error::type_error("move_axis", message));
-            }
-            let mut staying = (0..rank).filter(|axis| !from.contains(axis));
-            let order: Vec<usize> = (0..rank)
-                .filter_map(|place| match to.iter().position(|&t| t == place) {
-                    Some(n) => from.get(n).copied(),
-                    None => staying.next(),
-                })
-                .collect();
-            Ok(permuted("move_axis", self, &order))
-        })
+        library!("move_axis", move_axis(x = self, from = from.axes(), to = to.axes()))
     }
 
     /// New axes of size 1, at the given places of the result.
@@ -111,16 +80,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn expand_dims(self, axes: impl Axes) -> Arr<T> {
-        attempt("expand_dims", || {
-            let axes = axes.axes();
-            let rank = self.rank() + axes.len();
-            let new = axes_of("expand_dims", Given(axes), rank)?;
-            let mut old = self.shape().into_iter();
-            let dims: Vec<usize> = (0..rank)
-                .filter_map(|axis| if new.contains(&axis) { Some(1) } else { old.next() })
-                .collect();
-            Ok(reshaped("expand_dims", self, &dims))
-        })
+        library!("expand_dims", expand_dims(x = self, axis = axes.axes()))
     }
 
     /// Without the given axes, whose size is 1.
@@ -136,33 +96,6 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn squeeze(self, axes: impl Axes) -> Arr<T> {
-        attempt("squeeze", || {
-            let dims = self.shape();
-            let axes = axes_of("squeeze", axes, dims.len())?;
-            for &axis in &axes {
-                let size = dims.get(axis).copied().unwrap_or(1);
-                if size != 1 {
-                    let message = format!("axis {axis} of {} has size {size}", shown(self));
-                    let hint = "only axes of size 1 can be left out; `at` or `slice` picks a part";
-                    return Err(Error::type_error("squeeze", message).with_hint(hint));
-                }
-            }
-            let rest: Vec<usize> = dims
-                .iter()
-                .enumerate()
-                .filter(|(axis, _)| !axes.contains(axis))
-                .map(|(_, &k)| k)
-                .collect();
-            Ok(reshaped("squeeze", self, &rest))
-        })
-    }
-}
-
-/// Axes that were asked for already.
-struct Given(Vec<i64>);
-
-impl Axes for Given {
-    fn axes(self) -> Vec<i64> {
-        self.0
+        library!("squeeze", squeeze(x = self, axis = axes.axes()))
     }
 }

@@ -1,10 +1,8 @@
 //! Diagonals and triangles of matrices.
 
-use super::access::{affine, at_least, attempt, column, gathered, scattered, shown};
-use crate::arr::{Arr, iota};
+use crate::arr::Arr;
 use crate::element::{Element, Number};
-use crate::error::Error;
-use crate::ops::select;
+use crate::library::call::library;
 use crate::sizes::Sizes;
 
 /// Ones on the diagonal and zeros elsewhere: the unit matrix of `n` rows, or a matrix of the given
@@ -19,14 +17,7 @@ use crate::sizes::Sizes;
 /// ```
 #[track_caller]
 pub fn eye<T: Element>(sizes: impl Sizes) -> Arr<T> {
-    attempt("eye", || match *sizes.sizes() {
-        [n] => Ok(differences(n, n).eq(0).cast()),
-        [n, m] => Ok(differences(n, m).eq(0).cast()),
-        ref sizes => {
-            let message = format!("one or two sizes are needed, not {sizes:?}");
-            Err(Error::type_error("eye", message))
-        }
-    })
+    library!("eye", eye(sizes = sizes.sizes(), dtype = T::DTYPE))
 }
 
 /// Ones on and below diagonal `k` and zeros above: 0 is the main diagonal, 1 the one above it.
@@ -40,21 +31,7 @@ pub fn eye<T: Element>(sizes: impl Sizes) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn tri<T: Element>(rows: usize, columns: usize, k: i64) -> Arr<T> {
-    attempt("tri", || Ok(differences(rows, columns).le(k).cast()))
-}
-
-/// The number of the diagonal that each element of a matrix lies on.
-fn differences(rows: usize, columns: usize) -> Arr<i64> {
-    iota(columns) - column(iota(rows), 1)
-}
-
-/// Where diagonal `k` begins: row and column.
-fn corner(k: i64) -> (i64, i64) {
-    (k.min(0).saturating_neg(), k.max(0))
-}
-
-fn extent(k: i64) -> usize {
-    usize::try_from(k).unwrap_or(usize::MAX)
+    library!("tri", tri(rows = rows, columns = columns, k = k, dtype = T::DTYPE))
 }
 
 impl<T: Element> Arr<T> {
@@ -72,20 +49,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn diagonal(self, k: i64) -> Arr<T> {
-        attempt("diagonal", || {
-            at_least("diagonal", self, 2)?;
-            let dims = self.shape();
-            let [batch @ .., rows, columns] = dims.as_slice() else { return Ok(Arr::nothing()) };
-            let (row, col) = corner(k);
-            let length = rows.saturating_sub(extent(row)).min(columns.saturating_sub(extent(col)));
-            let sizes: Vec<usize> = batch.iter().copied().chain([length]).collect();
-            Ok(gathered(self, &sizes, |is| match is {
-                [before @ .., i] => {
-                    before.iter().copied().chain([affine(*i, 1, row), affine(*i, 1, col)]).collect()
-                }
-                [] => Vec::new(),
-            }))
-        })
+        library!("diagonal", diagonal(x = self, k = k))
     }
 
     /// The matrices in the last two axes with zeros above diagonal `k`.
@@ -101,10 +65,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn tril(self, k: i64) -> Arr<T> {
-        attempt("tril", || {
-            at_least("tril", self, 2)?;
-            Ok(self.triangle(|diagonal| diagonal.le(k)))
-        })
+        library!("tril", tril(x = self, k = k))
     }
 
     /// The matrices in the last two axes with zeros below diagonal `k`.
@@ -118,17 +79,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn triu(self, k: i64) -> Arr<T> {
-        attempt("triu", || {
-            at_least("triu", self, 2)?;
-            Ok(self.triangle(|diagonal| diagonal.ge(k)))
-        })
-    }
-
-    fn triangle(self, kept: impl FnOnce(Arr<i64>) -> Arr<bool>) -> Arr<T> {
-        match *self.shape() {
-            [.., rows, columns] => select(kept(differences(rows, columns)), self, T::default()),
-            _ => Arr::nothing(),
-        }
+        library!("triu", triu(x = self, k = k))
     }
 }
 
@@ -147,23 +98,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn diag(self, k: i64) -> Arr<T> {
-        attempt("diag", || match *self.shape() {
-            [length] => {
-                let (row, col) = corner(k);
-                let n = length.saturating_add(extent(row.max(col)));
-                let place = |is: &[Arr<i64>]| match is {
-                    [i] => vec![affine(*i, 1, row), affine(*i, 1, col)],
-                    _ => Vec::new(),
-                };
-                Ok(scattered(&[n, n], self, &[length], place))
-            }
-            [_, _] => Ok(self.diagonal(k)),
-            _ => {
-                let message = format!("a vector or a matrix is needed, not {}", shown(self));
-                let hint = "`diagonal` takes those of all matrices in the last two axes";
-                Err(Error::type_error("diag", message).with_hint(hint))
-            }
-        })
+        library!("diag", diag(x = self, k = k))
     }
 
     /// The sum of the main diagonal of the matrices in the last two axes.
@@ -176,9 +111,6 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn trace(self) -> Arr<T> {
-        attempt("trace", || {
-            at_least("trace", self, 2)?;
-            Ok(self.diagonal(0).sum_axis(-1))
-        })
+        library!("trace", trace(a = self))
     }
 }

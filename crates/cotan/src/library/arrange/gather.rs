@@ -2,11 +2,12 @@
 
 use cotan_ir::OutOfRange;
 
-use super::access::{attempt, fitted, gathered, in_common, one_axis, shown};
+use super::access::{attempt, gathered, in_common, one_axis, shown};
 use crate::arr::{Arr, Operand};
 use crate::element::Element;
 use crate::error::Error;
 use crate::index::{Index, out_of_range};
+use crate::library::call::library;
 use crate::sizes::Axes;
 use crate::stage::{self, emit};
 
@@ -57,28 +58,21 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn take(self, positions: impl Operand<i64>, axis: impl Axes) -> Arr<T> {
+        let (axes, positions) = (axis.axes(), positions.operand());
         attempt("take", || {
-            let (dims, positions) = (self.shape(), positions.operand());
-            let axis = one_axis("take", axis, dims.len())?;
-            let positions =
-                Arr::<i64>::from_raw(emit("take", &[self.raw, positions.raw], |b, ts| {
-                    let k = dims.get(axis).copied().unwrap_or(0);
-                    let fault = b.constant_index(ts[1]).and_then(|i| OutOfRange::of(i, k));
-                    match fault.filter(|_| k > 0) {
-                        Some(fault) => Err(out_of_range("take", axis, fault, b.ty(ts[0]))),
-                        None => Ok(ts[1]),
-                    }
-                }));
-            let sizes: Vec<usize> =
-                dims.iter().copied().take(axis).chain(positions.shape()).collect();
-            if sizes.is_empty() {
-                return Ok(self.at(positions));
-            }
-            Ok(gathered(self, &sizes, |is| {
-                let (before, at) = is.split_at(axis.min(is.len()));
-                let position = if at.is_empty() { positions } else { positions.at(at) };
-                before.iter().copied().chain([position]).collect()
-            }))
+            // A constant that reads nothing but 0 is a mistake, and what to write instead is known.
+            let dims = self.shape();
+            let axis = one_axis("take", axes.as_slice(), dims.len())?;
+            let checked = emit("take", &[self.raw, positions.raw], |b, ts| {
+                let k = dims.get(axis).copied().unwrap_or(0);
+                let fault = b.constant_index(ts[1]).and_then(|i| OutOfRange::of(i, k));
+                match fault.filter(|_| k > 0) {
+                    Some(fault) => Err(out_of_range("take", axis, fault, b.ty(ts[0]))),
+                    None => Ok(ts[1]),
+                }
+            });
+            let positions = Arr::<i64>::from_raw(checked);
+            Ok(library!("take", take(x = self, ix = positions, axis = axes)))
         })
     }
 
@@ -97,43 +91,6 @@ impl<T: Element> Arr<T> {
     #[doc(alias = "take_along_axis")]
     #[track_caller]
     pub fn take_along(self, positions: impl Operand<i64>, axis: impl Axes) -> Arr<T> {
-        attempt("take_along", || {
-            let positions = positions.operand();
-            let (dims, given) = (self.shape(), positions.shape());
-            let axis = one_axis("take_along", axis, dims.len())?;
-            let unfit = || {
-                let message =
-                    format!("positions {} along axis {axis} of {}", shown(positions), shown(self));
-                let hint =
-                    "both have as many axes; except along the axis, their sizes are equal or 1";
-                Error::type_error("take_along", message).with_hint(hint)
-            };
-            if dims.len() != given.len() {
-                return Err(unfit());
-            }
-            // The shape of the result, and that of the array stretched to it off the axis.
-            let (mut result, mut whole) = (given.clone(), dims.clone());
-            for (a, (&k, &j)) in dims.iter().zip(&given).enumerate() {
-                if a == axis || k == j {
-                    continue;
-                }
-                let size = match (k, j) {
-                    (1, size) | (size, 1) => size,
-                    _ => return Err(unfit()),
-                };
-                if let (Some(r), Some(w)) = (result.get_mut(a), whole.get_mut(a)) {
-                    (*r, *w) = (size, size);
-                }
-            }
-            let positions = fitted("take_along", "an index array", positions, &result)?;
-            let x = fitted("take_along", "the array", self, &whole)?;
-            Ok(gathered(x, &result, |is| {
-                let mut ix = is.to_vec();
-                if let Some(i) = ix.get_mut(axis) {
-                    *i = positions.at(is);
-                }
-                ix
-            }))
-        })
+        library!("take_along", take_along(x = self, ix = positions.operand(), axis = axis.axes()))
     }
 }

@@ -1,9 +1,10 @@
 //! Evenly spaced numbers, grids, and arrays like others.
 
-use super::access::{attempt, column, scalar, shown};
-use crate::arr::{Arr, Operand, full, iota};
+use super::access::attempt;
+use crate::arr::{Arr, Operand, iota};
 use crate::element::{Element, Float, Number};
 use crate::error::{Error, Result};
+use crate::library::call::{call_all, library};
 
 /// `start`, `start + step`, .. as far as, and without, `stop`. Of floats the number is that of
 /// `(stop - start) / step` rounded up, which rounding may make one more than expected; [`linspace`]
@@ -53,12 +54,8 @@ pub(crate) fn steps<T: Number>(start: T, stop: T, step: T) -> Result<usize> {
 /// ```
 #[track_caller]
 pub fn linspace<T: Float>(start: impl Operand<T>, stop: impl Operand<T>, n: usize) -> Arr<T> {
-    attempt("linspace", || {
-        let (start, stop) = (start.operand(), stop.operand());
-        let intervals = T::of(n.saturating_sub(1).max(1) as f64);
-        let part = column(iota(n).cast::<T>() / intervals, start.rank().max(stop.rank()));
-        Ok(start * (T::ONE.operand() - part) + stop * part)
-    })
+    let (start, stop) = (start.operand(), stop.operand());
+    library!("linspace", linspace(start = start, stop = stop, n = n))
 }
 
 /// The coordinates of all points of a grid: of vectors of lengths `n, m, ..` arrays of shape
@@ -75,20 +72,13 @@ pub fn linspace<T: Float>(start: impl Operand<T>, stop: impl Operand<T>, n: usiz
 /// ```
 #[track_caller]
 pub fn meshgrid<T: Element>(vectors: &[Arr<T>]) -> Vec<Arr<T>> {
-    let grids = attempt("meshgrid", || {
-        for &v in vectors {
-            if v.rank() != 1 && !crate::stage::failed() {
-                let message = format!("vectors are needed, not {}", shown(v));
-                return Err(Error::type_error("meshgrid", message));
-            }
-        }
-        let dims: Vec<usize> = vectors.iter().map(|v| v.size()).collect();
-        let last = dims.len().saturating_sub(1);
-        let grid = |(axis, &v): (usize, &Arr<T>)| column(v, last - axis).broadcast_to(&dims);
-        Ok(vectors.iter().enumerate().map(grid).collect::<Vec<Arr<T>>>())
-    });
+    let args = vec![("x", vectors.into())];
+    let made = call_all("meshgrid", &cotan_library::functions::meshgrid, args);
     // After an error, as many as the caller takes apart.
-    if crate::stage::failed() { vec![Arr::nothing(); vectors.len()] } else { grids }
+    match made {
+        Some(grids) => grids.into_iter().map(Arr::from_raw).collect(),
+        None => vec![Arr::nothing(); vectors.len()],
+    }
 }
 
 impl<T: Element> Arr<T> {
@@ -103,11 +93,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn full_like(self, x: impl Operand<T>) -> Arr<T> {
-        attempt("full_like", || {
-            let x = x.operand();
-            scalar("full_like", "the value", x)?;
-            Ok(full(self.shape(), x))
-        })
+        library!("full_like", full_like(x = self, value = x.operand()))
     }
 
     /// Zeros (`false`) in an array of this shape.
@@ -121,7 +107,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn zeros_like(self) -> Arr<T> {
-        attempt("zeros_like", || Ok(full(self.shape(), T::default())))
+        library!("zeros_like", zeros_like(x = self))
     }
 }
 
@@ -137,6 +123,6 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn ones_like(self) -> Arr<T> {
-        attempt("ones_like", || Ok(full(self.shape(), T::ONE)))
+        library!("ones_like", ones_like(x = self))
     }
 }

@@ -1,10 +1,10 @@
 //! Arrays put together, and taken apart.
 
-use super::access::{along, attempt, column, one_axis, reshaped, shown};
-use crate::arr::{Arr, iota};
+use super::access::{along, attempt, one_axis, shown};
+use crate::arr::Arr;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::ops::select;
+use crate::library::call::library;
 use crate::sizes::Axes;
 use crate::stage::{self, emit};
 
@@ -20,67 +20,7 @@ use crate::stage::{self, emit};
 #[doc(alias = "concatenate")]
 #[track_caller]
 pub fn concat<T: Element>(arrays: &[Arr<T>], axis: impl Axes) -> Arr<T> {
-    attempt("concat", || {
-        let first = first_of("concat", arrays)?;
-        let axis = one_axis("concat", axis, first.rank())?;
-        let others = |x: Arr<T>| {
-            let mut dims = x.shape();
-            if axis < dims.len() {
-                dims.remove(axis);
-            }
-            (x.rank(), dims)
-        };
-        for &x in arrays {
-            if others(x) != others(first) && !stage::failed() {
-                let message = format!(
-                    "arrays that do not fit along axis {axis}: {} and {}",
-                    shown(first),
-                    shown(x)
-                );
-                let hint = "all other sizes must be equal";
-                return Err(Error::type_error("concat", message).with_hint(hint));
-            }
-        }
-        Ok(joined(arrays, axis))
-    })
-}
-
-/// Equal lengths are a stack with two axes made one; others are joined two by two, in a balanced
-/// tree, so that every element is copied a logarithmic number of times.
-fn joined<T: Element>(arrays: &[Arr<T>], axis: usize) -> Arr<T> {
-    let length = |x: Arr<T>| x.shape().get(axis).copied().unwrap_or(0);
-    if let [first, _, ..] = *arrays
-        && arrays.iter().all(|&x| length(x) == length(first))
-    {
-        let mut dims = first.shape();
-        if let Some(size) = dims.get_mut(axis) {
-            *size = size.saturating_mul(arrays.len());
-        }
-        return reshaped("concat", stacked(arrays, axis), &dims);
-    }
-    let mut parts = arrays.to_vec();
-    while parts.len() > 1 {
-        parts = parts
-            .chunks(2)
-            .filter_map(|pair| match *pair {
-                [a, b] => Some(joined_two(a, b, axis)),
-                [a, ..] => Some(a),
-                [] => None,
-            })
-            .collect();
-    }
-    parts.first().copied().unwrap_or_else(Arr::nothing)
-}
-
-/// Each of two arrays read where it stands in the whole.
-fn joined_two<T: Element>(a: Arr<T>, b: Arr<T>, axis: usize) -> Arr<T> {
-    let (dims, length) = (a.shape(), |x: Arr<T>| x.shape().get(axis).copied().unwrap_or(0));
-    let border = length(a);
-    let total = border.saturating_add(length(b));
-    let left = along(a, axis, total, |i| i);
-    let right = along(b, axis, total, |i| i - border);
-    let is_left = column(iota(total).lt(border), dims.len().saturating_sub(axis + 1));
-    select(is_left, left, right)
+    library!("concat", concat(x = arrays, axis = axis.axes()))
 }
 
 /// Arrays of one shape along a new axis.

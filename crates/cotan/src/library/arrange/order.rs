@@ -1,9 +1,9 @@
 //! The elements along axes in another order.
 
-use super::access::{along, attempt, gathered, one_axis, scalar};
 use crate::arr::{Arr, Operand};
 use crate::element::Element;
-use crate::sizes::{Axes, axes_of};
+use crate::library::call::library;
+use crate::sizes::Axes;
 
 impl<T: Element> Arr<T> {
     /// The elements along axes last to first.
@@ -20,23 +20,7 @@ impl<T: Element> Arr<T> {
     #[doc(alias = "reverse")]
     #[track_caller]
     pub fn flip(self, axes: impl Axes) -> Arr<T> {
-        attempt("flip", || {
-            let dims = self.shape();
-            let axes = axes_of("flip", axes, dims.len())?;
-            let Some(&last) = axes.iter().max() else { return Ok(self) };
-            let sizes: Vec<usize> = dims.into_iter().take(last + 1).collect();
-            Ok(gathered(self, &sizes, |is| {
-                is.iter()
-                    .zip(&sizes)
-                    .enumerate()
-                    .map(
-                        |(axis, (&i, &k))| {
-                            if axes.contains(&axis) { k.saturating_sub(1) - i } else { i }
-                        },
-                    )
-                    .collect()
-            }))
-        })
+        library!("flip", reverse(x = self, axis = axes.axes()))
     }
 
     /// The elements along an axis moved on by `shift` positions; those that leave at the end come
@@ -53,13 +37,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn roll(self, shift: impl Operand<i64>, axis: impl Axes) -> Arr<T> {
-        attempt("roll", || {
-            let (dims, shift) = (self.shape(), shift.operand());
-            let axis = one_axis("roll", axis, dims.len())?;
-            scalar("roll", "the shift", shift)?;
-            let k = dims.get(axis).copied().unwrap_or(1);
-            Ok(along(self, axis, k, |i| (i - shift) % k))
-        })
+        library!("roll", roll(x = self, shift = shift.operand(), axis = axis.axes()))
     }
 
     /// The plane of the first two axes turned by `quarters` quarters, from the first axis towards
@@ -74,14 +52,6 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn rot90(self, quarters: i32) -> Arr<T> {
-        attempt("rot90", || {
-            super::access::at_least("rot90", self, 2)?;
-            Ok(match quarters.rem_euclid(4) {
-                1 => self.swap_axes(0, 1).flip(0),
-                2 => self.flip([0, 1]),
-                3 => self.flip(0).swap_axes(0, 1),
-                _ => self,
-            })
-        })
+        library!("rot90", rot90(x = self, quarters = quarters))
     }
 }

@@ -2,14 +2,15 @@
 
 use cotan_ir::Extreme;
 
-use super::access::{attempt, extreme_at, fitted, in_common, product, reshaped, scattered, shown};
+use super::access::{attempt, extreme_at, fitted, in_common, product, reshaped, scattered};
 use crate::arr::{Arr, Operand, iota};
 use crate::element::{Element, Number};
 use crate::error::{Error, Result};
 use crate::index::Index;
+use crate::library::call::library;
 use crate::ops::select;
 use crate::sizes::Sizes;
-use crate::stage::{self, Raw, emit};
+use crate::stage::{Raw, emit};
 
 /// Index arrays into an array of a given shape, with what is written there.
 struct Writes<T: Element> {
@@ -180,7 +181,7 @@ impl Arr<i64> {
     /// ```
     #[track_caller]
     pub fn one_hot<T: Element>(self, n: usize) -> Arr<T> {
-        attempt("one_hot", || Ok(column_of_each(self).eq(iota(n)).cast()))
+        library!("one_hot", one_hot_of(positions = self, n = n, dtype = T::DTYPE))
     }
 
     /// How often each of `0, 1, .., n - 1` occurs; others are not counted.
@@ -194,23 +195,6 @@ impl Arr<i64> {
     /// ```
     #[track_caller]
     pub fn bincount(self, n: usize) -> Arr<i64> {
-        attempt("bincount", || Ok(scatter_add(n, self, 1)))
+        library!("bincount", bincount(ids = self, n = n))
     }
-}
-
-/// With a new last axis of size 1.
-fn column_of_each(i: Arr<i64>) -> Arr<i64> {
-    let dims: Vec<usize> = i.shape().into_iter().chain([1]).collect();
-    reshaped("one_hot", i, &dims)
-}
-
-/// The ids of the parts of an array along its outermost axis.
-pub(super) fn ids_of<T: Element>(op: &str, x: Arr<T>, ids: Arr<i64>) -> Result<()> {
-    let lead = x.shape().first().copied();
-    if ids.shape().as_slice() == lead.as_slice() && lead.is_some() || stage::failed() {
-        return Ok(());
-    }
-    let message = format!("ids {} for the parts of {}", shown(ids), shown(x));
-    let hint = "ids have one axis, as long as the outermost of the array";
-    Err(Error::type_error(op, message).with_hint(hint))
 }

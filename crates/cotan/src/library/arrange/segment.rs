@@ -1,13 +1,8 @@
 //! Reductions of the parts of an array that have the same id.
 
-use cotan_ir::Extreme;
-
-use super::access::{attempt, column, extreme_at, fitted};
-use super::scatter::{ids_of, scatter_add};
 use crate::arr::{Arr, Operand};
 use crate::element::{Element, Float, Number};
-use crate::error::Result;
-use crate::ops::select;
+use crate::library::call::library;
 
 impl<T: Number> Arr<T> {
     /// For each of `0, 1, .., n - 1`, the sum of the parts along the outermost axis that have it as
@@ -24,11 +19,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn segment_sum(self, ids: impl Operand<i64>, n: usize) -> Arr<T> {
-        attempt("segment_sum", || {
-            let ids = ids.operand();
-            ids_of("segment_sum", self, ids)?;
-            Ok(scatter_add(segments(&self.shape(), n), ids, self))
-        })
+        library!("segment_sum", segment_sum(x = self, ids = ids.operand(), n = n))
     }
 
     /// For each of `0, 1, .., n - 1`, the largest elements of the parts along the outermost axis
@@ -45,9 +36,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn segment_max(self, ids: impl Operand<i64>, n: usize) -> Arr<T> {
-        attempt("segment_max", || {
-            extreme("segment_max", self, ids.operand(), n, (Extreme::Max, T::LEAST))
-        })
+        library!("segment_max", segment_max(x = self, ids = ids.operand(), n = n))
     }
 
     /// For each of `0, 1, .., n - 1`, the smallest elements of the parts along the outermost axis
@@ -64,9 +53,7 @@ impl<T: Number> Arr<T> {
     /// ```
     #[track_caller]
     pub fn segment_min(self, ids: impl Operand<i64>, n: usize) -> Arr<T> {
-        attempt("segment_min", || {
-            extreme("segment_min", self, ids.operand(), n, (Extreme::Min, T::MOST))
-        })
+        library!("segment_min", segment_min(x = self, ids = ids.operand(), n = n))
     }
 }
 
@@ -85,9 +72,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn segment_argmax(self, ids: impl Operand<i64>, n: usize) -> Arr<i64> {
-        attempt("segment_argmax", || {
-            positions("segment_argmax", self, ids.operand(), n, Extreme::Max)
-        })
+        library!("segment_argmax", segment_argmax(x = self, ids = ids.operand(), n = n))
     }
 
     /// For each of `0, 1, .., n - 1`, the positions of the smallest elements of the parts along the
@@ -103,9 +88,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn segment_argmin(self, ids: impl Operand<i64>, n: usize) -> Arr<i64> {
-        attempt("segment_argmin", || {
-            positions("segment_argmin", self, ids.operand(), n, Extreme::Min)
-        })
+        library!("segment_argmin", segment_argmin(x = self, ids = ids.operand(), n = n))
     }
 }
 
@@ -123,43 +106,6 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn segment_mean(self, ids: impl Operand<i64>, n: usize) -> Arr<T> {
-        attempt("segment_mean", || {
-            let ids = ids.operand();
-            ids_of("segment_mean", self, ids)?;
-            let counts = column(ids.bincount(n), self.rank().saturating_sub(1));
-            Ok(self.segment_sum(ids, n) / counts.cast::<T>())
-        })
+        library!("segment_mean", segment_mean(x = self, ids = ids.operand(), n = n))
     }
-}
-
-/// A shape with outermost size `n`.
-fn segments(dims: &[usize], n: usize) -> Vec<usize> {
-    std::iter::once(n).chain(dims.iter().copied().skip(1)).collect()
-}
-
-/// For each id, the positions of the extreme elements that have it.
-fn positions<T: Element>(
-    op: &'static str,
-    x: Arr<T>,
-    ids: Arr<i64>,
-    n: usize,
-    extreme: Extreme,
-) -> Result<Arr<i64>> {
-    ids_of(op, x, ids)?;
-    let dims = x.shape();
-    let ids = fitted(op, "an id", column(ids, dims.len().saturating_sub(1)), &dims)?;
-    Ok(extreme_at(op, extreme, x, ids, n))
-}
-
-/// For each id, the extreme elements that have it; `none` for ids that do not occur.
-fn extreme<T: Number>(
-    op: &'static str,
-    x: Arr<T>,
-    ids: Arr<i64>,
-    n: usize,
-    (extreme, none): (Extreme, T),
-) -> Result<Arr<T>> {
-    let position = positions(op, x, ids, n, extreme)?;
-    let parts = x.shape().first().copied().unwrap_or(0);
-    Ok(select(position.lt(parts), x.take_along(position, 0), none))
 }

@@ -1,9 +1,10 @@
 //! Shapes: the same elements in another one, or repeated.
 
-use super::access::{attempt, fitted, one_axis, product, reshaped, shown};
+use super::access::{attempt, product, reshaped, shown};
 use crate::arr::Arr;
 use crate::element::Element;
 use crate::error::Error;
+use crate::library::call::library;
 use crate::sizes::{Axes, Sizes};
 use crate::stage::emit;
 
@@ -48,7 +49,7 @@ impl<T: Element> Arr<T> {
     #[doc(alias = "ravel")]
     #[track_caller]
     pub fn flatten(self) -> Arr<T> {
-        reshaped("flatten", self, &[self.size()])
+        library!("flatten", flatten(x = self))
     }
 
     /// Stretched to a larger shape: new leading axes and axes of size 1 are repeated. The
@@ -63,7 +64,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn broadcast_to(self, sizes: impl Sizes) -> Arr<T> {
-        attempt("broadcast_to", || fitted("broadcast_to", "the array", self, &sizes.sizes()))
+        library!("broadcast_to", broadcast(x = self, sizes = sizes.sizes()))
     }
 
     /// `k` copies along a new outermost axis.
@@ -92,15 +93,7 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn tile(self, counts: impl Sizes) -> Arr<T> {
-        attempt("tile", || {
-            let (own, counts) = (self.shape(), counts.sizes());
-            let rank = own.len().max(counts.len());
-            let (own, counts) = (filled(rank, &own), filled(rank, &counts));
-            // Every axis becomes two: the copies, and the positions of one.
-            let places: Vec<usize> = (0..rank).map(|axis| 2 * axis + 1).collect();
-            let pairs: Vec<usize> = counts.iter().zip(&own).flat_map(|(&c, &k)| [c, k]).collect();
-            Ok(merged(spread("tile", reshaped("tile", self, &own), &places, &pairs)))
-        })
+        library!("tile", tile(x = self, counts = counts.sizes()))
     }
 
     /// Every element along an axis `k` times, one copy after the other.
@@ -114,34 +107,6 @@ impl<T: Element> Arr<T> {
     /// ```
     #[track_caller]
     pub fn repeat(self, k: usize, axis: impl Axes) -> Arr<T> {
-        attempt("repeat", || {
-            let mut dims = self.shape();
-            let axis = one_axis("repeat", axis, dims.len())?;
-            let places: Vec<usize> =
-                (0..dims.len()).map(|a| if a > axis { a + 1 } else { a }).collect();
-            let mut apart = dims.clone();
-            apart.insert(axis + 1, k);
-            if let Some(size) = dims.get_mut(axis) {
-                *size = size.saturating_mul(k);
-            }
-            Ok(reshaped("repeat", spread("repeat", self, &places, &apart), &dims))
-        })
+        library!("repeat", repeat(x = self, k = k, axis = axis.axes()))
     }
-}
-
-/// Sizes of the last of `rank` axes, with 1 for those before.
-fn filled(rank: usize, sizes: &[usize]) -> Vec<usize> {
-    let missing = rank.saturating_sub(sizes.len());
-    std::iter::repeat_n(1, missing).chain(sizes.iter().copied()).collect()
-}
-
-/// `x` with its axes at the given places of a larger shape, repeated along the other ones.
-fn spread<T: Element>(op: &'static str, x: Arr<T>, places: &[usize], dims: &[usize]) -> Arr<T> {
-    Arr::from_raw(emit(op, &[x.raw], |b, ts| b.spread(ts[0], places, dims)))
-}
-
-/// Axes two by two made one.
-fn merged<T: Element>(x: Arr<T>) -> Arr<T> {
-    let dims: Vec<usize> = x.shape().chunks(2).map(product).collect();
-    reshaped("tile", x, &dims)
 }

@@ -138,8 +138,8 @@ impl<F: Function<M>, M> Linearizer<F, M> {
             let residuals = values.split_off(out.leaf_count().min(values.len()));
             let value =
                 <F::Out as Arrays>::Concrete::unflatten(&out, &mut Leaves::concrete(values))?;
-            let program = Pipeline::new(&[Pass::NORMALISE]).run(&parts.linear)?;
-            let (runner, args) = (Runner::new(&program)?, fed.tree.clone());
+            let (program, runner) = Runner::compile(&parts.linear, cotan_opt::Options::default())?;
+            let args = fed.tree.clone();
             Ok((value, Linear { program, runner, residuals, args, out, types: PhantomData }))
         };
         run().map_err(|error: Error| error.at(location))

@@ -18,7 +18,7 @@ pub use linearize::{Linear, Linearized, Linearizer, linearize};
 pub(crate) use loops::run_loop;
 pub use loops::{fold, fold_right, for_loop, map_accum, map_accum_right, scan, scan_right};
 pub use map::{Vmap, map, vmap};
-pub use parallel::associative_scan;
+pub use parallel::{Neutral, associative_scan, associative_scan_reverse, reduce, reduce_by_index};
 pub use while_loop::{while_at_most, while_checkpointed, while_loop};
 
 /// A tree with the types that handles have at its leaves.

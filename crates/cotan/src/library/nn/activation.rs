@@ -1,20 +1,9 @@
 //! Activations: scalar functions, element by element.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
-
-use super::parts::chosen;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
-use crate::error::Error;
-use crate::library::axes::{failed, fronted, restored, type_text as shown};
-use crate::ops::select;
+use crate::library::call::library;
 use crate::sizes::Axes;
-use crate::stage::operation;
-
-/// The constants of `selu`: with them, means of 0 and variances of 1 are kept from layer to layer
-/// (Klambauer et al., Self-Normalizing Neural Networks, 2017).
-const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
-const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 
 impl<T: Float> Arr<T> {
     /// $\max(0, x)$. Its derivative at 0 is 0; NaN stays NaN.
@@ -28,8 +17,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn relu(self) -> Arr<T> {
-        // Of equals the first is the maximum: at 0 the constant, which has no derivative.
-        T::default().operand().maximum(self)
+        library!("relu", relu(x = self))
     }
 
     /// `x` above 0, `slope * x` elsewhere. Its derivative at 0 is the slope.
@@ -43,8 +31,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn leaky_relu(self, slope: impl Operand<T>) -> Arr<T> {
-        let slope = slope.operand();
-        operation("leaky_relu", || select(self.gt(T::default()), self, self * slope))
+        library!("leaky_relu", leaky_relu(x = self, slope = slope.operand()))
     }
 
     /// `x` above 0, $\alpha (e^x - 1)$ elsewhere. Its derivative at 0 is $\alpha$.
@@ -58,8 +45,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn elu(self, alpha: impl Operand<T>) -> Arr<T> {
-        let alpha = alpha.operand();
-        operation("elu", || select(self.gt(T::default()), self, self.expm1() * alpha))
+        library!("elu", elu(x = self, alpha = alpha.operand()))
     }
 
     /// The scaled exponential linear unit: $\lambda\,\mathrm{elu}_\alpha(x)$ with the constants
@@ -74,7 +60,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn selu(self) -> Arr<T> {
-        operation("selu", || self.elu(T::of(SELU_ALPHA)) * T::of(SELU_SCALE))
+        library!("selu", selu(x = self))
     }
 
     /// $x\,\Phi(x)$, where $\Phi$ is the distribution function of the normal distribution; precise
@@ -89,7 +75,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn gelu(self) -> Arr<T> {
-        operation("gelu", || self * T::of(0.5) * (self * T::of(-FRAC_1_SQRT_2)).erfc())
+        library!("gelu", gelu(x = self))
     }
 
     /// The approximation of [`gelu`](Arr::gelu) by
@@ -104,12 +90,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn gelu_tanh(self) -> Arr<T> {
-        // The square root of 2 / pi.
-        let root = T::of(FRAC_2_SQRT_PI / SQRT_2);
-        operation("gelu_tanh", || {
-            let inner = (self + self * self * self * T::of(0.044_715)) * root;
-            self * T::of(0.5) * (inner.tanh() + T::ONE)
-        })
+        library!("gelu_tanh", gelu_tanh(x = self))
     }
 
     /// $x\,\sigma(x)$, also called swish. At $-\infty$ it is NaN.
@@ -122,7 +103,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn silu(self) -> Arr<T> {
-        operation("silu", || self * self.logistic())
+        library!("silu", silu(x = self))
     }
 
     /// $\log(1 + e^x)$, without overflow, precise far below 0. Its derivative is
@@ -138,11 +119,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn softplus(self) -> Arr<T> {
-        // By |x| it would be shorter, but have a kink at 0.
-        operation("softplus", || {
-            let above = self + (-self).exp().log1p();
-            select(self.gt(T::default()), above, self.exp().log1p())
-        })
+        library!("softplus", softplus(x = self))
     }
 
     /// $x / (1 + |x|)$; at infinity NaN.
@@ -155,7 +132,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn softsign(self) -> Arr<T> {
-        operation("softsign", || self / (self.abs() + T::ONE))
+        library!("softsign", softsign(x = self))
     }
 
     /// `x` cut to what lies between -1 and 1. Its derivative at -1 and 1 is 1.
@@ -168,7 +145,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn hard_tanh(self) -> Arr<T> {
-        operation("hard_tanh", || self.clamp(T::of(-1.0), T::ONE))
+        library!("hard_tanh", hard_tanh(x = self))
     }
 
     /// $\sigma(x) = 1 / (1 + e^{-x})$: another name of [`logistic`](Arr::logistic).
@@ -195,7 +172,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn log_sigmoid(self) -> Arr<T> {
-        operation("log_sigmoid", || -(-self).softplus())
+        library!("log_sigmoid", log_sigmoid(x = self))
     }
 
     /// $x \tanh(\log(1 + e^x))$. At $-\infty$ it is NaN.
@@ -208,7 +185,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn mish(self) -> Arr<T> {
-        operation("mish", || self * self.softplus().tanh())
+        library!("mish", mish(x = self))
     }
 
     /// The gated linear unit: the first half along an axis, times the sigmoid of the second.
@@ -222,24 +199,6 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn glu(self, axis: impl Axes) -> Arr<T> {
-        operation("glu", || {
-            let [axis] = chosen("glu", self, axis)[..] else {
-                return failed(Error::type_error("glu", "it halves one axis"));
-            };
-            let front = fronted(self, axis);
-            let mut dims = front.shape();
-            let (half, odd) = match dims.first() {
-                Some(k) => (k / 2, k % 2 == 1),
-                None => return Arr::nothing(),
-            };
-            if odd {
-                let message = format!("axis {axis} of {} cannot be halved", shown(self));
-                let hint = "its size must be even: the values and their gates";
-                return failed(Error::type_error("glu", message).with_hint(hint));
-            }
-            dims.splice(..1, [2, half]);
-            let halves = front.reshape(&dims);
-            restored(halves.at(0) * halves.at(1).logistic(), axis)
-        })
+        library!("glu", glu(x = self, axis = axis.axes()))
     }
 }

@@ -1,13 +1,9 @@
 //! Losses of predicted numbers, element by element. Arguments fit as numpy's do.
 
-use super::parts::chosen;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
-use crate::error::Error;
-use crate::library::axes::failed;
-use crate::ops::select;
+use crate::library::call::library;
 use crate::sizes::Axes;
-use crate::stage::operation;
 
 /// $(x - t)^2$.
 ///
@@ -21,8 +17,7 @@ use crate::stage::operation;
 /// ```
 #[track_caller]
 pub fn squared_error<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
-    let target = target.operand();
-    operation("squared_error", || (x - target).square())
+    library!("squared_error", squared_error(x = x, target = target.operand()))
 }
 
 /// The mean squared error: the mean of [`squared_error`] over all elements, of none NaN.
@@ -38,8 +33,7 @@ pub fn squared_error<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn mse<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
-    let target = target.operand();
-    operation("mse", || squared_error(x, target).mean())
+    library!("mse", mse(x = x, target = target.operand()))
 }
 
 /// $|x - t|$. Its derivative where they are equal is 0.
@@ -54,8 +48,7 @@ pub fn mse<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn absolute_error<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
-    let target = target.operand();
-    operation("absolute_error", || (x - target).abs())
+    library!("absolute_error", absolute_error(x = x, target = target.operand()))
 }
 
 /// The mean absolute error: the mean of [`absolute_error`] over all elements, of none NaN.
@@ -70,8 +63,7 @@ pub fn absolute_error<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn mae<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
-    let target = target.operand();
-    operation("mae", || absolute_error(x, target).mean())
+    library!("mae", mae(x = x, target = target.operand()))
 }
 
 /// Huber's loss: with $r = x - t$, $r^2 / 2$ where $|r| \le \delta$, $\delta (|r| - \delta / 2)$
@@ -87,12 +79,7 @@ pub fn mae<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn huber<T: Float>(x: Arr<T>, target: impl Operand<T>, delta: f64) -> Arr<T> {
-    let target = target.operand();
-    operation("huber", || {
-        let r = x - target;
-        let linear = (r.abs() - T::of(delta / 2.0)) * T::of(delta);
-        select(r.abs().le(T::of(delta)), r * r * T::of(0.5), linear)
-    })
+    library!("huber", huber(x = x, target = target.operand(), delta = delta))
 }
 
 /// [`huber`] over $\beta$: slopes of 1 outside of $|x - t| \le \beta$. With $\beta = 0$ it is
@@ -108,11 +95,7 @@ pub fn huber<T: Float>(x: Arr<T>, target: impl Operand<T>, delta: f64) -> Arr<T>
 /// ```
 #[track_caller]
 pub fn smooth_l1<T: Float>(x: Arr<T>, target: impl Operand<T>, beta: f64) -> Arr<T> {
-    let target = target.operand();
-    operation("smooth_l1", || match beta {
-        0.0 => absolute_error(x, target),
-        _ => huber(x, target, beta) / T::of(beta),
-    })
+    library!("smooth_l1", smooth_l1(x = x, target = target.operand(), beta = beta))
 }
 
 /// $\max(0, 1 - t x)$ for targets of -1 and 1. Its derivative at $t x = 1$ is 0.
@@ -127,8 +110,7 @@ pub fn smooth_l1<T: Float>(x: Arr<T>, target: impl Operand<T>, beta: f64) -> Arr
 /// ```
 #[track_caller]
 pub fn hinge<T: Float>(x: Arr<T>, target: impl Operand<T>) -> Arr<T> {
-    let target = target.operand();
-    operation("hinge", || (T::ONE.operand() - x * target).relu())
+    library!("hinge", hinge(x = x, target = target.operand()))
 }
 
 /// The cosine of the angle between the vectors along axes:
@@ -150,21 +132,6 @@ pub fn cosine_similarity<T: Float>(
     axes: impl Axes,
     epsilon: f64,
 ) -> Arr<T> {
-    let b = b.operand();
-    operation("cosine_similarity", || {
-        if epsilon.is_nan() || epsilon <= 0.0 {
-            let message = format!("an epsilon of {epsilon}");
-            let hint = "it keeps a vector of zeros from a division by 0: give a small number";
-            return failed(Error::type_error("cosine_similarity", message).with_hint(hint));
-        }
-        let products = a * b;
-        let axes = chosen("cosine_similarity", products, axes);
-        let common = products.shape();
-        // Squares are compared, for the root of 0 has no derivative.
-        let length = |x: Arr<T>| {
-            let squares = (x * x).broadcast_to(&common).sum_axis(&axes[..]);
-            squares.maximum(T::of(epsilon * epsilon)).sqrt()
-        };
-        products.sum_axis(&axes[..]) / (length(a) * length(b))
-    })
+    let (b, axes) = (b.operand(), axes.axes());
+    library!("cosine_similarity", cosine_similarity(x = a, y = b, axis = axes, epsilon = epsilon))
 }

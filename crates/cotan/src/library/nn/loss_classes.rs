@@ -1,21 +1,8 @@
 //! Losses of predicted classes and distributions.
 
-use cotan_ir::scalar::Op;
-
-use super::parts::last_axis;
 use crate::arr::{Arr, Operand};
-use crate::build::build;
 use crate::element::Float;
-use crate::error::Error;
-use crate::library::axes::{failed, type_text as shown};
-use crate::ops::elementwise;
-use crate::stage::operation;
-
-/// `p * x`, and 0 where `p` is 0, whatever `x` is: $0 \log 0 = 0$.
-#[track_caller]
-fn weighted<T: Float>(p: Arr<T>, x: Arr<T>) -> Arr<T> {
-    Arr::from_raw(elementwise(Op::Scale, &[p.raw, x.raw]))
-}
+use crate::library::call::library;
 
 /// The cross entropy of two outcomes, given the logit of the first and its target probability:
 /// $-t \log \sigma(x) - (1 - t) \log \sigma(-x)$, precise for every logit.
@@ -34,11 +21,10 @@ pub fn binary_cross_entropy_with_logits<T: Float>(
     logits: Arr<T>,
     target: impl Operand<T>,
 ) -> Arr<T> {
-    let target = target.operand();
-    operation("binary_cross_entropy_with_logits", || {
-        let other = T::ONE.operand() - target;
-        weighted(target, (-logits).softplus()) + weighted(other, logits.softplus())
-    })
+    library!(
+        "binary_cross_entropy_with_logits",
+        binary_cross_entropy_with_logits(logits = logits, target = target.operand())
+    )
 }
 
 /// The cross entropy of two outcomes, given the probability of the first and its target:
@@ -56,11 +42,10 @@ pub fn binary_cross_entropy_with_logits<T: Float>(
 /// ```
 #[track_caller]
 pub fn binary_cross_entropy<T: Float>(probabilities: Arr<T>, target: impl Operand<T>) -> Arr<T> {
-    let target = target.operand();
-    operation("binary_cross_entropy", || {
-        let other = T::ONE.operand() - target;
-        -(weighted(target, probabilities.log()) + weighted(other, (-probabilities).log1p()))
-    })
+    library!(
+        "binary_cross_entropy",
+        binary_cross_entropy(probabilities = probabilities, target = target.operand())
+    )
 }
 
 /// The cross entropy of logits, with classes along the last axis, and labels, one integer for each
@@ -81,10 +66,7 @@ pub fn binary_cross_entropy<T: Float>(probabilities: Arr<T>, target: impl Operan
 /// ```
 #[track_caller]
 pub fn cross_entropy<T: Float>(logits: Arr<T>, labels: Arr<i64>) -> Arr<T> {
-    operation("cross_entropy", || match last_axis("cross_entropy", logits) {
-        Some(_) => picked("cross_entropy", logits, labels, |x| x.log_softmax(-1)),
-        None => Arr::nothing(),
-    })
+    library!("cross_entropy", cross_entropy(logits = logits, labels = labels))
 }
 
 /// The negative logarithm of the likelihood of labels, one integer for each example, given the
@@ -101,32 +83,7 @@ pub fn cross_entropy<T: Float>(logits: Arr<T>, labels: Arr<i64>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn nll<T: Float>(log_probabilities: Arr<T>, labels: Arr<i64>) -> Arr<T> {
-    operation("nll", || match last_axis("nll", log_probabilities) {
-        Some(_) => picked("nll", log_probabilities, labels, |x| x),
-        None => Arr::nothing(),
-    })
-}
-
-/// Minus the elements at the labels along the last axis of `f(x)`.
-#[track_caller]
-fn picked<T: Float>(
-    op: &'static str,
-    x: Arr<T>,
-    labels: Arr<i64>,
-    f: impl FnOnce(Arr<T>) -> Arr<T>,
-) -> Arr<T> {
-    let shape = x.shape();
-    let examples = shape.split_last().map_or(&[][..], |(_, examples)| examples);
-    if labels.shape() != examples {
-        let message = format!("labels {} for {}", shown(labels), shown(x));
-        let hint = "one label for each example: the shape without the last axis, that of classes";
-        return failed(Error::type_error(op, message).with_hint(hint));
-    }
-    let x = f(x);
-    -build(examples.to_vec(), |ix| {
-        let label = labels.at(ix.clone());
-        x.at(ix.into_iter().chain([label]).collect::<Vec<_>>())
-    })
+    library!("nll", nll(log_probabilities = log_probabilities, labels = labels))
 }
 
 /// The cross entropy of logits and target probabilities, with classes along the last axis:
@@ -147,13 +104,10 @@ pub fn cross_entropy_with_probabilities<T: Float>(
     logits: Arr<T>,
     probabilities: impl Operand<T>,
 ) -> Arr<T> {
-    let probabilities = probabilities.operand();
-    operation("cross_entropy_with_probabilities", || {
-        match last_axis("cross_entropy_with_probabilities", logits) {
-            Some(_) => -sum_last(weighted(probabilities, logits.log_softmax(-1))),
-            None => Arr::nothing(),
-        }
-    })
+    library!(
+        "cross_entropy_with_probabilities",
+        cross_entropy_with_probabilities(logits = logits, probabilities = probabilities.operand())
+    )
 }
 
 /// The divergence of Kullback and Leibler of distributions along the last axis:
@@ -170,17 +124,5 @@ pub fn cross_entropy_with_probabilities<T: Float>(
 /// ```
 #[track_caller]
 pub fn kl_divergence<T: Float>(p: Arr<T>, q: impl Operand<T>) -> Arr<T> {
-    let q = q.operand();
-    operation("kl_divergence", || match last_axis("kl_divergence", p) {
-        Some(_) => sum_last(weighted(p, p.log() - q.log())),
-        None => Arr::nothing(),
-    })
-}
-
-#[track_caller]
-fn sum_last<T: Float>(x: Arr<T>) -> Arr<T> {
-    match x.rank().checked_sub(1) {
-        Some(last) => x.sum_axis(last),
-        None => x,
-    }
+    library!("kl_divergence", kl_divergence(p = p, q = q.operand()))
 }

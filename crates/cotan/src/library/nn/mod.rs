@@ -31,7 +31,6 @@ mod conv;
 mod loss;
 mod loss_classes;
 mod normalize;
-mod parts;
 mod pool;
 mod softmax;
 mod window;

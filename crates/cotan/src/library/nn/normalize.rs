@@ -1,13 +1,9 @@
 //! Normalisation and dropout.
 
-use super::parts::chosen;
 use crate::arr::{Arr, Operand};
 use crate::element::Float;
-use crate::error::Error;
-use crate::library::axes::{failed, type_text as shown};
-use crate::ops::select;
+use crate::library::call::{call_all, library};
 use crate::sizes::Axes;
-use crate::stage::operation;
 
 /// `x` with mean 0 and variance 1 along axes: $(x - \mu) / \sqrt{\sigma^2 + \epsilon}$, where
 /// $\sigma^2$ is the mean of the squares of $x - \mu$.
@@ -22,28 +18,7 @@ use crate::stage::operation;
 /// ```
 #[track_caller]
 pub fn standardize<T: Float>(x: Arr<T>, axes: impl Axes, epsilon: f64) -> Arr<T> {
-    operation("standardize", || moments(x, &chosen("standardize", x, axes)).standardized(epsilon))
-}
-
-/// An array less its mean along axes, the mean, and the variance.
-struct Moments<T> {
-    centred: Arr<T>,
-    mean: Arr<T>,
-    variance: Arr<T>,
-}
-
-#[track_caller]
-fn moments<T: Float>(x: Arr<T>, axes: &[usize]) -> Moments<T> {
-    let mean = x.mean_keep(axes);
-    let centred = x - mean;
-    Moments { centred, mean, variance: (centred * centred).mean_keep(axes) }
-}
-
-impl<T: Float> Moments<T> {
-    #[track_caller]
-    fn standardized(&self, epsilon: f64) -> Arr<T> {
-        self.centred / (self.variance + T::of(epsilon)).sqrt()
-    }
+    library!("standardize", standardize(x = x, axis = axes.axes(), epsilon = epsilon))
 }
 
 /// Layer normalisation: [`standardize`] along the last axes, then times `scale` plus `bias`. The
@@ -60,12 +35,7 @@ impl<T: Float> Moments<T> {
 /// ```
 #[track_caller]
 pub fn layer_norm<T: Float>(x: Arr<T>, scale: Arr<T>, bias: Arr<T>, epsilon: f64) -> Arr<T> {
-    operation("layer_norm", || {
-        match trailing_axes("layer_norm", x, &[("scale", scale), ("bias", bias)]) {
-            Ok(axes) => moments(x, &axes).standardized(epsilon) * scale + bias,
-            Err(error) => failed(error),
-        }
-    })
+    library!("layer_norm", layer_norm(x = x, scale = scale, bias = bias, epsilon = epsilon))
 }
 
 /// Layer normalisation without centring: `x` over the root of the mean of its squares along the last
@@ -81,30 +51,7 @@ pub fn layer_norm<T: Float>(x: Arr<T>, scale: Arr<T>, bias: Arr<T>, epsilon: f64
 /// ```
 #[track_caller]
 pub fn rms_norm<T: Float>(x: Arr<T>, scale: Arr<T>, epsilon: f64) -> Arr<T> {
-    operation("rms_norm", || match trailing_axes("rms_norm", x, &[("scale", scale)]) {
-        Ok(axes) => x / ((x * x).mean_keep(&axes[..]) + T::of(epsilon)).sqrt() * scale,
-        Err(error) => failed(error),
-    })
-}
-
-/// The last axes of `x`, which have the shape of every parameter.
-fn trailing_axes<T: Float>(
-    op: &str,
-    x: Arr<T>,
-    parameters: &[(&str, Arr<T>)],
-) -> Result<Vec<usize>, Error> {
-    let shape = x.shape();
-    let rank = parameters.first().map_or(0, |(_, first)| first.rank());
-    let begin = shape.len().saturating_sub(rank);
-    for (name, parameter) in parameters {
-        if shape.get(begin..) != Some(&parameter.shape()[..]) {
-            let message =
-                format!("a {name} {} for the last axes of {}", shown(*parameter), shown(x));
-            let hint = "the parameters have the shape of the axes that are normalised";
-            return Err(Error::type_error(op, message).with_hint(hint));
-        }
-    }
-    Ok((begin..shape.len()).collect())
+    library!("rms_norm", rms_norm(x = x, scale = scale, epsilon = epsilon))
 }
 
 /// Batch normalisation as in training: [`standardize`] each channel, which is axis 1, over all other
@@ -131,18 +78,18 @@ pub fn batch_norm<T: Float>(
     bias: Arr<T>,
     epsilon: f64,
 ) -> (Arr<T>, Arr<T>, Arr<T>) {
-    operation("batch_norm", || {
-        let along = match along_channels("batch_norm", x, &[("scale", scale), ("bias", bias)]) {
-            Ok(along) => along,
-            Err(error) => return (failed(error), Arr::nothing(), Arr::nothing()),
-        };
-        let axes: Vec<usize> = (0..x.rank()).filter(|&axis| axis != 1).collect();
-        let of_batch = moments(x, &axes);
-        let [scale, bias] = [scale, bias].map(|parameter| parameter.reshape(&along));
-        let channels = x.shape().get(1).copied().unwrap_or(1);
-        let y = of_batch.standardized(epsilon) * scale + bias;
-        (y, of_batch.mean.reshape(channels), of_batch.variance.reshape(channels))
-    })
+    let args = vec![
+        ("x", x.into()),
+        ("scale", scale.into()),
+        ("bias", bias.into()),
+        ("epsilon", epsilon.into()),
+    ];
+    match call_all("batch_norm", &cotan_library::functions::batch_norm, args).as_deref() {
+        Some(&[y, mean, variance]) => {
+            (Arr::from_raw(y), Arr::from_raw(mean), Arr::from_raw(variance))
+        }
+        _ => (Arr::nothing(), Arr::nothing(), Arr::nothing()),
+    }
 }
 
 /// Batch normalisation as in inference: with given means and variances of the channels.
@@ -167,44 +114,17 @@ pub fn batch_norm_with<T: Float>(
     bias: Arr<T>,
     epsilon: f64,
 ) -> Arr<T> {
-    operation("batch_norm_with", || {
-        let parameters = [("mean", mean), ("variance", variance), ("scale", scale), ("bias", bias)];
-        match along_channels("batch_norm_with", x, &parameters) {
-            Ok(along) => {
-                // One factor for each channel, before it meets the array.
-                let factor = scale / (variance + T::of(epsilon)).sqrt();
-                let [mean, factor, bias] = [mean, factor, bias].map(|c| c.reshape(&along));
-                (x - mean) * factor + bias
-            }
-            Err(error) => failed(error),
-        }
-    })
-}
-
-/// The shape of a vector of channels beside `x`, which every parameter is.
-fn along_channels<T: Float>(
-    op: &str,
-    x: Arr<T>,
-    parameters: &[(&str, Arr<T>)],
-) -> Result<Vec<usize>, Error> {
-    let shape = x.shape();
-    let Some(&channels) = shape.get(1) else {
-        let message = format!("axes of batch and channel are needed, of {}", shown(x));
-        return Err(Error::type_error(op, message));
-    };
-    for (name, parameter) in parameters {
-        if parameter.shape() != [channels] {
-            let message =
-                format!("a {name} {} for the channels of {}", shown(*parameter), shown(x));
-            let hint = "one number for each channel, which is axis 1";
-            return Err(Error::type_error(op, message).with_hint(hint));
-        }
-    }
-    let mut along = vec![1; shape.len() - 1];
-    if let Some(first) = along.first_mut() {
-        *first = channels;
-    }
-    Ok(along)
+    library!(
+        "batch_norm_with",
+        batch_norm_with(
+            x = x,
+            mean = mean,
+            variance = variance,
+            scale = scale,
+            bias = bias,
+            epsilon = epsilon
+        )
+    )
 }
 
 /// `x` where `keep` holds, over the part `1 - rate` that is kept, and 0 elsewhere: the expectation
@@ -228,14 +148,5 @@ fn along_channels<T: Float>(
 /// ```
 #[track_caller]
 pub fn dropout<T: Float>(x: Arr<T>, keep: impl Operand<bool>, rate: f64) -> Arr<T> {
-    let keep = keep.operand();
-    operation("dropout", || {
-        if !(0.0..=1.0).contains(&rate) {
-            let message = format!("a rate of {rate}");
-            let hint = "it is the part that is dropped: between 0 and 1";
-            return failed(Error::type_error("dropout", message).with_hint(hint));
-        }
-        let factor = if rate < 1.0 { 1.0 / (1.0 - rate) } else { 0.0 };
-        select(keep, x * T::of(factor), T::default())
-    })
+    library!("dropout", dropout(x = x, kept = keep.operand(), rate = rate))
 }

@@ -1,13 +1,9 @@
 //! Pooling: one number for each window.
 
-use super::window::{Padding, Windows};
+use super::window::Padding;
 use crate::arr::Arr;
-use crate::build::build;
-use crate::element::{Element, Float};
-use crate::error::{Error, Result};
-use crate::library::axes::{failed, type_text as shown};
-use crate::ops::select;
-use crate::stage::operation;
+use crate::element::Float;
+use crate::library::call::library;
 
 /// A window that moves over the last `N` axes.
 ///
@@ -71,10 +67,12 @@ impl<const N: usize> Pool<N> {
 /// ```
 #[track_caller]
 pub fn max_pool<T: Float, const N: usize>(x: Arr<T>, pool: Pool<N>) -> Arr<T> {
-    operation("max_pool", || match Windowed::new("max_pool", x, &pool) {
-        Ok(windowed) => windowed.elements(x, T::LEAST).max_axis(&windowed.axes()[..]),
-        Err(error) => failed(error),
-    })
+    let (padding, same) = pool.padding.given();
+    let (window, stride) = (pool.window.to_vec(), pool.stride.to_vec());
+    library!(
+        "max_pool",
+        max_pool(x = x, window = window, stride = stride, padding = padding, same = same)
+    )
 }
 
 /// The average of each window over the last `N` axes. A window that counts no element has the
@@ -92,76 +90,19 @@ pub fn max_pool<T: Float, const N: usize>(x: Arr<T>, pool: Pool<N>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn avg_pool<T: Float, const N: usize>(x: Arr<T>, pool: Pool<N>) -> Arr<T> {
-    operation("avg_pool", || match Windowed::new("avg_pool", x, &pool) {
-        Ok(windowed) => {
-            let total = windowed.elements(x, T::default()).sum_axis(&windowed.axes()[..]);
-            match windowed.sizes(pool.count_padding) {
-                Some(sizes) => total / sizes,
-                None => total / T::of(pool.window.iter().map(|&k| k as f64).product()),
-            }
-        }
-        Err(error) => failed(error),
-    })
-}
-
-/// An array that is pooled, with its windows.
-struct Windowed {
-    leading: Vec<usize>,
-    windows: Windows,
-}
-
-impl Windowed {
-    fn new<T: Element, const N: usize>(op: &str, x: Arr<T>, pool: &Pool<N>) -> Result<Windowed> {
-        let shape = x.shape();
-        let Some(leading) = shape.len().checked_sub(N) else {
-            let message = format!("a window of {N} axes over {}", shown(x));
-            return Err(Error::type_error(op, message)
-                .with_hint("it moves over the last axes, of which there must be as many"));
-        };
-        let (leading, pooled) = shape.split_at(leading);
-        let Pool { window, stride, padding, .. } = *pool;
-        let windows = Windows::new(op, pooled, &window, stride, [1; N], padding)?;
-        Ok(Windowed { leading: leading.to_vec(), windows })
-    }
-
-    /// The axes of the elements of a window in [`Windowed::elements`].
-    fn axes(&self) -> Vec<usize> {
-        let begin = self.leading.len() + self.windows.counts.len();
-        (begin..begin + self.windows.sizes.len()).collect()
-    }
-
-    /// For each window its elements, and `outside` where it reaches beyond the array.
-    #[track_caller]
-    fn elements<T: Float>(&self, x: Arr<T>, outside: T) -> Arr<T> {
-        let (leading, counts) = (self.leading.len(), self.windows.counts.len());
-        let extents = [&self.leading[..], &self.windows.counts, &self.windows.sizes].concat();
-        build(extents, |ix| {
-            let (front, window) = ix.split_at(leading);
-            let (i, j) = window.split_at(counts);
-            let position = self.windows.position(i, j);
-            let element = x.at([front, &position[..]].concat());
-            // Outside of an array there are zeros.
-            match self.windows.inside(&position) {
-                Some(inside) if outside != T::default() => select(inside, element, outside),
-                Some(_) | None => element,
-            }
-        })
-    }
-
-    /// How many elements each window has in the array; `None` if all count the same.
-    #[track_caller]
-    fn sizes<T: Float>(&self, count_padding: bool) -> Option<Arr<T>> {
-        let (counts, sizes) = (&self.windows.counts, &self.windows.sizes);
-        if count_padding || !self.windows.padded() {
-            return None;
-        }
-        let inside = build([&counts[..], sizes].concat(), |ix| {
-            let (i, j) = ix.split_at(counts.len());
-            let inside = self.windows.inside(&self.windows.position(i, j));
-            inside.map_or_else(Arr::nothing, |inside| inside.cast::<T>())
-        });
-        Some(inside.sum_axis(&(counts.len()..counts.len() + sizes.len()).collect::<Vec<_>>()[..]))
-    }
+    let (padding, same) = pool.padding.given();
+    let (window, stride) = (pool.window.to_vec(), pool.stride.to_vec());
+    library!(
+        "avg_pool",
+        avg_pool(
+            x = x,
+            window = window,
+            stride = stride,
+            padding = padding,
+            same = same,
+            count_padding = pool.count_padding
+        )
+    )
 }
 
 /// The average over all axes but the first two: of each channel of each element of a batch.
@@ -176,10 +117,7 @@ impl Windowed {
 /// ```
 #[track_caller]
 pub fn global_avg_pool<T: Float>(x: Arr<T>) -> Arr<T> {
-    operation("global_avg_pool", || match channel_axes("global_avg_pool", x) {
-        Ok((channels, axes)) => x.mean_keep(&axes[..]).reshape(&channels),
-        Err(error) => failed(error),
-    })
+    library!("global_avg_pool", global_avg_pool(x = x))
 }
 
 /// The maximum over all axes but the first two; of none $-\infty$.
@@ -194,20 +132,5 @@ pub fn global_avg_pool<T: Float>(x: Arr<T>) -> Arr<T> {
 /// ```
 #[track_caller]
 pub fn global_max_pool<T: Float>(x: Arr<T>) -> Arr<T> {
-    operation("global_max_pool", || match channel_axes("global_max_pool", x) {
-        Ok((_, axes)) => x.max_axis(&axes[..]),
-        Err(error) => failed(error),
-    })
-}
-
-/// The first two sizes, and the axes after them.
-fn channel_axes<T: Element>(op: &str, x: Arr<T>) -> Result<(Vec<usize>, Vec<usize>)> {
-    let shape = x.shape();
-    match shape.get(..2) {
-        Some(channels) => Ok((channels.to_vec(), (2..shape.len()).collect())),
-        None => {
-            let message = format!("axes of batch and channel are needed, of {}", shown(x));
-            Err(Error::type_error(op, message))
-        }
-    }
+    library!("global_max_pool", global_max_pool(x = x))
 }

@@ -1,10 +1,9 @@
 //! Softmax and its logarithm.
 
-use super::parts::chosen;
 use crate::arr::Arr;
 use crate::element::Float;
+use crate::library::call::library;
 use crate::sizes::Axes;
-use crate::stage::operation;
 
 impl<T: Float> Arr<T> {
     /// $e^x / \sum e^x$ along axes, without overflow: as if `x` had its maximum subtracted first.
@@ -21,11 +20,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn softmax(self, axes: impl Axes) -> Arr<T> {
-        operation("softmax", || {
-            let axes = chosen("softmax", self, axes);
-            let exp = below_max(self, &axes).exp();
-            exp / exp.sum_keep(&axes[..])
-        })
+        library!("softmax", softmax(x = self, axis = axes.axes()))
     }
 
     /// $x - \log \sum e^x$ along axes: the logarithm of [`softmax`](Arr::softmax), precise also
@@ -40,17 +35,6 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn log_softmax(self, axes: impl Axes) -> Arr<T> {
-        operation("log_softmax", || {
-            let axes = chosen("log_softmax", self, axes);
-            let below = below_max(self, &axes);
-            below - below.exp().sum_keep(&axes[..]).log()
-        })
+        library!("log_softmax", log_softmax(x = self, axis = axes.axes()))
     }
-}
-
-/// `x` minus its maximum. Neither function depends on what is subtracted, so the maximum counts as
-/// a constant.
-#[track_caller]
-fn below_max<T: Float>(x: Arr<T>, axes: &[usize]) -> Arr<T> {
-    x - x.max_keep(axes).stop_gradient()
 }

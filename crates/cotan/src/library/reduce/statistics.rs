@@ -1,13 +1,9 @@
 //! Means, variances and quantiles.
 
-use super::{Front, Over, reduce, reductions};
-use crate::arr::{Arr, full};
+use super::reductions;
+use crate::arr::Arr;
 use crate::element::Float;
-use crate::error::{Error, ErrorKind};
-use crate::library::axes::failed;
-use crate::library::reduce::norms::root;
-use crate::library::sort::sorted;
-use crate::ops::select;
+use crate::library::call::library;
 use crate::sizes::Axes;
 
 reductions! {
@@ -44,7 +40,7 @@ reductions! {
     /// assert_eq!(grad(|x: Arr<f64>| x.std(0)).call([4.0, 4.0])?.to_vec(), [0.0, 0.0]);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Float std std_axis std_keep(ddof: usize) -> T = |front, ddof| root(var(front, ddof)),
+    Float std std_axis std_keep(ddof: usize) -> T = std,
         "f64" "(0, 0)" "[[1.0, 2.0], [5.0, 2.0]]" => "[2.0, 0.0]";
     /// The element in the middle of the sorted ones, or the mean of the two there. NaN if there is
     /// one, and of none.
@@ -56,7 +52,7 @@ reductions! {
     /// assert_eq!(jit(|x: Arr<f64>| x.median()).call([5.0, 1.0, 3.0, 2.0])?, 2.5);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Float median median_axis median_keep() -> T = |front| quantile(front, 0.5),
+    Float median median_axis median_keep() -> T = median,
         "f64" "(0)" "[[1.0, 4.0], [3.0, 2.0]]" => "[2.0, 3.0]";
     /// The value below which a share `q` of the sorted elements lies, from 0 to 1; between two
     /// elements on the line through them. NaN if there is one, and of none.
@@ -71,39 +67,4 @@ reductions! {
     /// ```
     Float quantile quantile_axis quantile_keep(q: f64) -> T = quantile,
         "f64" "(0, 1.0)" "[[1.0, 4.0], [3.0, 2.0]]" => "[3.0, 4.0]";
-}
-
-fn mean<T: Float>(front: Front<T>) -> Arr<T> {
-    front.sum() / T::of(front.count() as f64)
-}
-
-fn var<T: Float>(front: Front<T>, ddof: usize) -> Arr<T> {
-    let distance = front.x - mean(front);
-    let total = front.with(distance.square()).sum();
-    match front.count().checked_sub(ddof) {
-        Some(freedom @ 1..) => total / T::of(freedom as f64),
-        Some(0) | None => full(front.rest(), T::of(f64::NAN)),
-    }
-}
-
-fn quantile<T: Float>(front: Front<T>, q: f64) -> Arr<T> {
-    if !(0.0..=1.0).contains(&q) {
-        let message = format!("a share of {q} of the elements");
-        let error = Error::new(ErrorKind::Type, "quantile", message);
-        return failed(error.with_hint("shares are from 0.0 to 1.0"));
-    }
-    let Some(last) = front.count().checked_sub(1) else {
-        return full(front.rest(), T::of(f64::NAN));
-    };
-    let sorted = sorted(front.merged());
-    let place = q * last as f64;
-    let below = (place.floor() as usize).min(last);
-    let share = place - place.floor();
-    let value = match share > 0.0 {
-        true => sorted.at(below) * T::of(1.0 - share) + sorted.at(below + 1) * T::of(share),
-        false => sorted.at(below),
-    };
-    // NaNs come last.
-    let greatest = sorted.at(last);
-    select(greatest.ne(greatest), greatest, value)
 }

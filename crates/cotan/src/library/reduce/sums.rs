@@ -1,9 +1,9 @@
 //! Sums, products and counts.
 
-use super::{Front, Over, reduce, reductions};
-use crate::arr::{Arr, ones};
+use super::reductions;
+use crate::arr::Arr;
 use crate::element::{Element, Number};
-use crate::library::control::run_loop;
+use crate::library::call::library;
 use crate::ops::Truth;
 use crate::sizes::Axes;
 
@@ -17,7 +17,7 @@ reductions! {
     /// assert_eq!(f.call([[1.0, 2.0], [3.0, 4.0]])?, 10.0);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Number sum sum_axis sum_keep() -> T = Front::sum,
+    Number sum sum_axis sum_keep() -> T = sum,
         "f64" "(0)" "[[1.0, 2.0], [3.0, 4.0]]" => "[4.0, 6.0]";
     /// The product of all elements; of none, 1. Its derivative is right also where elements are 0.
     ///
@@ -62,25 +62,6 @@ reductions! {
     /// assert_eq!(jit(|x: Arr<f64>| x.count_nonzero()).call([0.0, 3.0, -0.0, f64::NAN])?, 2);
     /// # Ok::<(), cotan::Error>(())
     /// ```
-    Element count_nonzero count_nonzero_axis count_nonzero_keep() -> i64 = count,
+    Element count_nonzero count_nonzero_axis count_nonzero_keep() -> i64 = count_nonzero,
         "i64" "(0)" "[[1, 0], [3, 4]]" => "[2, 1]";
-}
-
-/// A loop, for the derivative of a product divided by one of its factors is not one of them at 0.
-fn prod<T: Number>(front: Front<T>) -> Arr<T> {
-    let (product, ()) =
-        run_loop("prod", false, ones(front.rest()), front.merged(), |product, x| (product * x, ()));
-    product
-}
-
-fn count<T: Element>(front: Front<T>) -> Arr<i64> {
-    front.with(front.x.cast::<bool>().cast::<i64>()).sum()
-}
-
-fn any<T: Element>(front: Front<T>) -> Arr<bool> {
-    count(front).ne(0)
-}
-
-fn all<T: Element>(front: Front<T>) -> Arr<bool> {
-    count(front.with(!front.x.cast::<bool>())).eq(0)
 }

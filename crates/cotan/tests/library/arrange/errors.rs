@@ -40,7 +40,7 @@ fn arranging() {
              hint: axes are 0 to 2, or -3 to -1 from the end";
         |x| x.squeeze(-1) =>
             "squeeze: axis 1 of [2, 3]f64 has size 3\n  at HERE\n  \
-             hint: only axes of size 1 can be left out; `at` or `slice` picks a part";
+             hint: only axes of size 1 can be left out; an index picks a part";
         |x| x.broadcast_to([3, 2]) =>
             "broadcast_to: the array is [2, 3]f64 and does not fit [3, 2]\n  at HERE\n  \
              hint: from the last axis back, its sizes must be equal, 1 or missing";

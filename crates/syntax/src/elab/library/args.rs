@@ -78,7 +78,11 @@ impl Elab<'_> {
 
     /// The static truth value at a parameter, `false` when it is not given.
     pub(super) fn flag_at(&mut self, call: &Call, slot: usize) -> R<bool> {
-        let Some(arg) = call.arg(slot) else { return Ok(false) };
+        call.arg(slot).map_or(Ok(false), |arg| self.flag_of(arg))
+    }
+
+    /// The static truth value that an argument is.
+    pub(super) fn flag_of(&mut self, arg: &Arg) -> R<bool> {
         match self.arg_value(arg) {
             (Value::Known(Known { value: Scalar::Bool(flag), .. }), _) => Ok(flag),
             (Value::Error, _) => Err(crate::elab::Reported),
@@ -114,7 +118,7 @@ impl Elab<'_> {
     }
 
     /// A list of static integers.
-    fn int_list(&mut self, arg: &Arg) -> R<Vec<(i64, Span)>> {
+    pub(super) fn int_list(&mut self, arg: &Arg) -> R<Vec<(i64, Span)>> {
         let items = self.list_items(arg);
         items.into_iter().map(|(value, span)| Ok((self.static_int(&value, span)?, span))).collect()
     }
@@ -201,7 +205,11 @@ impl Elab<'_> {
 
     /// The element type at a parameter, or a default.
     pub(super) fn dtype_at(&mut self, call: &Call, slot: usize, default: Dtype) -> R<Dtype> {
-        let Some(arg) = call.arg(slot) else { return Ok(default) };
+        call.arg(slot).map_or(Ok(default), |arg| self.dtype_of(arg))
+    }
+
+    /// The element type that an argument is.
+    pub(super) fn dtype_of(&mut self, arg: &Arg) -> R<Dtype> {
         let (value, span) = self.arg_value(arg);
         if let Value::Function(function) = &value
             && let Callable::Builtin(builtin) = &function.callable

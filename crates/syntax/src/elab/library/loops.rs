@@ -417,7 +417,7 @@ fn adapt_floats(elab: &Elab<'_>, init: &Value, inputs: &[TermId]) -> Value {
 
 impl Elab<'_> {
     /// The outermost size of all arrays of the structures; `None` when there are none.
-    fn common_length(&mut self, values: &[Operand]) -> R<Option<usize>> {
+    pub(super) fn common_length(&mut self, values: &[Operand]) -> R<Option<usize>> {
         let mut length: Option<(usize, Span)> = None;
         for (value, span) in values {
             for t in self.leaves(value, *span)? {
@@ -446,7 +446,7 @@ impl Elab<'_> {
         Ok(length.map(|(k, _)| k))
     }
 
-    fn no_length(&mut self, span: Span) -> Reported {
+    pub(super) fn no_length(&mut self, span: Span) -> Reported {
         let message = "there is no array to run over";
         let hint = "say how many steps: `length = n`";
         self.report(Diagnostic::new(Code::WrongArguments, span, message).hint(hint))

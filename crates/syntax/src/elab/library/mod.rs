@@ -11,15 +11,15 @@ mod custom;
 mod derivatives;
 mod linear;
 mod loops;
+mod operators;
 mod overwrite;
-mod reduce;
-mod segments;
+mod standard;
 mod while_loop;
 
 use std::sync::LazyLock;
 
-use cotan_ir::Span;
 use cotan_ir::scalar::Op;
+use cotan_ir::{Routine, Span};
 use rustc_hash::FxHashMap;
 
 use super::foreign::param_advice;
@@ -50,6 +50,10 @@ pub enum Group {
     Derivatives,
     /// Conversions and small formulas.
     Elementwise,
+    /// Neural networks.
+    Neural,
+    /// Losses.
+    Losses,
     /// The formers of the core language, as programs print them.
     Core,
     /// Scalar operations, elementwise on arrays.
@@ -63,7 +67,7 @@ pub struct Builtin {
     /// How it is called.
     pub signature: String,
     /// What it does, in a line.
-    pub doc: &'static str,
+    pub doc: String,
     /// An expression that uses it; empty for scalar operations.
     pub example: &'static str,
     /// What it is about.
@@ -73,6 +77,11 @@ pub struct Builtin {
 }
 
 impl Builtin {
+    /// Whether it is a row of the standard library, which is tested from that table.
+    pub fn is_standard(&self) -> bool {
+        matches!(self.run, Run::Library(_))
+    }
+
     /// Whether it is a number rather than a function.
     pub fn is_constant(&self) -> bool {
         !self.signature.contains('(')
@@ -96,6 +105,9 @@ struct Param {
 #[derive(Clone, Copy)]
 enum Run {
     Row(Op),
+    /// A function of the standard library.
+    Library(&'static cotan_library::Function),
+    Routine(Routine),
     Function(fn(&mut Elab<'_>, &Call) -> R<Value>),
 }
 
@@ -118,17 +130,13 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 15] = [
+const TABLES: [(Group, &[Row]); 11] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
-    (Group::Arranging, arrays::ARRANGING),
     (Group::Arranging, overwrite::OVERWRITING),
-    (Group::Reducing, reduce::REDUCING),
-    (Group::Reducing, segments::SEGMENTS),
-    (Group::Sorting, reduce::SORTING),
-    (Group::Sorting, segments::SEGMENT_POSITIONS),
     (Group::Linear, linear::LINEAR),
     (Group::Loops, loops::LOOPS),
+    (Group::Loops, operators::OPERATORS),
     (Group::Loops, while_loop::WHILE),
     (Group::Derivatives, derivatives::DERIVATIVES),
     (Group::Derivatives, custom::CUSTOM),
@@ -145,7 +153,7 @@ static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
             all.push(Builtin {
                 name,
                 signature,
-                doc,
+                doc: doc.to_owned(),
                 example,
                 group,
                 params,
@@ -153,6 +161,33 @@ static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
             });
         }
     }
+    for function in cotan_library::all() {
+        let (signature, group) = (function.signature(), group_of(function.group));
+        let names = function.aliases.iter().map(|&alias| (alias, true));
+        for (name, alias) in std::iter::once((function.name, false)).chain(names) {
+            let doc = match alias {
+                false => function.summary(),
+                true => format!("Another name for `{}`.", function.name),
+            };
+            let signature = signature.replacen(function.name, name, 1);
+            let params = parse_signature(&signature);
+            let (example, run) = (function.example, Run::Library(function));
+            all.push(Builtin { name, signature, doc, example, group, params, run });
+        }
+    }
+    for &routine in Routine::ALL {
+        let row = routine.row();
+        all.push(Builtin {
+            name: row.name,
+            signature: row.signature.to_owned(),
+            doc: row.doc.to_owned(),
+            example: row.example,
+            group: Group::Core,
+            params: parse_signature(row.signature),
+            run: Run::Routine(routine),
+        });
+    }
+    all.sort_by_key(|builtin| builtin.group);
     for op in Op::all() {
         if all.iter().any(|builtin| builtin.name == op.name()) {
             continue; // `max` and `min` are reductions, too.
@@ -160,7 +195,7 @@ static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
         let letters = ["a", "b", "c"].get(..op.arity()).unwrap_or_default();
         let signature = format!("{}({})", op.name(), letters.join(", "));
         let params = parse_signature(&signature);
-        let (name, doc) = (op.name(), op.row().doc);
+        let (name, doc) = (op.name(), op.row().doc.to_owned());
         let run = Run::Row(op);
         all.push(Builtin { name, signature, doc, example: "", group: Group::Scalar, params, run });
     }
@@ -183,6 +218,19 @@ pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
 /// The names of all builtins.
 pub(crate) fn names<'a>() -> impl Iterator<Item = &'a str> {
     BUILTINS.iter().map(|builtin| builtin.name)
+}
+
+fn group_of(group: cotan_library::Group) -> Group {
+    match group {
+        cotan_library::Group::Making => Group::Making,
+        cotan_library::Group::Arranging => Group::Arranging,
+        cotan_library::Group::Reducing => Group::Reducing,
+        cotan_library::Group::Sorting => Group::Sorting,
+        cotan_library::Group::Linear => Group::Linear,
+        cotan_library::Group::Elementwise => Group::Elementwise,
+        cotan_library::Group::Neural => Group::Neural,
+        cotan_library::Group::Losses => Group::Losses,
+    }
 }
 
 /// `f(x, y, .., axis = 0)` to its parameters.
@@ -217,6 +265,8 @@ pub(crate) fn call(
             let operands = elab.all_values(&call);
             elab.row(op, &operands, span)
         }
+        Run::Library(function) => standard::call(elab, &call, function),
+        Run::Routine(routine) => linear::routine(elab, &call, routine),
         Run::Function(run) => run(elab, &call),
     }
 }

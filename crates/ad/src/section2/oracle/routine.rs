@@ -1,0 +1,206 @@
+//! Numerical routines on dual numbers: the elimination itself is differentiated, one scalar
+//! operation after the other. The closed forms of the other implementations are compared with this.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::{Op, Scalar};
+use cotan_ir::{Result, Routine, TermId, Type};
+
+use super::machine::{Dual, Machine};
+use super::numbers::Derivative;
+
+/// A matrix: its elements in row-major order, and how many are in a row.
+struct Matrix<D> {
+    elements: Vec<Dual<D>>,
+    columns: usize,
+}
+
+impl<D: Clone> Matrix<D> {
+    fn rows(&self) -> usize {
+        self.elements.len().checked_div(self.columns).unwrap_or(0)
+    }
+
+    fn at(&self, i: usize, j: usize) -> &Dual<D> {
+        &self.elements[i * self.columns + j]
+    }
+
+    fn set(&mut self, i: usize, j: usize, x: Dual<D>) {
+        self.elements[i * self.columns + j] = x;
+    }
+
+    fn transposed(&self) -> Matrix<D> {
+        let order = (0..self.columns).flat_map(|j| (0..self.rows()).map(move |i| (i, j)));
+        let elements = order.map(|(i, j)| self.at(i, j).clone()).collect();
+        Matrix { elements, columns: self.rows() }
+    }
+
+    /// The rows in reverse, and the columns.
+    fn reversed(&self) -> Matrix<D> {
+        Matrix { elements: self.elements.iter().rev().cloned().collect(), columns: self.columns }
+    }
+}
+
+impl<M: Derivative> Machine<'_, M> {
+    /// The routine of each element of the batch.
+    pub(super) fn routine(
+        &mut self,
+        routine: Routine,
+        ts: &[TermId],
+        ty: &Type,
+    ) -> Result<Vec<Dual<M::D>>> {
+        let batch = ty.shape.rank() - routine.result_rank();
+        let shapes: Vec<Vec<usize>> =
+            ts.iter().map(|&t| self.program.shape(t).dims()[batch..].to_vec()).collect();
+        let operands = self.all(ts)?;
+        let dtype = self.program.dtype(ts[0]);
+        let mut elements = Vec::with_capacity(ty.shape.numel());
+        for n in 0..ty.shape.dims()[..batch].iter().product() {
+            let cell = |k: usize| {
+                let size: usize = shapes[k].iter().product();
+                let elements = operands[k][n * size..(n + 1) * size].to_vec();
+                Matrix { elements, columns: shapes[k].last().copied().unwrap_or(1) }
+            };
+            let found = match routine {
+                Routine::Cholesky => self.cholesky(cell(0), dtype)?,
+                Routine::LuFactors => self.eliminated(cell(0), dtype)?.0,
+                Routine::LuRows => {
+                    let rows = self.eliminated(cell(0), dtype)?.1;
+                    elements.extend(rows.into_iter().map(|row| self.integer(row)));
+                    continue;
+                }
+                // The factors are those of the matrix, which has the derivative.
+                Routine::LuSolve => self.solved(cell(0), cell(3), dtype)?,
+                Routine::LuSolveTransposed => self.solved(cell(0).transposed(), cell(3), dtype)?,
+                Routine::SolveLower => self.substituted(&cell(0), cell(1), false, dtype)?,
+                Routine::SolveUnitLower => self.substituted(&cell(0), cell(1), true, dtype)?,
+                // The last equation comes first.
+                Routine::SolveUpper | Routine::SolveUnitUpper => {
+                    let unit = routine == Routine::SolveUnitUpper;
+                    let (t, b) = (cell(0).reversed(), cell(1).reversed());
+                    self.substituted(&t, b, unit, dtype)?.reversed()
+                }
+            };
+            elements.extend(found.elements);
+        }
+        Ok(elements)
+    }
+
+    /// `x - a b`
+    fn less(
+        &mut self,
+        x: &Dual<M::D>,
+        a: &Dual<M::D>,
+        b: &Dual<M::D>,
+        dtype: Dtype,
+    ) -> Result<Dual<M::D>> {
+        let product = self.apply(Op::Mul, &[a, b], dtype)?;
+        self.apply(Op::Sub, &[x, &product], dtype)
+    }
+
+    fn cholesky(&mut self, mut a: Matrix<M::D>, dtype: Dtype) -> Result<Matrix<M::D>> {
+        let n = a.columns;
+        let mut definite = true;
+        for k in 0..n {
+            definite &=
+                a.at(k, k).x.compare(self.zero(dtype).x) == Some(std::cmp::Ordering::Greater);
+            let root = self.apply(Op::Sqrt, &[a.at(k, k)], dtype)?;
+            for i in k + 1..n {
+                let x = self.apply(Op::Div, &[a.at(i, k), &root], dtype)?;
+                a.set(i, k, x);
+            }
+            a.set(k, k, root);
+            for j in k + 1..n {
+                for i in j..n {
+                    let x = self.less(a.at(i, j), a.at(i, k), a.at(j, k), dtype)?;
+                    a.set(i, j, x);
+                }
+            }
+        }
+        let (zero, nan) =
+            (self.zero(dtype), self.apply(Op::Sqrt, &[&self.negative(dtype)], dtype)?);
+        for i in 0..n {
+            (i + 1..n).for_each(|j| a.set(i, j, zero.clone()));
+            if !definite {
+                (0..=i).for_each(|j| a.set(i, j, nan.clone()));
+            }
+        }
+        Ok(a)
+    }
+
+    fn negative(&self, dtype: Dtype) -> Dual<M::D> {
+        self.plain(match dtype {
+            Dtype::F32 => Scalar::F32(-1.0),
+            _ => Scalar::F64(-1.0),
+        })
+    }
+
+    /// The factors, and the order of the rows.
+    fn eliminated(
+        &mut self,
+        mut a: Matrix<M::D>,
+        dtype: Dtype,
+    ) -> Result<(Matrix<M::D>, Vec<usize>)> {
+        let n = a.columns;
+        let mut order: Vec<usize> = (0..n).collect();
+        for k in 0..n {
+            let mut pivot = k;
+            for i in k + 1..n {
+                let (x, best) = (self.size(a.at(i, k).x), self.size(a.at(pivot, k).x));
+                if x.compare(best) == Some(std::cmp::Ordering::Greater) {
+                    pivot = i;
+                }
+            }
+            order.swap(k, pivot);
+            (0..n).for_each(|j| a.elements.swap(k * n + j, pivot * n + j));
+            for i in k + 1..n {
+                let factor = self.apply(Op::Div, &[a.at(i, k), a.at(k, k)], dtype)?;
+                for j in k + 1..n {
+                    let x = self.less(a.at(i, j), &factor, a.at(k, j), dtype)?;
+                    a.set(i, j, x);
+                }
+                a.set(i, k, factor);
+            }
+        }
+        Ok((a, order))
+    }
+
+    fn size(&self, x: Scalar) -> Scalar {
+        match x {
+            Scalar::F64(x) => Scalar::F64(x.abs()),
+            Scalar::F32(x) => Scalar::F32(x.abs()),
+            other => other,
+        }
+    }
+
+    fn solved(&mut self, a: Matrix<M::D>, b: Matrix<M::D>, dtype: Dtype) -> Result<Matrix<M::D>> {
+        let (factors, order) = self.eliminated(a, dtype)?;
+        let columns = b.columns;
+        let rows = order.iter().flat_map(|&i| (0..columns).map(move |j| (i, j)));
+        let permuted =
+            Matrix { elements: rows.map(|(i, j)| b.at(i, j).clone()).collect(), columns };
+        let y = self.substituted(&factors, permuted, true, dtype)?;
+        Ok(self.substituted(&factors.reversed(), y.reversed(), false, dtype)?.reversed())
+    }
+
+    /// The solutions of a lower triangular system.
+    fn substituted(
+        &mut self,
+        t: &Matrix<M::D>,
+        mut x: Matrix<M::D>,
+        unit: bool,
+        dtype: Dtype,
+    ) -> Result<Matrix<M::D>> {
+        for i in 0..t.columns {
+            for j in 0..x.columns {
+                let mut sum = x.at(i, j).clone();
+                for k in 0..i {
+                    sum = self.less(&sum, t.at(i, k), x.at(k, j), dtype)?;
+                }
+                if !unit {
+                    sum = self.apply(Op::Div, &[&sum, t.at(i, i)], dtype)?;
+                }
+                x.set(i, j, sum);
+            }
+        }
+        Ok(x)
+    }
+}

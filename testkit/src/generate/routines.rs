@@ -1,0 +1,89 @@
+//! Numerical routines: factors, and solutions of systems.
+
+use cotan_array::Dtype;
+use cotan_ir::scalar::Op;
+use cotan_ir::{Result, Routine, TermId, Type};
+
+use super::{Generator, array_type};
+
+/// The largest matrices: up to there every implementation does the same operations in one order.
+const MOST_ROWS: usize = 12;
+
+/// What is added to the diagonals of most matrices, so that few are singular, and few products of the
+/// field are 0 by chance.
+const DIAGONAL: f64 = 19.0;
+
+impl Generator<'_> {
+    /// Whether a routine gives an array of a type.
+    pub(super) fn routine_fits(&self, ty: &Type) -> bool {
+        let rows = match (ty.dtype, ty.shape.dims()) {
+            (Dtype::I64, [.., n]) if !self.config.smooth => *n,
+            (Dtype::F64 | Dtype::F32, [.., n, _]) => *n,
+            _ => return false,
+        };
+        let batch = ty.shape.numel().checked_div(rows).unwrap_or(0);
+        rows <= MOST_ROWS && batch * rows * rows <= 4 * self.config.max_elements
+    }
+
+    /// A routine whose result has a type.
+    pub(super) fn routine(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        if ty.dtype == Dtype::I64 {
+            let dims = ty.shape.dims();
+            let n = dims.last().copied().unwrap_or(0);
+            let dtype = if self.rng.chance(70) { Dtype::F64 } else { Dtype::F32 };
+            let matrix = self.matrix(&array_type(dtype, dims, &[n])?, size)?;
+            return self.b.routine(Routine::LuRows, &[matrix]);
+        }
+        let (batch, n, columns) = match ty.shape.dims() {
+            [batch @ .., n, columns] => (batch, *n, *columns),
+            _ => return self.leaf(ty),
+        };
+        let square = array_type(ty.dtype, batch, &[n, n])?;
+        if n == columns && self.rng.chance(50) {
+            let matrix = self.matrix(&square, size)?;
+            let root = self.config.roots && self.rng.chance(50);
+            match (root, self.config.smooth) {
+                (true, _) => return self.b.routine(Routine::Cholesky, &[matrix]),
+                (false, false) => return self.b.routine(Routine::LuFactors, &[matrix]),
+                (false, true) => {}
+            }
+        }
+        let matrix = self.matrix(&square, size / 2)?;
+        let right = self.term(ty, size / 2)?;
+        let triangles = [
+            Routine::SolveLower,
+            Routine::SolveUpper,
+            Routine::SolveUnitLower,
+            Routine::SolveUnitUpper,
+        ];
+        if self.rng.chance(60) {
+            let routine = *self.rng.pick(&triangles);
+            return self.b.routine(routine, &[matrix, right]);
+        }
+        // The factors are those of the matrix: that is what the derivative assumes.
+        let factors = self.b.routine(Routine::LuFactors, &[matrix])?;
+        let rows = self.b.routine(Routine::LuRows, &[matrix])?;
+        let routine =
+            if self.rng.chance(50) { Routine::LuSolve } else { Routine::LuSolveTransposed };
+        self.b.routine(routine, &[matrix, factors, rows, right])
+    }
+
+    /// Square matrices, most of them with large diagonals.
+    fn matrix(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let matrix = self.term(ty, size)?;
+        let careful = self.config.smooth || !self.config.roots;
+        if !careful && self.rng.chance(20) {
+            return Ok(matrix);
+        }
+        let dims = ty.shape.dims();
+        let (n, batch) = (dims[dims.len() - 1], &dims[..dims.len() - 2]);
+        let identity = self.b.identity(ty.dtype, batch, n)?;
+        let large = match ty.dtype {
+            Dtype::F32 => self.b.scalar(DIAGONAL as f32)?,
+            _ => self.b.scalar(DIAGONAL)?,
+        };
+        let large = self.b.broadcast_to(large, dims)?;
+        let diagonal = self.b.op(Op::Mul, &[identity, large])?;
+        self.b.op(Op::Add, &[matrix, diagonal])
+    }
+}
