@@ -9,10 +9,10 @@ import numpy as np
 
 from . import _core, linalg
 from . import numpy as cnp
-from ._control import associative_scan
 from ._core import Array
 from ._data import to_numpy
 from ._errors import make
+from ._parallel import associative_scan
 from .numpy._known import REPLACED
 
 

@@ -414,25 +414,6 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     return anywhere(staged, index, *operands)
 
 
-def associative_scan(f: Callable[[Any, Any], Any], xs: Any) -> Any:
-    """All prefixes of ``xs``, combined by an associative function in logarithmic depth.
-
-    >>> import cotan as ct, numpy as np
-    >>> ct.associative_scan(lambda a, b: a * b, np.array([1.0, 2.0, 3.0]))
-    array([1., 2., 6.])
-    """
-
-    def staged(xs: Any) -> Any:
-        leaves, tree = _flat(xs)
-
-        def combine(a: list[Array], b: list[Array]) -> list[Any]:
-            return tree_flatten(f(tree.unflatten(a), tree.unflatten(b)))[0]
-
-        return tree.unflatten(_core.associative_scan(leaves, combine))
-
-    return anywhere(staged, xs)
-
-
 def stop_gradient(x: Any) -> Any:
     """The same values, as constants: no derivative passes.
 

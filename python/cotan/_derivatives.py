@@ -29,7 +29,7 @@ class _Point:
         kwargs: dict[str, Any],
     ) -> None:
         self.f, self.args, self.kwargs = f, list(args), dict(kwargs)
-        self.places, self.single = _places(kind, f, which, args, kwargs)
+        self.places, self.single = places_of(kind, f, which, args, kwargs)
         chosen = [self._at(place) for place in self.places]
         self.leaves, self.tree = tree_flatten(chosen[0] if self.single else tuple(chosen))
         self.names: list[str] = self.tree.paths("" if self.single else "argument")
@@ -71,7 +71,7 @@ class _Point:
         return _core.derivative(kind, self.names, self.leaves, chosen, directions, f)
 
 
-def _places(
+def places_of(
     kind: str,
     f: Callable[..., Any],
     which: tuple[Argnums, Argnames],
@@ -289,7 +289,12 @@ def jacobian(
     static_argnums: Argnums = (),
     static_argnames: str | Sequence[str] = (),
 ) -> Function:
-    """The Jacobian, in whichever mode is cheaper."""
+    """The Jacobian, in whichever mode is cheaper.
+
+    >>> ct.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
     options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
     return _jacobian(jacobian, f, options, (static_argnums, static_argnames))
 

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from . import _core
 from ._core import Array
 from ._errors import make
 from ._function import Function
@@ -44,3 +45,11 @@ def sizes_of(shape: Any) -> list[int]:
             message = f"a size that is a {type(size).__name__}, not an integer"
             raise make("ArrayTypeError", "shape", message, None)
     return [operator.index(size) for size in sizes]
+
+
+def row(name: str, **args: Any) -> Any:
+    """What the function of the library with this name gives: an array, or a tuple of several.
+    Arguments are named as in its table; those that are None are not given.
+    """
+    made = _core.row(name, args)
+    return made[0] if len(made) == 1 else tuple(made)

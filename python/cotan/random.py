@@ -90,7 +90,11 @@ def split(key: Any, num: int = 2) -> Any:
 
 @operation("key", "data")
 def fold_in(key: Any, data: Any) -> Any:
-    """The key with this number: of a step, a layer, an epoch."""
+    """The key with this number: of a step, a layer, an epoch.
+
+    >>> fold_in(key(0), 7).shape
+    (2,)
+    """
     number = _core.asarray(data)
     low = _philox.child(expect_key(key), _philox.FOLD, number & 0xFFFF_FFFF)
     return _philox.child(low, _philox.FOLD, _philox.shifted(number, 32))
@@ -154,7 +158,11 @@ def _normals(key: Array, attempt: Any, count: int) -> Array:
 
 @operation("key")
 def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Normal, with mean 0 and variance 1."""
+    """Normal, with mean 0 and variance 1.
+
+    >>> normal(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return _shaped(_normals(expect_key(key), 0, math.prod(sizes_of(shape))), shape, dtype)
 
 
@@ -176,7 +184,11 @@ def _until_accepted(count: int, draw: Callable[[Any], tuple[Array, Array]]) -> A
 
 @operation("key")
 def truncated_normal(key: Any, shape: Shape = (), bound: float = 2.0, dtype: Any = float) -> Any:
-    """Normal, between ``-bound`` and ``bound``, which is 1 at least."""
+    """Normal, between ``-bound`` and ``bound``, which is 1 at least.
+
+    >>> bool((abs(truncated_normal(key(0), 100, 1.5)) <= 1.5).all())
+    True
+    """
     if not bound >= 1.0:
         hint = "numbers beyond the bound are drawn again: it must be 1 at least"
         raise _refused("truncated_normal", f"a bound of {bound}", hint)
@@ -191,7 +203,11 @@ def truncated_normal(key: Any, shape: Shape = (), bound: float = 2.0, dtype: Any
 
 @operation("key")
 def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Exponential, with mean 1."""
+    """Exponential, with mean 1.
+
+    >>> bool((exponential(key(0), 100) > 0).all())
+    True
+    """
     drawn = _philox.bits(expect_key(key), math.prod(sizes_of(shape)))
     return _shaped(-cnp.log(_philox.positive_unit(drawn)), shape, dtype)
 
@@ -206,40 +222,64 @@ def _open_units(key: Any, shape: Shape) -> Array:
 
 @operation("key")
 def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of Gumbel's distribution: ``-log`` of exponential numbers."""
+    """Of Gumbel's distribution: ``-log`` of exponential numbers.
+
+    >>> gumbel(key(0), 3).shape
+    (3,)
+    """
     return _shaped(-cnp.log(-cnp.log(_open_units(key, shape))), shape, dtype)
 
 
 @operation("key")
 def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of the logistic distribution."""
+    """Of the logistic distribution.
+
+    >>> logistic(key(0), 3).shape
+    (3,)
+    """
     u = _open_units(key, shape)
     return _shaped(cnp.log(u) - cnp.log1p(-u), shape, dtype)
 
 
 @operation("key")
 def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of Laplace's distribution, with scale 1."""
+    """Of Laplace's distribution, with scale 1.
+
+    >>> laplace(key(0), 3).shape
+    (3,)
+    """
     u = 2.0 * _open_units(key, shape) - 1.0
     return _shaped(-cnp.sign(u) * cnp.log1p(-abs(u)), shape, dtype)
 
 
 @operation("key")
 def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of Cauchy's distribution, with scale 1."""
+    """Of Cauchy's distribution, with scale 1.
+
+    >>> cauchy(key(0), 3).shape
+    (3,)
+    """
     return _shaped(cnp.tan(math.pi * (_open_units(key, shape) - 0.5)), shape, dtype)
 
 
 @operation("key")
 def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
-    """-1 or 1, each as often."""
+    """-1 or 1, each as often.
+
+    >>> bool((abs(rademacher(key(0), 100)) == 1).all())
+    True
+    """
     signs = cnp.where(bernoulli(key, 0.5, shape), 1, -1)
     return signs.astype(dtype)
 
 
 @operation("key", "sigma")
 def lognormal(key: Any, sigma: Any = 1.0, shape: Shape = (), dtype: Any = float) -> Any:
-    """``exp(sigma * x)`` of normal ``x``."""
+    """``exp(sigma * x)`` of normal ``x``.
+
+    >>> bool((lognormal(key(0), 1.0, 100) > 0).all())
+    True
+    """
     return cnp.exp(sigma * normal(key, shape, dtype))
 
 
@@ -261,7 +301,11 @@ def multivariate_normal(
 
 @operation("key")
 def beta(key: Any, a: float, b: float, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of the beta distribution; its two shapes are numbers that are known."""
+    """Of the beta distribution; its two shapes are numbers that are known.
+
+    >>> beta(key(0), 2.0, 3.0, 4).shape
+    (4,)
+    """
     first, second = split(key)
     x, y = gamma(first, a, shape, dtype), gamma(second, b, shape, dtype)
     return x / (x + y)
@@ -269,7 +313,11 @@ def beta(key: Any, a: float, b: float, shape: Shape = (), dtype: Any = float) ->
 
 @operation("key")
 def dirichlet(key: Any, alpha: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Vectors of Dirichlet's distribution, by a list of numbers that are known."""
+    """Vectors of Dirichlet's distribution, by a list of numbers that are known.
+
+    >>> dirichlet(key(0), (1.0, 2.0, 3.0)).sum().round(6)
+    np.float64(1.0)
+    """
     keys = split(key, len(alpha))
     parts = [gamma(keys[n], float(a), shape, dtype) for n, a in enumerate(alpha)]
     drawn = cnp.stack(parts, axis=-1)
@@ -279,7 +327,11 @@ def dirichlet(key: Any, alpha: Any, shape: Shape = (), dtype: Any = float) -> An
 @operation("key")
 def gamma(key: Any, a: float, shape: Shape = (), dtype: Any = float) -> Any:
     """Gamma, with shape ``a``, a number that is known, and scale 1: the method of Marsaglia and Tsang
-    (*A Simple Method for Generating Gamma Variables*, 2000)."""
+    (*A Simple Method for Generating Gamma Variables*, 2000).
+
+    >>> bool((gamma(key(0), 2.0, 100) > 0).all())
+    True
+    """
     if not (a > 0.0 and math.isfinite(a)):
         raise _refused("gamma", f"a shape of {a}", "it must be above 0, and finite")
     own, count = expect_key(key), math.prod(sizes_of(shape))

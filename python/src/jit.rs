@@ -311,6 +311,39 @@ impl Jit {
     }
 }
 
+/// What a function was traced to for one signature.
+#[pyclass(frozen, name = "Traced", module = "cotan._core")]
+pub struct Traced {
+    entry: Arc<Entry>,
+    names: Vec<String>,
+}
+
+#[pymethods]
+impl Traced {
+    /// A number that no other one that is alive has.
+    #[getter]
+    fn number(&self) -> usize {
+        Arc::as_ptr(&self.entry) as usize
+    }
+
+    /// The program.
+    #[getter]
+    fn program(&self) -> Inspected {
+        Inspected { compiled: Arc::clone(&self.entry.compiled) }
+    }
+
+    /// The names of the arrays that it takes.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// The results of the function from their arrays.
+    fn results(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        unflatten(py, &self.entry.out, &mut leaves.into_iter())
+    }
+}
+
 /// Whether a value is neither an array nor a structure of arrays, or is a truth value.
 fn is_opaque(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if value.is_exact_instance_of::<PyBool>() {
@@ -438,6 +471,35 @@ impl Jit {
         let call = self.take_apart(args, kwargs)?;
         let (entry, _) = self.entry(py, call)?;
         Ok(Inspected { compiled: Arc::clone(&entry.compiled) })
+    }
+
+    /// The program for these arguments, their arrays in its order, and for each of them the argument
+    /// that it belongs to: its position, or its name.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn traced<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Traced, Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>)> {
+        let call = self.take_apart(args, kwargs)?;
+        let mut roots: Vec<(usize, Bound<'py, PyAny>)> = Vec::new();
+        for (n, place) in call.places.iter().enumerate() {
+            if let Place::Traced(k) = place {
+                roots.push((*k, n.into_pyobject(py)?.into_any()));
+            }
+        }
+        for (name, place) in &call.keywords {
+            if let Place::Traced(k) = place {
+                roots.push((*k, name.clone()));
+            }
+        }
+        roots.sort_unstable_by_key(|(k, _)| *k);
+        let owners = roots.into_iter().zip(&call.args);
+        let owners = owners.flat_map(|((_, root), shape)| vec![root; shape.leaves()]).collect();
+        let (names, leaves) = (self.leaf_names(py, &call), call.leaves.clone());
+        let (entry, _) = self.entry(py, call)?;
+        Ok((Traced { entry, names }, leaves, owners))
     }
 
     /// The program that was used last, if there is one.

@@ -125,6 +125,7 @@ functions! {
     float inverse(x;) = |x: Arr<T>| x.inverse();
     float det(x;) = |x: Arr<T>| x.det();
     float solve(x, y;) = |x: Arr<T>, y: Arr<T>| x.solve(y);
+    float cholesky_solve(x, y;) = |x: Arr<T>, y: Arr<T>| x.cholesky_solve(y);
     float solve_triangular(x, y; lower: bool) = |x: Arr<T>, y: Arr<T>| x.solve_triangular(y, lower);
 
     number cumsum(x; axis: i32, reverse: bool) =

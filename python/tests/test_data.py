@@ -230,6 +230,29 @@ def test_free_threaded_python_stays_without_the_lock() -> None:
     assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
 
 
+IMPORTED = """
+import threading
+begin, done = threading.Barrier(8), []
+def work():
+    begin.wait()
+    import cotan as ct, numpy as np
+    import cotan.numpy as cnp, cotan.interop.torch, cotan.optim
+    done.append(float(ct.grad(lambda x: (cnp.sin(x) * x).sum())(np.zeros(3))[0]))
+threads = [threading.Thread(target=work) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert done == [0.0] * 8, done
+"""
+
+
+def test_threads_import_it_at_once() -> None:
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORTED], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_other_threads_run_meanwhile() -> None:
     slow = ct.jit(lambda x: ct.fori_loop(0, 3_000_000, lambda i, s: cnp.sin(s) + x, x))
     slow.lower(1.0)

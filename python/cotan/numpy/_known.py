@@ -12,6 +12,7 @@ import numpy as np
 from .._core import Array
 from .._data import to_numpy
 from .._errors import make
+from .._examples import with_example
 
 __all__ = [
     "argwhere",
@@ -61,7 +62,7 @@ def _known(name: str, doc: str) -> Callable[..., Any]:
         return apply(to_numpy(x), **kwargs)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return f
 
 
@@ -71,13 +72,19 @@ unique = _known("unique", "The elements without repetition, in order; as numpy h
 unique_all = _known(
     "unique_all", "The elements without repetition, where they are, of which each is, how often."
 )
-unique_counts = _known("unique_counts", "The elements without repetition, and how often they occur.")
+unique_counts = _known(
+    "unique_counts", "The elements without repetition, and how often they occur."
+)
 unique_inverse = _known("unique_inverse", "The elements without repetition, and which each one is.")
 unique_values = _known("unique_values", "The elements without repetition, in order.")
 
 
 def nextafter(x: Any, y: Any, /) -> Any:
-    """The next number that a float can be, from ``x`` towards ``y``; both are known."""
+    """The next number that a float can be, from ``x`` towards ``y``; both are known.
+
+    >>> bool(nextafter(1.0, 2.0) > 1.0)
+    True
+    """
     if isinstance(x, Array) or isinstance(y, Array):
         hint = "it has no derivative: pass it as an argument"
         raise make("ArrayTypeError", "nextafter", "numpy's `nextafter` on a traced array", hint)
