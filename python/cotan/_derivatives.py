@@ -12,6 +12,7 @@ from . import _core
 from ._core import TreeDef, is_tracing, tree_flatten
 from ._errors import make
 from ._function import Function, expect_function, statics_of
+from ._operation import a_kind
 
 Argnums = int | Sequence[int]
 Argnames = str | Sequence[str] | None
@@ -84,6 +85,12 @@ def places_of(
         names = [argnames] if isinstance(argnames, str) else list(argnames)
         return [_named(kind, f, name, args, kwargs) for name in names], single
     single = isinstance(argnums, int)
+    if not single and not (
+        isinstance(argnums, (tuple, list)) and all(isinstance(n, int) for n in argnums)
+    ):
+        message = f"`argnums` is {argnums!r}, not an integer or several"
+        hint = f"what {kind} gives is called with the arguments: ct.{kind}(f)(x)"
+        raise make("ArrayTypeError", kind, message, hint)
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in numbers:
         if not -len(args) <= n < len(args):
@@ -116,7 +123,7 @@ def _one(value: Any) -> list[Any]:
 def _pair(value: Any) -> tuple[Any, Any]:
     if isinstance(value, tuple) and len(value) == 2:
         return value
-    message = f"with `has_aux=True` the function returns a pair, not a {type(value).__name__}"
+    message = f"with `has_aux=True` the function returns a pair, not {a_kind(value)}"
     raise make("ArrayTypeError", "grad", message, "return loss, rest")
 
 

@@ -10,7 +10,7 @@ from ._control import _flat
 from ._core import Array, tree_flatten
 from ._errors import make
 from ._function import anywhere
-from ._operation import row, sizes_of
+from ._operation import row, shape_of
 
 
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any) -> Any:
@@ -83,7 +83,7 @@ def reduce_by_index(
     >>> ct.reduce_by_index(lambda a, b: a * b, 1.0, ids, x, 3)
     array([3., 8., 1.])
     """
-    (count,) = sizes_of(num_segments)
+    (count,) = shape_of(num_segments)
 
     def staged(neutral: Any, ids: Any, xs: Any) -> Any:
         units, leaves, tree, combine = _combining(f, "reduce_by_index", neutral, xs)
@@ -117,7 +117,7 @@ def expand(counts: Any, total: int) -> tuple[Any, Any]:
     >>> ct.expand(np.array([2, 0, 1]), 4)
     (array([0, 0, 2, 3]), array([0, 1, 0, 0]))
     """
-    (size,) = sizes_of(total)
+    (size,) = shape_of(total)
 
     def staged(counts: Any) -> Any:
         return row("expand", counts=counts, total=size)

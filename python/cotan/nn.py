@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._control import where
 from ._core import lib
+from ._errors import make
 from ._examples import with_example
 from ._function import Function
 from ._operation import axes_of, operation, row, sizes_of
@@ -420,6 +421,18 @@ class _Layout(NamedTuple):
     groups: int
 
 
+def _expect_images(name: str, x: Any, kernel: Any) -> None:
+    ranks = [_core.asarray(array).ndim for array in (x, kernel)]
+    if ranks[0] != ranks[1] or not 3 <= ranks[0] <= 5:
+        shapes = [tuple(_core.asarray(array).shape) for array in (x, kernel)]
+        message = f"an array of shape {shapes[0]} and a kernel of shape {shapes[1]}"
+        hint = (
+            "arrays have the axes batch, channel and one to three more, kernels output channel, input "
+            "channel and as many: x[None, None] and kernel[None, None] for one image"
+        )
+        raise make("ArrayTypeError", name, message, hint)
+
+
 def _layout(axes: int, stride: Any, padding: Any, dilation: Any = 1, groups: int = 1) -> _Layout:
     strides = sizes_of(stride) * (axes if isinstance(stride, int) else 1)
     dilations = sizes_of(dilation) * (axes if isinstance(dilation, int) else 1)
@@ -441,6 +454,7 @@ def conv(
     >>> conv(np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3)), padding="same")[0, 0, 0]
     array([4., 6., 6., 4.])
     """
+    _expect_images("conv", x, kernel)
     return lib.conv(x, kernel, _layout(kernel.ndim - 2, stride, padding, dilation, groups), False)
 
 
@@ -453,6 +467,7 @@ def conv_transpose(
     >>> conv_transpose(np.ones((1, 1, 2)), np.ones((1, 1, 2)))[0, 0]
     array([1., 2., 1.])
     """
+    _expect_images("conv_transpose", x, kernel)
     return lib.conv(x, kernel, _layout(kernel.ndim - 2, stride, padding, dilation, groups), True)
 
 

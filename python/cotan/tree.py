@@ -68,7 +68,10 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
         leaves, found = tree_flatten(other)
         if found != shape:
             raise make(
-                "ArrayTypeError", "tree.map", f"different structures, {shape} and {found}", None
+                "ArrayTypeError",
+                "tree.map",
+                f"different structures, {shape} and {found}",
+                "both have the same keys and lengths",
             )
         columns.append(leaves)
     return shape.unflatten([f(*row) for row in zip(*columns, strict=True)])

@@ -12,7 +12,7 @@ from .. import _core
 from .._core import Array, lib
 from .._data import to_numpy
 from .._errors import make
-from .._operation import operation, row, sizes_of
+from .._operation import operation, row, shape_of, sizes_of
 from ._inspect import shape
 
 __all__ = [
@@ -178,7 +178,7 @@ def broadcast_to(a: Any, shape: Any) -> Any:
     array([[1, 2],
            [1, 2]])
     """
-    return lib.broadcast_to(a, sizes_of(shape))
+    return lib.broadcast_to(a, shape_of(shape))
 
 
 @operation("arrays")
@@ -201,7 +201,7 @@ def tile(a: Any, reps: Any) -> Any:
     array([1, 2, 1, 2])
     """
     x = _core.asarray(a)
-    counts = sizes_of(reps)
+    counts = shape_of(reps)
     if len(counts) > x.ndim:
         x = lib.reshape(x, [1] * (len(counts) - x.ndim) + list(x.shape))
     return lib.tile(x, [1] * (x.ndim - len(counts)) + counts)
@@ -215,7 +215,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     >>> repeat(np.array([1.0, 2.0]), [0, 3])
     array([2., 2., 2.])
     """
-    return _repeated(a, tuple(sizes_of(repeats)), axis)
+    return _repeated(a, tuple(shape_of(repeats)), axis)
 
 
 @operation("a")

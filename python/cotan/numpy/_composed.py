@@ -130,6 +130,10 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     array([1., 2.])
     """
     at, places, values = _core.asarray(x), _core.asarray(xp), _core.asarray(fp)
+    if places.ndim != 1 or places.shape != values.shape or places.size == 0:
+        message = f"positions of shape {places.shape} and values of shape {values.shape}"
+        hint = "`xp` and `fp` are vectors of one length, of at least one element"
+        raise make("ArrayTypeError", "interp", message, hint)
     last = len(places) - 1
     if last == 0:
         return lib.broadcast_to(values[0], list(at.shape))

@@ -12,7 +12,7 @@ from .._core import Array, is_tracing, lib
 from .._data import to_numpy
 from .._errors import make
 from .._examples import with_example
-from .._operation import operation, sizes_of
+from .._operation import operation, shape_of
 from ._inspect import own_dtype
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
@@ -105,9 +105,9 @@ def array(a: Any, dtype: Any = None, *, copy: bool = True) -> Any:
 def _filled(shape: Any, value: Any, dtype: Any, device: Any) -> Any:
     _expect_host(device)
     if _has_traced(value):
-        made = lib.broadcast_to(value, sizes_of(shape))
+        made = lib.broadcast_to(value, shape_of(shape))
         return made if dtype is None else made.astype(dtype)
-    return _made(np.full(sizes_of(shape), value, own_dtype(dtype)))
+    return _made(np.full(shape_of(shape), value, own_dtype(dtype)))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:

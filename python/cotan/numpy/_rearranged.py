@@ -12,7 +12,7 @@ from .. import _core
 from .._control import where
 from .._core import Array
 from .._errors import make
-from .._operation import operation, sizes_of
+from .._operation import operation, shape_of
 from ._arrange import atleast_2d, concatenate, diag, moveaxis, ravel, split, take
 from ._create import array, known_by_numpy
 from ._elementwise import absolute, conj, equal, isinf, logaddexp, remainder, trunc
@@ -317,7 +317,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     [[1, 1], [1, 3]]
     """
     rest, found = _core.asarray(indices), []
-    for size in reversed(sizes_of(shape)):
+    for size in reversed(shape_of(shape)):
         found.append(rest % size)
         rest = rest // size
     return tuple(reversed(found))
@@ -331,6 +331,6 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
     array([2, 3])
     """
     found: Any = 0
-    for index, size in zip(multi_index, sizes_of(dims), strict=True):
+    for index, size in zip(multi_index, shape_of(dims), strict=True):
         found = found * operator.index(size) + _core.asarray(index)
     return found

@@ -481,11 +481,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 
 @operation("x")
-def top_k(x: Any, k: int) -> Any:
-    """The ``k`` largest elements along the last axis, and their positions.
+def top_k(x: Any, k: int, axis: int = -1) -> Any:
+    """The ``k`` largest elements along an axis in descending order, and their positions.
 
     >>> top_k(np.array([3.0, 1.0, 2.0]), 2)
     (array([3., 2.]), array([0, 2]))
     """
-    order = lib.argsort(x, -1, True)[..., :k]
-    return lib.take_along_axis(x, order, -1), order
+    return row("top_k", x=x, k=k, axis=axis)
