@@ -36,7 +36,7 @@ class _Planned:
         self.plan = plan
         starts, columns = plan.pattern()
         small = max(len(columns), *plan.shape) <= np.iinfo(np.int32).max
-        dtype = np.int32 if small else np.int64
+        dtype: Any = np.int32 if small else np.int64
         self.indptr, self.indices = starts.astype(dtype), columns.astype(dtype)
 
     def matrix(self, data: np.ndarray[Any, Any]) -> CSR:
