@@ -401,11 +401,14 @@ fn names_of(py: Python<'_>, shape: &Shape) -> Vec<String> {
 
 /// With tuples in the place of lists, also inside tuples.
 fn tuples(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    let (py, parts) = (value.py(), match () {
-        () if value.is_exact_instance_of::<PyList>() => value.cast::<PyList>()?.to_tuple(),
-        () if value.is_exact_instance_of::<PyTuple>() => value.cast::<PyTuple>()?.clone(),
-        () => return Ok(value),
-    });
+    let (py, parts) = (
+        value.py(),
+        match () {
+            () if value.is_exact_instance_of::<PyList>() => value.cast::<PyList>()?.to_tuple(),
+            () if value.is_exact_instance_of::<PyTuple>() => value.cast::<PyTuple>()?.clone(),
+            () => return Ok(value),
+        },
+    );
     let inner: PyResult<Vec<Bound<'_, PyAny>>> = parts.iter().map(tuples).collect();
     Ok(PyTuple::new(py, inner?)?.into_any())
 }

@@ -150,6 +150,31 @@ def test_dlpack_and_other_arrays() -> None:
     assert cnp.from_dlpack(x).tolist() == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.parametrize("name", ["jax", "torch"])
+def test_dlpack_with_other_libraries(name: str) -> None:
+    """Their arrays are taken, and they take ours; what is shared lies at one place."""
+    library = pytest.importorskip(name, reason=f"{name} is not installed")
+    if name == "jax":
+        library.config.update("jax_enable_x64", True)
+        namespace, place = library.numpy, lambda x: x.unsafe_buffer_pointer()
+    else:
+        namespace, place = library, lambda x: x.data_ptr()
+    for dtype in ("float64", "float32", "int64", "bool"):
+        theirs = namespace.ones((3, 1000), dtype=getattr(namespace, dtype, None) or bool)
+        got = ct.jit(lambda x: x | x if x.dtype == bool else x + 1)(theirs)
+        assert got.dtype.name == dtype and got.shape == (3, 1000)
+        assert (got == (1 if dtype == "bool" else 2)).all()
+    result = twice(np.arange(4096.0))
+    back = namespace.from_dlpack(result)
+    assert float(back[3]) == 6.0
+    if name == "torch":
+        assert place(back) == result.ctypes.data
+    # And it outlives ours.
+    del result
+    assert float(back[4095]) == 8190.0
+    assert cnp.from_dlpack(back)[2] == 4.0 and float(ct.grad(lambda x: (x * x).sum())(back)[1]) == 4.0
+
+
 def test_tensors_that_numpy_cannot_take_are_explained() -> None:
     class OnDevice:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
