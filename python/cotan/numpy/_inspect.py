@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,13 +86,29 @@ def isdtype(dtype: Any, kind: Any) -> _Truth:
     return np.isdtype(np.dtype(dtype), kind)
 
 
-def finfo(type: Any) -> Any:
-    """What numpy says of a float type.
+class FloatInfo(NamedTuple):
+    """The limits of a float type, as numbers of Python."""
 
-    >>> float(finfo(float).eps)
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    tiny: float
+    resolution: float
+    dtype: np.dtype[Any]
+
+
+def finfo(type: Any) -> FloatInfo:
+    """The limits of a float type.
+
+    >>> finfo(float).eps
     2.220446049250313e-16
     """
-    return np.finfo(_dtype_of(type))
+    known: Any = np.finfo(_dtype_of(type))
+    names = ("eps", "max", "min", "smallest_normal", "tiny", "resolution")
+    numbers = {name: float(getattr(known, name)) for name in names}
+    return FloatInfo(bits=known.bits, dtype=known.dtype, **numbers)
 
 
 def iinfo(type: Any) -> Any:
