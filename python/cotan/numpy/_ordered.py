@@ -138,13 +138,14 @@ def _expect_place(name: str, a: Any, kth: int, axis: int) -> None:
 @operation("a")
 def _nan_quantile(a: Any, q: float, axis: int | None, keepdims: bool) -> Any:
     x = _core.asarray(a)
+    x = x if "float" in x.dtype_name else x.astype(float)
     flat = ravel(x) if axis is None else moveaxis(x, axis, -1)
     ordered = sort(flat, axis=-1)
     # NaNs are last.
     count = sum(~isnan(flat), axis=-1, keepdims=True)
     place = (count - 1) * q
     low = floor(place).astype(int)
-    rest = place - low
+    rest = (place - low).astype(ordered.dtype)
     lower = take_along_axis(ordered, low, -1)
     upper = take_along_axis(ordered, minimum(low + 1, count - 1), -1)
     found = _core.select(rest > 0, lower + (upper - lower) * rest, lower)
