@@ -9,9 +9,7 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Result, Routine};
 
-use super::{
-    Derivatives, difference, matrix_sizes, mirrored, product, swapped, times, turned,
-};
+use super::{Derivatives, difference, matrix_sizes, mirrored, product, swapped, times, turned};
 use crate::algebra::Algebra;
 
 /// $A = V \Lambda V^T$, of the lower triangle of $A$. With the symmetric $\dot A$ and
@@ -151,7 +149,8 @@ impl<T: Clone> Gaps<T> {
     fn inverses<A: Algebra<T = T>>(&self, a: &mut A, rows: usize) -> Result<T> {
         let rank = a.ty(&self.rounding).shape.rank();
         // The same for all: one of the two axes is enough.
-        let perm: Vec<usize> = [rank - 2].into_iter().chain(0..rank - 2).chain([rank - 1]).collect();
+        let perm: Vec<usize> =
+            [rank - 2].into_iter().chain(0..rank - 2).chain([rank - 1]).collect();
         let fronted = a.transpose(&perm, &self.rounding)?;
         let first = a.number(0.0, &cotan_ir::Type::scalar(Dtype::I64))?;
         let rounding = a.index(&fronted, &[first])?;

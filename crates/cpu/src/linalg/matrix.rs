@@ -2,6 +2,8 @@
 
 use std::ops::{Div, Sub};
 
+use cotan_array::Dtype;
+
 use crate::contract::{Machined, Real};
 use crate::isa::for_each_isa;
 
@@ -14,10 +16,16 @@ pub(super) trait Number:
 {
     const ONE: Self;
     const NAN: Self;
+    /// The distance from 1 to the next number.
+    const UNIT: f64;
+    /// Squares of numbers between this and its inverse are in range, many of them.
+    const FAR: f64;
+    const DTYPE: Dtype;
 
     fn sqrt(self) -> Self;
     fn abs(self) -> Self;
     fn is_finite(self) -> bool;
+    fn wide(self) -> f64;
 
     /// `to -= factor * from`, element by element.
     ///
@@ -30,6 +38,12 @@ pub(super) trait Number:
     /// # Safety
     /// There are so many at both places, and room for one at `sum`.
     unsafe fn dot(a: *const Self, b: *const Self, n: usize, sum: *mut Self);
+
+    /// `x = cos x - sin y` and `y = sin x + cos y`, element by element.
+    ///
+    /// # Safety
+    /// There are `n` elements at both places, which are apart.
+    unsafe fn rotate(x: *mut Self, y: *mut Self, cos: Self, sin: Self, n: usize);
 
     /// `x[i] = (x[i] - the sum of t[i, j] x[j] over j before i) / t[i, i]`, for rows of `columns`
     /// elements.
@@ -226,9 +240,31 @@ unsafe fn dot<E: Number>(a: *const E, b: *const E, n: usize, sum: *mut E) {
     }
 }
 
+/// # Safety
+/// As [`Number::rotate`].
+#[inline(always)]
+unsafe fn rotate<E: Number>(x: *mut E, y: *mut E, cos: E, sin: E, n: usize) {
+    for l in 0..n {
+        // SAFETY: by the contract.
+        unsafe {
+            let (a, b) = (x.add(l).read(), y.add(l).read());
+            x.add(l).write(cos * a - sin * b);
+            y.add(l).write(sin * a + cos * b);
+        }
+    }
+}
+
 macro_rules! number {
-    ($type:ty, $subtract:ident, $dot:ident, $substitute:ident) => {
+    ($type:ident, $far:literal, $dtype:expr, $subtract:ident, $dot:ident, $substitute:ident,
+     $rotate:ident) => {
         for_each_isa! {
+            /// # Safety
+            /// As [`Number::rotate`].
+            unsafe fn $rotate(x: *mut $type, y: *mut $type, cos: $type, sin: $type, n: usize) {
+                // SAFETY: by the contract.
+                unsafe { rotate(x, y, cos, sin, n) }
+            }
+
             /// # Safety
             /// As [`Number::subtract`].
             unsafe fn $subtract(to: *mut $type, factor: $type, from: *const $type, n: usize) {
@@ -254,6 +290,9 @@ macro_rules! number {
         impl Number for $type {
             const ONE: $type = 1.0;
             const NAN: $type = <$type>::NAN;
+            const UNIT: f64 = $type::EPSILON as f64;
+            const FAR: f64 = $far;
+            const DTYPE: Dtype = $dtype;
 
             fn sqrt(self) -> $type {
                 <$type>::sqrt(self)
@@ -265,6 +304,15 @@ macro_rules! number {
 
             fn is_finite(self) -> bool {
                 <$type>::is_finite(self)
+            }
+
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+
+            unsafe fn rotate(x: *mut $type, y: *mut $type, cos: $type, sin: $type, n: usize) {
+                // SAFETY: by the contract.
+                unsafe { $rotate(x, y, cos, sin, n) }
             }
 
             unsafe fn subtract(to: *mut $type, factor: $type, from: *const $type, n: usize) {
@@ -285,5 +333,5 @@ macro_rules! number {
     };
 }
 
-number!(f64, subtract_f64, dot_f64, substitute_f64);
-number!(f32, subtract_f32, dot_f32, substitute_f32);
+number!(f64, 1e100, Dtype::F64, subtract_f64, dot_f64, substitute_f64, rotate_f64);
+number!(f32, 1e12, Dtype::F32, subtract_f32, dot_f32, substitute_f32, rotate_f32);

@@ -96,8 +96,12 @@ impl Routine {
                 }
                 return Ok(x.elements);
             }
-            Routine::QrQ => return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.0.elements),
-            Routine::QrR => return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.1.elements),
+            Routine::QrQ => {
+                return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.0.elements);
+            }
+            Routine::QrR => {
+                return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.1.elements);
+            }
             Routine::EighValues => return Ok(jacobi::eigen(&cells[0], zero, apply)?.values),
             Routine::EighVectors => {
                 return Ok(jacobi::eigen(&cells[0], zero, apply)?.vectors.elements);

@@ -128,11 +128,7 @@ fn arranged<E>(
 }
 
 /// The eigenvalues and eigenvectors of the lower triangle of a matrix.
-pub(super) fn eigen<E>(
-    read: &CellValue,
-    zero: Scalar,
-    apply: Apply<'_, E>,
-) -> Result<Eigen, E> {
+pub(super) fn eigen<E>(read: &CellValue, zero: Scalar, apply: Apply<'_, E>) -> Result<Eigen, E> {
     let mut c = Calculator { zero, apply };
     let n = read.columns;
     let mut a = read.clone();
@@ -194,9 +190,7 @@ pub(super) fn singular<E>(
     let mut c = Calculator { zero, apply };
     let (n, k) = (read.rows, read.columns);
     if !read.elements.iter().all(|&x| is_finite(x)) {
-        let nan = |rows: usize| {
-            CellValue::new(&[rows, k], vec![c.number(f64::NAN); rows * k])
-        };
+        let nan = |rows: usize| CellValue::new(&[rows, k], vec![c.number(f64::NAN); rows * k]);
         return Ok(Singular { left: nan(n), values: vec![c.number(f64::NAN); k], right: nan(k) });
     }
     let mut u = read.clone();

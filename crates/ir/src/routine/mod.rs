@@ -245,7 +245,9 @@ impl Routine {
             Routine::LuSolve => (Routine::LuSolveTransposed, false),
             Routine::LuSolveTransposed => (Routine::LuSolve, false),
             Routine::Cholesky | Routine::LuFactors | Routine::LuRows => return None,
-            Routine::QrQ | Routine::QrR | Routine::EighValues | Routine::EighVectors => return None,
+            Routine::QrQ | Routine::QrR | Routine::EighValues | Routine::EighVectors => {
+                return None;
+            }
             Routine::SvdLeft | Routine::SvdValues | Routine::SvdRight => return None,
             Routine::Pseudoinverse => return None,
         })
@@ -335,8 +337,7 @@ impl Routine {
         if self.is_tall() && size(b'n') < size(b'k') {
             return Err(wrong("at least as many rows as columns are needed"));
         }
-        let inner =
-            row.result.axes.bytes().map(size);
+        let inner = row.result.axes.bytes().map(size);
         let dims: Vec<usize> = batch.unwrap_or_default().iter().copied().chain(inner).collect();
         let dtype = if row.result.integers { Dtype::I64 } else { dtype.unwrap_or(Dtype::F64) };
         Ok(Type::new(dtype, Shape::new(row.name, &dims)?))

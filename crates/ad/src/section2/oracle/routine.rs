@@ -180,7 +180,12 @@ impl<M: Derivative> Machine<'_, M> {
         }
     }
 
-    pub(super) fn solved(&mut self, a: Matrix<M::D>, b: Matrix<M::D>, dtype: Dtype) -> Result<Matrix<M::D>> {
+    pub(super) fn solved(
+        &mut self,
+        a: Matrix<M::D>,
+        b: Matrix<M::D>,
+        dtype: Dtype,
+    ) -> Result<Matrix<M::D>> {
         let (factors, order) = self.eliminated(a, dtype)?;
         let columns = b.columns;
         let rows = order.iter().flat_map(|&i| (0..columns).map(move |j| (i, j)));
