@@ -18,8 +18,9 @@ pub(super) trait Number:
     const NAN: Self;
     /// The distance from 1 to the next number.
     const UNIT: f64;
-    /// Squares of numbers between this and its inverse are in range, many of them.
-    const FAR: f64;
+    /// Columns up to this length, where the largest element is about 1, have no direction: their
+    /// squares leave the range of the type.
+    const VANISHING: f64;
     const DTYPE: Dtype;
 
     fn sqrt(self) -> Self;
@@ -255,7 +256,7 @@ unsafe fn rotate<E: Number>(x: *mut E, y: *mut E, cos: E, sin: E, n: usize) {
 }
 
 macro_rules! number {
-    ($type:ident, $far:literal, $dtype:expr, $subtract:ident, $dot:ident, $substitute:ident,
+    ($type:ident, $vanishing:literal, $dtype:expr, $subtract:ident, $dot:ident, $substitute:ident,
      $rotate:ident) => {
         for_each_isa! {
             /// # Safety
@@ -291,7 +292,7 @@ macro_rules! number {
             const ONE: $type = 1.0;
             const NAN: $type = <$type>::NAN;
             const UNIT: f64 = $type::EPSILON as f64;
-            const FAR: f64 = $far;
+            const VANISHING: f64 = $vanishing;
             const DTYPE: Dtype = $dtype;
 
             fn sqrt(self) -> $type {
@@ -333,5 +334,5 @@ macro_rules! number {
     };
 }
 
-number!(f64, 1e100, Dtype::F64, subtract_f64, dot_f64, substitute_f64, rotate_f64);
-number!(f32, 1e12, Dtype::F32, subtract_f32, dot_f32, substitute_f32, rotate_f32);
+number!(f64, 1e-140, Dtype::F64, subtract_f64, dot_f64, substitute_f64, rotate_f64);
+number!(f32, 1e-15, Dtype::F32, subtract_f32, dot_f32, substitute_f32, rotate_f32);

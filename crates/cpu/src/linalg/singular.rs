@@ -82,7 +82,7 @@ pub(super) unsafe fn singular<E: Number>(
             let turned = is_turned((0..k).map(|i| v.get(j, i)));
             let sign = if turned { E::ZERO - E::ONE } else { E::ONE };
             (0..k).for_each(|i| vectors.set(at, i, sign * v.get(j, i)));
-            if norms[j] > E::ZERO {
+            if norms[j] > E::of(E::VANISHING) {
                 let factor = sign / norms[j];
                 (0..n).for_each(|i| a.set(at, i, factor * u.get(j, i)));
             } else {

@@ -8,20 +8,17 @@ use super::matrix::Number;
 /// So many times all pairs are rotated at most.
 pub(super) const SWEEPS: usize = 60;
 
-/// What numbers are divided by before they are squared.
+/// The power of 2 that elements are divided by before they are squared, so that the largest is at
+/// least 1 and less than 2; 1 where there is none, or it is not finite.
 pub(super) fn scale_of<E: Number>(xs: impl Iterator<Item = E>) -> E {
-    let mut largest = E::ZERO;
-    for x in xs {
-        let size = x.abs();
-        if size > largest {
-            largest = size;
-        }
-    }
-    let (far, near) = (E::of(E::FAR), E::of(1.0 / E::FAR));
-    let inside = largest <= far && largest >= near;
-    let usable = largest > E::ZERO && largest.is_finite();
-    if inside || !usable { E::ONE } else { largest }
+    let largest = xs.map(E::abs).fold(E::ZERO, |most, x| if x > most { x } else { most }).wide();
+    let power = f64::from_bits(largest.to_bits() & EXPONENT).max(f64::MIN_POSITIVE);
+    let usable = largest > 0.0 && largest.is_finite();
+    E::of(if usable { power } else { 1.0 })
 }
+
+/// The bits of a float that are its exponent.
+const EXPONENT: u64 = f64::INFINITY.to_bits();
 
 /// Whether a vector is turned: whether the first element that is nearly the largest is negative.
 pub(super) fn is_turned<E: Number>(xs: impl Iterator<Item = E> + Clone) -> bool {
@@ -165,8 +162,9 @@ pub(super) fn eigen<E: Number>(
         vectors.into_iter().for_each(|vectors| vectors.fill(E::NAN));
         return;
     }
-    let largest = a.iter().fold(E::ZERO, |most, x| if x.abs() > most { x.abs() } else { most });
-    let tiny = largest * E::of(E::UNIT / 64.0);
+    let scale = scale_of(a.iter().copied());
+    a.iter_mut().for_each(|x| *x = *x / scale);
+    let tiny = E::of(E::UNIT / 64.0);
     make_identity(v, n);
     for _ in 0..SWEEPS {
         let mut any = false;
@@ -199,7 +197,7 @@ pub(super) fn eigen<E: Number>(
         }
     }
     let mut order: Vec<usize> = (0..n).collect();
-    let value = |i: usize| a[i * n + i];
+    let value = |i: usize| a[i * n + i] * scale;
     order.sort_by(|&i, &j| value(i).wide().total_cmp(&value(j).wide()));
     for (to, &i) in values.iter_mut().zip(&order) {
         *to = value(i);
@@ -268,7 +266,7 @@ pub(super) fn singular<E: Number>(u: &mut [E], k: usize, v: &mut [E], to: Singul
     let mut turned = vec![false; k];
     arrange(v, k, &order, right, |at, turn| turned[at] = turn);
     for (at, &c) in order.iter().enumerate() {
-        if norms[c] > E::ZERO {
+        if norms[c] > E::of(E::VANISHING) {
             let by = if turned[at] { E::ZERO - norms[c] } else { norms[c] };
             for (from, to) in u.chunks(k).zip(left.chunks_mut(k)) {
                 to[at] = from[c] / by;

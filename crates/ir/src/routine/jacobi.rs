@@ -2,7 +2,7 @@
 //! nothing is left to be rotated.
 
 use super::book::{Apply, CellValue};
-use super::orthogonal::{Calculator, above, is_finite};
+use super::orthogonal::{Calculator, above, as_float, is_finite};
 use super::{NEARLY, negligible};
 use crate::scalar::{Op, Scalar};
 use cotan_array::Dtype;
@@ -30,11 +30,12 @@ fn precision<E>(c: &Calculator<'_, E>) -> f64 {
     }
 }
 
-fn as_float(x: Scalar) -> f64 {
-    match x {
-        Scalar::F64(x) => x,
-        Scalar::F32(x) => f64::from(x),
-        Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_) => 0.0,
+/// Columns up to this length, where the largest element is about 1, have no direction: their squares
+/// leave the range of the type.
+fn vanishing<E>(c: &Calculator<'_, E>) -> f64 {
+    match c.zero {
+        Scalar::F32(_) => 1e-15,
+        _ => 1e-140,
     }
 }
 
@@ -140,8 +141,11 @@ pub(super) fn eigen<E>(read: &CellValue, zero: Scalar, apply: Apply<'_, E>) -> R
         let vectors = CellValue::new(&[n, n], vec![nan; n * n]);
         return Ok(Eigen { values: vec![nan; n], vectors });
     }
-    let largest = c.largest(&a.elements)?;
-    let tiny = c.times(largest, c.number(precision(&c) / 64.0))?;
+    let scale = c.scale(&a.elements)?;
+    for x in &mut a.elements {
+        *x = c.two(Op::Div, *x, scale)?;
+    }
+    let tiny = c.number(precision(&c) / 64.0);
     let mut vectors = identity(&c, n);
     for _ in 0..SWEEPS {
         let mut any = false;
@@ -173,7 +177,10 @@ pub(super) fn eigen<E>(read: &CellValue, zero: Scalar, apply: Apply<'_, E>) -> R
             break;
         }
     }
-    let values: Vec<Scalar> = (0..n).map(|i| a.at(i, i)).collect();
+    let mut values = Vec::with_capacity(n);
+    for i in 0..n {
+        values.push(c.times(a.at(i, i), scale)?);
+    }
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&i, &j| as_float(values[i]).total_cmp(&as_float(values[j])));
     let (vectors, _) = arranged(&mut c, &vectors, &order)?;
@@ -234,7 +241,7 @@ pub(super) fn singular<E>(
     let mut left = u.clone();
     for (to, (&from, &turn)) in order.iter().zip(&turned).enumerate() {
         let by = if turn { c.negative(values[from])? } else { values[from] };
-        if above(values[from], zero) {
+        if above(values[from], c.number(vanishing(&c))) {
             for i in 0..n {
                 let x = c.two(Op::Div, u.at(i, from), by)?;
                 left.set(i, to, x);

@@ -72,22 +72,26 @@ impl<E> Calculator<'_, E> {
         Ok(largest)
     }
 
-    /// What numbers are divided by before they are squared: 1, or the largest absolute value where
-    /// the squares would leave the range of the type.
+    /// The power of 2 that elements are divided by before they are squared, so that the largest is at
+    /// least 1 and less than 2; 1 where there is none, or it is not finite.
     pub(super) fn scale(&mut self, xs: &[Scalar]) -> Result<Scalar, E> {
-        let largest = self.largest(xs)?;
-        let far = match self.zero {
-            Scalar::F32(_) => FAR.1,
-            _ => FAR.0,
-        };
-        let inside = !above(largest, self.number(far)) && !above(self.number(1.0 / far), largest);
-        let usable = above(largest, self.zero) && is_finite(largest);
-        Ok(if inside || !usable { self.number(1.0) } else { largest })
+        let largest = as_float(self.largest(xs)?);
+        let power = f64::from_bits(largest.to_bits() & EXPONENT).max(f64::MIN_POSITIVE);
+        let usable = largest > 0.0 && largest.is_finite();
+        Ok(self.number(if usable { power } else { 1.0 }))
     }
 }
 
-/// Squares of numbers between these and their inverses are in range, many of them; for both types.
-const FAR: (f64, f64) = (1e100, 1e12);
+/// The bits of a float that are its exponent.
+const EXPONENT: u64 = f64::INFINITY.to_bits();
+
+pub(super) fn as_float(x: Scalar) -> f64 {
+    match x {
+        Scalar::F64(x) => x,
+        Scalar::F32(x) => f64::from(x),
+        Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_) => 0.0,
+    }
+}
 
 pub(super) fn above(x: Scalar, y: Scalar) -> bool {
     x.compare(y) == Some(std::cmp::Ordering::Greater)

@@ -105,7 +105,13 @@ fn scaled(m: &Plain, by: &Plain) -> Plain {
 }
 
 fn bound(dtype: Dtype, n: usize) -> f64 {
-    8.0 * (n as f64 + 2.0) * unit(dtype)
+    8.0 * (n as f64 + 2.0).sqrt() * unit(dtype)
+}
+
+/// The root of the sum of squares.
+fn size(a: &Plain) -> f64 {
+    let largest = a.largest().max(f64::MIN_POSITIVE);
+    largest * a.x.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt()
 }
 
 fn for_each(f: impl Fn(Dtype, usize, usize, bool)) {
@@ -143,9 +149,9 @@ fn orthogonal_factors() {
             let (r, q) = (&found[0], &found[1]);
             assert!((0..k).all(|i| r.at(i, i) >= 0.0 && (0..i).all(|j| r.at(i, j) == 0.0)));
             let error = q.times(r).distance(&a);
-            assert!(error <= bound(dtype, n) * a.largest(), "{what} {dtype} {n} {k}: {error}");
+            assert!(error <= bound(dtype, n) * size(&a), "{what} {dtype} {n} {k}: {error}");
             let error = q.turned().times(q).distance(&identity(k));
-            assert!(error <= bound(dtype, n), "{what} {dtype} {n} {k}: {error}");
+            assert!(error <= 2.0 * bound(dtype, n), "{what} {dtype} {n} {k}: {error}");
             let alone = made(dtype, Routine::QrR, &a, turned, 1, 0).unwrap().0;
             assert_eq!(alone[0].x, r.x);
         }
@@ -164,12 +170,12 @@ fn symmetric_eigenvalues() {
             let (d, v) = (&found[0], &found[1]);
             assert!(d.x.is_sorted(), "{what} {dtype} {n}: {:?}", d.x);
             let error = a.times(v).distance(&scaled(v, d));
-            assert!(error <= bound(dtype, n) * a.largest(), "{what} {dtype} {n}: {error}");
+            assert!(error <= bound(dtype, n) * size(&a), "{what} {dtype} {n}: {error}");
             let error = v.turned().times(v).distance(&identity(n));
-            assert!(error <= bound(dtype, n), "{what} {dtype} {n}: {error}");
+            assert!(error <= 2.0 * bound(dtype, n), "{what} {dtype} {n}: {error}");
             let alone = made(dtype, Routine::EighValues, &read, turned, 1, 0).unwrap().0;
             let error = alone[0].distance(d);
-            assert!(error <= bound(dtype, n) * a.largest(), "{what} {dtype} {n}: {error}");
+            assert!(error <= bound(dtype, n) * size(&a), "{what} {dtype} {n}: {error}");
         }
     });
 }
@@ -183,7 +189,7 @@ fn singular_values() {
             let (s, u, v) = (&found[0], &found[1], &found[2]);
             assert!(s.x.iter().rev().is_sorted() && s.x.iter().all(|&x| x >= 0.0), "{:?}", s.x);
             let error = scaled(u, s).times(&v.turned()).distance(&a);
-            assert!(error <= bound(dtype, n) * a.largest(), "{what} {dtype} {n} {k}: {error}");
+            assert!(error <= bound(dtype, n) * size(&a), "{what} {dtype} {n} {k}: {error}");
             for m in [u, v] {
                 let error = m.turned().times(m).distance(&identity(k));
                 assert!(error <= 2.0 * bound(dtype, n), "{what} {dtype} {n} {k}: {error}");
