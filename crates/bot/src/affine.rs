@@ -8,7 +8,6 @@ use cotan_ir::{Arena, Node, Result, TermId, TermMap};
 use smallvec::SmallVec;
 
 use crate::build::is_discrete_scalar;
-use crate::options::Fault;
 use crate::transform::Bot;
 use cotan_array::Dtype;
 
@@ -207,9 +206,7 @@ impl Bot<'_> {
     /// The term of an affine form: positive summands, then negative ones, then the constant.
     pub(crate) fn rebuild(&mut self, form: &Affine) -> Result<TermId> {
         let mut sum: Option<TermId> = None;
-        let flip = self.faulty(Fault::AffineWrongSign);
-        let lost = self.faulty(Fault::AffineDropsConstant) && !form.terms.is_empty();
-        let constant = if lost { 0 } else { form.constant };
+        let constant = form.constant;
         let positive = |c: i64| c > 0;
         for &(t, c) in form.terms.iter().filter(|(_, c)| positive(*c)) {
             let part = self.multiple(t, c)?;
@@ -225,9 +222,8 @@ impl Bot<'_> {
         }
         for &(t, c) in form.terms.iter().filter(|(_, c)| !positive(*c)) {
             let part = self.multiple(t, c.wrapping_neg())?;
-            let op = if flip { Op::Add } else { Op::Sub };
             sum = Some(match sum {
-                Some(sum) => self.b.op(op, &[sum, part])?,
+                Some(sum) => self.b.op(Op::Sub, &[sum, part])?,
                 None => part,
             });
         }

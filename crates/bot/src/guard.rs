@@ -6,7 +6,6 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Node, Result, TermId};
 
 use crate::affine::Affine;
-use crate::options::Fault;
 use crate::transform::{Bot, rule};
 
 /// Guards of more parts than this are left alone.
@@ -45,7 +44,7 @@ impl Bot<'_> {
                     let inner = self.parts(h, true);
                     inner.is_some_and(|inner| inner.iter().all(|c| known.contains(c)))
                 });
-                if nested || self.faulty(Fault::GuardNestedAlways) {
+                if nested {
                     let expected = self.b.ty(u).clone();
                     let made = self.b.op(Op::Select, &[guard, t, v])?;
                     return rule!(self, "guard/nested", u, expected, made).map(Some);
@@ -81,9 +80,6 @@ impl Bot<'_> {
         let Node::Index(t, ix) = self.source.node(read) else { return Ok(false) };
         let dims = self.source.shape(*t).dims();
         let ix = self.images(ix)?;
-        if self.faulty(Fault::GuardReadAlways) {
-            return Ok(true);
-        }
         let Some(parts) = self.parts(guard, holds) else { return Ok(false) };
         let follows = |(part, holds): Part| {
             let Some(difference) = self.comparison(part, !holds) else { return false };

@@ -4,7 +4,6 @@ use cotan_array::{Array, Dtype, Element};
 use cotan_ir::scalar::{Op, Scalar, eval};
 use cotan_ir::{Literal, Node, Result, TermId};
 
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{
     AxisMap, View, all_the_same, is_all, scalar_array, shape_of, uniform, uniform_integer, view,
@@ -106,12 +105,7 @@ impl Opt<'_> {
                 parts.push(self.view_of(v.base, &map, &small)?);
             }
             let once = self.op(op, &parts)?;
-            let mut map: AxisMap = (0..rank).map(|n| kept.iter().position(|&k| k == n)).collect();
-            if self.faulty(Fault::BroadcastTransposed)
-                && let Some(n) = (1..rank).find(|&n| dims[n] == dims[n - 1])
-            {
-                map.swap(n, n - 1);
-            }
+            let map: AxisMap = (0..rank).map(|n| kept.iter().position(|&k| k == n)).collect();
             return Ok(Some((rule!("op/replicate"), self.view_of(once, &map, &dims)?)));
         }
         let Some(first) = views.iter().find(|v| v.is_full()) else { return Ok(None) };
@@ -271,10 +265,7 @@ impl Opt<'_> {
             return Ok(Some((rule!("sub/self"), self.zeros(&ty)?)));
         }
         match self.negated(y)? {
-            Some(z) => {
-                let op = if self.faulty(Fault::SubReversed) { Op::Sub } else { Op::Add };
-                Ok(Some((rule!("sub/neg"), self.op(op, &[x, z])?)))
-            }
+            Some(z) => Ok(Some((rule!("sub/neg"), self.op(Op::Add, &[x, z])?))),
             None => self.both_masked(Op::Sub, x, y),
         }
     }
@@ -415,7 +406,6 @@ impl Opt<'_> {
             return Ok(Some((rule!("where/equal"), x)));
         }
         if let Some(Scalar::Bool(p)) = uniform(&self.b, p) {
-            let p = p != self.faulty(Fault::SelectSwapped);
             return Ok(Some((rule!("where/known"), if p { x } else { y })));
         }
         if let Some(q) = self.argument_of(Op::Not, p)

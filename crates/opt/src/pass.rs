@@ -15,7 +15,7 @@ use cotan_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::merge::{Merged, merged};
-use crate::options::{Fault, Options};
+use crate::options::Options;
 use crate::rules::RULES;
 use crate::stored::{Stored, stored};
 
@@ -236,11 +236,6 @@ macro_rules! rule {
 pub(crate) use rule;
 
 impl Opt<'_> {
-    /// Whether a deliberate fault is on.
-    pub fn faulty(&self, fault: Fault) -> bool {
-        cfg!(feature = "faults") && self.options.fault == Some(fault)
-    }
-
     /// What stands for a node of the source.
     pub fn image(&self, t: TermId) -> Result<TermId> {
         let image = self.images.get(t.index()).copied().flatten();
