@@ -57,6 +57,9 @@ impl Body<'_> {
         }
         let text = self.expression(v);
         w.line(format_args!("const {} v{} = {text};", type_of(self.dtype(v)), v.0));
+        for far in self.library.take_far() {
+            w.line(format_args!("far |= (uint64_t)({far});"));
+        }
     }
 
     /// Numbers that have no literal are macros.
