@@ -3,9 +3,8 @@
 //! A read out of range is 0, so `where(ix in range, t[ix], 0)` is `t[ix]`.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Node, Result, TermId};
+use cotan_ir::{Linear, Node, Result, TermId};
 
-use crate::affine::Affine;
 use crate::transform::{Bot, rule};
 
 /// Guards of more parts than this are left alone.
@@ -86,7 +85,7 @@ impl Bot<'_> {
             ix.iter().zip(dims).any(|(&i, &size)| {
                 // In range: i >= 0 and size - 1 - i >= 0. The part says difference >= 0.
                 let index = self.affine_of(i);
-                let below = Affine::constant(size as i64 - 1).plus(&index, -1);
+                let below = Linear::constant(size as i64 - 1).plus(&index, -1);
                 [index, below].iter().any(|known| {
                     let slack = difference.constant.checked_sub(known.constant);
                     difference.terms == known.terms
@@ -98,7 +97,7 @@ impl Bot<'_> {
     }
 
     /// A comparison as `difference >= 0`.
-    fn comparison(&mut self, part: TermId, negated: bool) -> Option<Affine> {
+    fn comparison(&mut self, part: TermId, negated: bool) -> Option<Linear> {
         let Node::Op(op, args) = self.b.node(part) else { return None };
         let (op, a, b) = (*op, *args.first()?, *args.get(1)?);
         if self.b.dtype(a) != cotan_array::Dtype::I64 {
@@ -118,7 +117,7 @@ impl Bot<'_> {
         }
         let (high, low) = if greater { (a, b) } else { (b, a) };
         let (high, low) = (self.affine_of(high), self.affine_of(low));
-        Some(high.plus(&low, -1).plus(&Affine::constant(1), -i64::from(strict)))
+        Some(high.plus(&low, -1).plus(&Linear::constant(1), -i64::from(strict)))
     }
 
     /// Whether sums and differences of a few such terms cannot wrap.

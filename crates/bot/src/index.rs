@@ -3,10 +3,9 @@
 //! A stack of tasks instead of recursion: an index may travel through a chain of any length.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, RegionId, Result, Routine, TermId, TermMap, Type};
+use cotan_ir::{Error, Extreme, Linear, Node, RegionId, Result, Routine, TermId, TermMap, Type};
 use smallvec::SmallVec;
 
-use crate::affine::{Affine, constant_value};
 use crate::index_function::is_light;
 use crate::transform::{Bot, Range, rule};
 
@@ -338,7 +337,7 @@ impl Bot<'_> {
             return Err(Error::internal("an index without components"));
         };
         // index [t1, .., tk] (c ::: ix)  ~>  index tc ix               (c a constant in range)
-        let constant = constant_value(&self.b, first).and_then(|c| usize::try_from(c).ok());
+        let constant = self.b.constant_index(first).and_then(|c| usize::try_from(c).ok());
         if let Some(c) = constant.filter(|&c| c < ts.len()) {
             let element = self.type_at(t, 1);
             let picked = rule!(self, "index/stack-static", t, element, ts[c])?;
@@ -465,9 +464,9 @@ impl Bot<'_> {
         let to = self.b.shape(t).clone();
         let from = self.b.shape(u).clone();
         let vars = self.b.open(&Bot::index_params(to.dims()))?;
-        let mut linear = Affine::constant(0);
+        let mut linear = Linear::constant(0);
         for (&i, &stride) in vars.iter().zip(&to.strides()) {
-            linear = linear.plus(&Affine::atom(i), stride as i64);
+            linear = linear.plus(&Linear::atom(i), stride as i64);
         }
         let mut results = Vec::with_capacity(from.rank());
         for (n, (&k, &stride)) in from.dims().iter().zip(&from.strides()).enumerate() {

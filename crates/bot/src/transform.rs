@@ -8,7 +8,6 @@ use cotan_ir::{
     Type, use_counts,
 };
 
-use crate::affine::AffineForms;
 use crate::options::Options;
 use crate::order::Captures;
 use crate::rules::RULES;
@@ -40,7 +39,6 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         images: vec![None; program.len()],
         shared: TermSet::new(),
         captures: Captures::default(),
-        affine: AffineForms::default(),
         options,
         report,
     };
@@ -68,8 +66,6 @@ pub(crate) struct Bot<'a> {
     /// Terms of the result that more than one place uses: the report's variables.
     pub(crate) shared: TermSet,
     pub(crate) captures: Captures,
-    /// Affine forms of index terms.
-    pub(crate) affine: AffineForms,
     pub(crate) options: &'a Options,
     pub(crate) report: &'a mut Report,
 }

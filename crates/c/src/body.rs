@@ -64,12 +64,7 @@ impl Body<'_> {
 
     /// Numbers that have no literal are macros.
     fn note(&mut self, bits: u64, dtype: Dtype) {
-        let finite = match dtype {
-            Dtype::F64 => f64::from_bits(bits).is_finite(),
-            Dtype::F32 => f32::from_bits(bits as u32).is_finite(),
-            Dtype::I64 | Dtype::Bool => true,
-        };
-        if !finite {
+        if cotan_ir::magnitude::of_bits(bits, dtype).is_none() {
             self.library.need("constants");
         }
     }

@@ -299,8 +299,9 @@ impl Library {
                     self.binary.insert(f.name());
                     rounded(format!("cotan_{}_f64({}, {})", f.name(), wide(a), wide(b)))
                 }
-                // Every one of these is elementary: a test goes through the table.
-                _ => a.to_owned(),
+                // Every one of these is elementary: a test goes through the table. If one were not,
+                // the function would be missing, and the C would not compile.
+                _ => format!("cotan_{}_without_formula({a})", op.name()),
             },
         }
     }

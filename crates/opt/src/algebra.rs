@@ -502,45 +502,9 @@ impl Opt<'_> {
         Ok(Some((quotient, self.op(Op::Ge, &[x, limit])?)))
     }
 
-    /// Whether all elements are known to be finite: integers, finite constants, and what is made of
-    /// them without rounding to infinity.
-    pub(crate) fn is_finite(&self, t: TermId) -> bool {
-        let mut stack = vec![t];
-        for _ in 0..16 {
-            let Some(t) = stack.pop() else { return true };
-            if !self.b.dtype(t).is_float() {
-                continue;
-            }
-            match self.b.node(t) {
-                Node::Const(c) => {
-                    if !scalars(c).iter().all(|x| match x {
-                        Scalar::F64(x) => x.is_finite(),
-                        Scalar::F32(x) => x.is_finite(),
-                        Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_) => true,
-                    }) {
-                        return false;
-                    }
-                }
-                Node::Op(Op::Neg | Op::Abs | Op::Select, args) => stack.extend(args.iter()),
-                Node::Op(Op::ToF64, args) => stack.extend(args.iter()),
-                Node::Op(Op::ToF32, args) if !self.b.dtype(args[0]).is_float() => {}
-                Node::Cond(_, u, v) => stack.extend([*u, *v]),
-                Node::Replicate(_, u) | Node::Transpose(_, u) | Node::Reshape(_, u) => {
-                    stack.push(*u);
-                }
-                Node::Gather(u, _) | Node::Index(u, _) | Node::OneHot(_, u, _) => stack.push(*u),
-                Node::Input(_) | Node::Var { .. } | Node::Op(..) | Node::SumOuter(_) => {
-                    return false;
-                }
-                Node::Scatter(..) | Node::Stack(_) | Node::Build1(_) | Node::Iota(_) => {
-                    return false;
-                }
-                Node::ArgExtreme(..) | Node::ArgSort(_) | Node::MapAccum(_) => return false,
-                Node::SegmentArg(..) | Node::While(_) | Node::Custom(_) => return false,
-                Node::Routine(..) | Node::Result(..) => return false,
-            }
-        }
-        false
+    /// Whether all elements are known to be finite.
+    pub(crate) fn is_finite(&mut self, t: TermId) -> bool {
+        self.magnitudes.is_finite(&self.b, t)
     }
 }
 

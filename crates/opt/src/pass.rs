@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use cotan_ir::magnitude::Magnitudes;
 use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
@@ -83,6 +84,7 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         simple: TermSet::new(),
         done: FxHashMap::default(),
         depth: 0,
+        magnitudes: Magnitudes::default(),
         options,
         report,
     };
@@ -220,6 +222,8 @@ pub(crate) struct Opt<'a> {
     simple: TermSet,
     done: FxHashMap<TermId, TermId>,
     depth: usize,
+    /// How large the elements of the result may be.
+    pub magnitudes: Magnitudes,
     pub options: &'a Options,
     pub report: &'a mut Report,
 }
