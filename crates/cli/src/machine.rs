@@ -1,12 +1,13 @@
 //! Running programs: by the machine where it has a plan, otherwise by the reference interpreter.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use cotan_array::Array;
 use cotan_cpu::{Executable, RunLimits, Stop};
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Program, Span};
+use cotan_ir::{ErrorKind, Program, SourceMap, Span, Spans};
 use cotan_pipeline::{CompileOptions, Compiled, compile};
 use cotan_syntax::{Code, Diagnostic};
 
@@ -78,8 +79,9 @@ pub fn compute(
 /// A compiled program, and what is said about the memory that it needs.
 struct Planned {
     executable: Executable,
-    /// The program that it runs.
-    program: Program,
+    /// Where the terms of its program come from.
+    spans: Spans,
+    sources: Arc<SourceMap>,
     /// The bytes that inputs, results and what is in between take at once.
     bytes: u64,
 }
@@ -97,7 +99,7 @@ impl Planned {
         if backend == cotan_pipeline::Backend::Interpreter {
             return Ok(Err(program));
         }
-        let options = CompileOptions::new(backend);
+        let options = CompileOptions { outline: true, ..CompileOptions::new(backend) };
         let (compiled, source) = if program.len() < LONG {
             (compile(Cow::Borrowed(&program), &options), Some(program))
         } else {
@@ -114,7 +116,8 @@ impl Planned {
         };
         let Some(executable) = executable else { return Ok(Err(program)) };
         let bytes = executable.peak_bytes(&program);
-        Ok(Ok(Planned { executable, program, bytes }))
+        let (sources, spans) = (program.sources().clone(), program.into_spans());
+        Ok(Ok(Planned { executable, spans, sources, bytes }))
     }
 
     /// The memory that a run takes, in words.
@@ -142,8 +145,8 @@ impl Planned {
     /// A failure at the place of the largest array.
     fn refusal(&self, message: String, hint: &str, terminal: &Terminal) -> Failure {
         let largest = self.executable.largest().and_then(|(_, term)| term);
-        let span = largest.map_or(Span::NONE, |t| self.program.span(t));
+        let span = largest.map_or(Span::NONE, |t| self.spans.get(t));
         let diagnostic = Diagnostic::new(Code::LimitExceeded, span, message).hint(hint);
-        Failure::limit(terminal.render(&diagnostic.into(), self.program.sources()))
+        Failure::limit(terminal.render(&diagnostic.into(), &self.sources))
     }
 }
