@@ -603,6 +603,7 @@ pub enum Stage {
     Delta,
     Gradient,
     Optimised,
+    Placements,
     Nests,
     Kernels,
     Memory,
@@ -620,7 +621,8 @@ impl Stage {
             Stage::Delta => ("delta", "The Delta terms alone"),
             Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
             Stage::Optimised => pass(CompilePass::OPTIMISE),
-            Stage::Nests => pass(CompilePass::PLACE),
+            Stage::Placements => pass(CompilePass::PLACE),
+            Stage::Nests => pass(CompilePass::LOWER),
             Stage::Kernels => pass(CompilePass::SCHEDULE),
             Stage::Memory => pass(CompilePass::MEMORY),
         }
@@ -634,8 +636,10 @@ impl Stage {
 
 impl ValueEnum for Stage {
     fn value_variants<'a>() -> &'a [Stage] {
-        use Stage::{Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Source};
-        &[Source, Core, Bot, Dual, Delta, Gradient, Optimised, Nests, Kernels, Memory]
+        use Stage::{
+            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements, Source,
+        };
+        &[Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Kernels, Memory]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {

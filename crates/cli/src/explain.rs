@@ -74,7 +74,9 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             Ok(()) => text += &derivatives(&core, args, &inputs, begin, terminal)?,
         }
     }
-    if let Some(stage @ (Stage::Nests | Stage::Kernels | Stage::Memory)) = args.stage {
+    if let Some(stage @ (Stage::Placements | Stage::Nests | Stage::Kernels | Stage::Memory)) =
+        args.stage
+    {
         text += &plans(&core, stage, args, begin, terminal)?;
     }
     terminal.write(&text)
@@ -103,6 +105,7 @@ fn plans(
         let form =
             compiled.map_err(|error| not_made(&error, core.sources(), &args.limits, terminal))?;
         Ok::<String, Failure>(match form {
+            Form::Placed(program, placements) => placements.text(&program),
             Form::Plan(_, plan) => plan.to_string(),
             Form::Schedule(program, schedule) if stage == Stage::Memory => {
                 schedule.memory(&program)

@@ -98,6 +98,13 @@ pub struct Local {
     fixed: usize,
 }
 
+impl Local {
+    /// How many bytes it has for blocks of so many positions.
+    pub(crate) fn bytes(&self, block: usize) -> usize {
+        self.row * block + self.fixed
+    }
+}
+
 impl<K> Default for Group<K> {
     fn default() -> Group<K> {
         Group {

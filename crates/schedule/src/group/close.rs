@@ -330,7 +330,7 @@ impl Scheduler<'_> {
             at
         };
         for local in &group.locals {
-            let size = local.row * group.block + local.fixed;
+            let size = local.bytes(group.block);
             self.buffers[local.buffer.index()].role = Role::Local(take(size));
         }
         for partial in &mut group.partials {

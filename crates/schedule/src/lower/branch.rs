@@ -14,8 +14,8 @@ use cotan_ir::{Node, Scope, TermId};
 use cotan_nest::{Branches, BufferId, Nest, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::decide::Decisions;
-use super::{Lowering, Place, R, Unsupported};
+use super::placement::ScopePlacements;
+use super::{Lowering, Place, R, Unsupported, push};
 
 /// Sides within sides are told apart to this depth.
 const DEEPEST: u32 = 32;
@@ -45,6 +45,7 @@ impl Side {
 }
 
 /// The conditions on one truth value in one place.
+#[derive(Debug)]
 struct Choice {
     within: Side,
     depth: u32,
@@ -65,7 +66,7 @@ struct Need {
 }
 
 /// The sides that the nodes of a scope belong to.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Sides {
     choices: Vec<Choice>,
     /// The side of each node that has one, and its position in the scope.
@@ -227,6 +228,18 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether a node is, or has inside, a loop without a bound.
+    fn may_not_end(&self, t: TermId) -> bool {
+        let node = self.program.node(t);
+        if let Node::While(w) = node
+            && w.bound.is_none()
+        {
+            return true;
+        }
+        node.region()
+            .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
+    }
+
     /// What a node computes, in element operations.
     fn work(&self, t: TermId) -> u64 {
         let elements = |t: TermId| self.program.shape(t).numel() as u64;
@@ -254,15 +267,15 @@ impl Lowering<'_> {
         &mut self,
         t: TermId,
         [yes, no]: [Side; 2],
-        decisions: &Decisions,
+        placements: &ScopePlacements,
         steps: &mut Vec<Step<Nest>>,
     ) -> R<Place> {
         let Node::Cond(p, u, v) = self.program.node(t) else {
             return Err(Unsupported("not a condition"));
         };
         let (condition, to) = (self.buffer_of(*p)?, self.temporary(self.program.ty(t)));
-        let then = self.side(yes, *u, to, decisions)?;
-        let otherwise = self.side(no, *v, to, decisions)?;
+        let then = self.side(yes, *u, to, placements)?;
+        let otherwise = self.side(no, *v, to, placements)?;
         steps.push(Step::If(Box::new(Branches { condition, then, otherwise })));
         Ok(Place::Buffer(to))
     }
@@ -273,23 +286,30 @@ impl Lowering<'_> {
         side: Side,
         t: TermId,
         to: BufferId,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
     ) -> R<Vec<Step<Nest>>> {
-        let (mut steps, before) = (Vec::new(), self.made.len());
-        for n in self.missing(side, t, &decisions.sides) {
-            let place = self.node(n, decisions, &mut steps)?;
+        let mut steps = Vec::new();
+        self.lists.push(FxHashMap::default());
+        for n in self.missing(side, t, &placements.sides) {
+            let place = self.node(n, placements, &mut steps)?;
             self.places.insert(n, place);
         }
-        match self.places.get(t) {
-            Some(Place::Buffer(from)) => steps.push(Step::Copy { from: *from, to }),
-            _ => {
+        match self.held(t) {
+            Some(from) => steps.push(Step::Copy { from, to }),
+            None => {
+                self.make_operands(placements.copied.get(&t), placements, &mut steps)?;
                 for nest in self.copy_nests(t, to)? {
-                    self.push(nest, &mut steps);
+                    push(nest, &mut steps);
                 }
             }
         }
-        let sides = &decisions.sides;
-        self.unmake(before, |t| sides.is_within(sides.of(t), side));
+        // What only this side needs is there for other conditions on the same value.
+        let sides = &placements.sides;
+        let own = |t: &TermId| sides.is_within(sides.of(*t), side);
+        let made = self.lists.pop().unwrap_or_default();
+        if let Some(around) = self.lists.last_mut() {
+            around.extend(made.into_iter().filter(|(t, _)| own(t)));
+        }
         Ok(steps)
     }
 
