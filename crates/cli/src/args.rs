@@ -605,6 +605,7 @@ pub enum Stage {
     Optimised,
     Placements,
     Nests,
+    Schedule,
     Kernels,
     Memory,
 }
@@ -623,6 +624,9 @@ impl Stage {
             Stage::Optimised => pass(CompilePass::OPTIMISE),
             Stage::Placements => pass(CompilePass::PLACE),
             Stage::Nests => pass(CompilePass::LOWER),
+            Stage::Schedule => {
+                ("schedule", "Groups, blocks, orders of loops, and what threads have")
+            }
             Stage::Kernels => pass(CompilePass::SCHEDULE),
             Stage::Memory => pass(CompilePass::MEMORY),
         }
@@ -637,9 +641,13 @@ impl Stage {
 impl ValueEnum for Stage {
     fn value_variants<'a>() -> &'a [Stage] {
         use Stage::{
-            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements, Source,
+            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements,
+            Schedule, Source,
         };
-        &[Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Kernels, Memory]
+        &[
+            Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Schedule,
+            Kernels, Memory,
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {

@@ -16,6 +16,7 @@ mod lower;
 mod order;
 mod schedule;
 mod target;
+mod text;
 
 pub use contract::form::{Axis, Extents, Form, Operand};
 pub use contract::{Blocking, Contraction, Product, Ranged};
@@ -25,4 +26,6 @@ pub use group::{
 pub use lower::{Draft, Placement, Placements, Unsupported, columns_of_room, look, lower, split};
 pub use order::{LoopOrder, fuse_products};
 pub use schedule::{Machine, Schedule, Scheduled};
-pub use target::{Costs, Inlining, Target, Thresholds, TileShape};
+pub use target::{
+    Caches, Costs, Gains, Inlining, Search, Target, Thresholds, TileShape, Unrolling,
+};

@@ -52,9 +52,6 @@ pub fn look() -> R<()> {
     cotan_ir::look("plan").map_err(|_| Unsupported::STOPPED)
 }
 
-/// How many nodes are lowered between two looks.
-const NODES_PER_LOOK: usize = 64;
-
 pub(crate) type R<T> = Result<T, Unsupported>;
 
 /// Where the value of a node is.
@@ -121,10 +118,11 @@ impl Draft {
     pub fn finish(self, target: &Target) -> Plan {
         let Draft { mut buffers, mut steps, mut outputs, compact, in_order } = self;
         compact.finish(&mut steps, &mut buffers, &mut outputs);
-        arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
-        scalars::fuse(&mut steps, &buffers, target.thresholds.min_scalar_run);
+        arrange::arrange(&mut steps, &buffers, &FxHashSet::default(), target);
+        let run = (target.thresholds.min_scalar_run, target.search.max_fused_instrs);
+        scalars::fuse(&mut steps, &buffers, run);
         if !in_order {
-            arrange::copy_columns(&mut steps, &mut buffers, &target.costs);
+            arrange::copy_columns(&mut steps, &mut buffers, target);
         }
         Plan { buffers, steps, outputs }
     }
@@ -247,7 +245,7 @@ impl<'a> Lowering<'a> {
         mut show: impl FnMut(&mut Vec<Step<Nest>>),
     ) -> R<()> {
         for (n, &t) in scope.order().iter().enumerate() {
-            if n.is_multiple_of(NODES_PER_LOOK) {
+            if n.is_multiple_of(self.target.search.nodes_per_look) {
                 look()?;
                 show(steps);
             }

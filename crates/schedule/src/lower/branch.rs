@@ -17,14 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::placement::ScopePlacements;
 use super::{Lowering, Place, R, Unsupported, push};
 
-/// Sides within sides are told apart to this depth.
-const DEEPEST: u32 = 32;
-
 /// What a loop counts for, in element operations.
 const LOOP: u64 = 1 << 40;
-
-/// A side is worth a step of its own if it has so many operations for each element of the results.
-const WORTH: u64 = 16;
 
 /// A side of a choice, or the place outside of all choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +165,7 @@ impl Lowering<'_> {
             };
             add(&sides, *p, need);
             let depth = sides.depth(need.side) + 1;
-            let [yes, no] = if depth <= DEEPEST {
+            let [yes, no] = if depth <= self.target.search.max_branch_depth {
                 let choice = *numbers.entry((need.side.0, *p)).or_insert_with(|| {
                     let (within, elements, work, lazy) = (need.side, 0, 0, false);
                     sides.choices.push(Choice { within, depth, elements, work, lazy });
@@ -217,7 +211,8 @@ impl Lowering<'_> {
         for n in (0..sides.choices.len()).rev() {
             let Choice { within, elements, work, lazy, .. } = sides.choices[n];
             let least = self.target.thresholds.min_branch_operations as u64;
-            let worth = work >= least && work >= elements.saturating_mul(WORTH);
+            let worth =
+                work >= least && work >= elements.saturating_mul(self.target.gains.min_branch_work);
             sides.choices[n].lazy = lazy || worth || least == 0;
             if let Some(around) = within.choice() {
                 let lazy = sides.choices[n].lazy;

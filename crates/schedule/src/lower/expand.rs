@@ -10,13 +10,6 @@ use super::placement::{NOWHERE, ScopePlacements};
 use super::split::{Part, boxes};
 use super::{Lowering, Place, R, Unsupported};
 
-/// Expansion goes at most so deep. Without optimisation that takes half of the stack of a thread.
-const DEEPEST: usize = 200;
-
-/// A body has at most about so many instructions: what an index function computes is expanded
-/// wherever it is read, which may be at exponentially many places.
-const LONGEST_BODY: usize = 1 << 14;
-
 /// Elements that were expanded: which array, at which index.
 type Memo = FxHashMap<(TermId, Vec<Val>), Val>;
 
@@ -158,7 +151,9 @@ impl Lowering<'_> {
             // What the boxes read is read by the whole.
             return Ok(Vec::new());
         }
-        let Some(boxes) = boxes(&whole, self.target.thresholds.min_split_positions) else {
+        let Some(boxes) =
+            boxes(&whole, self.target.thresholds.min_split_positions, self.target.search.max_boxes)
+        else {
             return Ok(vec![whole]);
         };
         boxes.iter().map(|b| self.part_nest(t, to, (part, 0), Some(b), own)).collect()
@@ -355,10 +350,10 @@ impl Lowering<'_> {
         if let Some(&v) = e.memo(level).get(&key) {
             return Ok(v);
         }
-        if e.depth > DEEPEST {
+        if e.depth > self.target.search.max_expansion_depth {
             return Err(Unsupported("an index function that is too deep"));
         }
-        if e.body.instrs.len() > LONGEST_BODY {
+        if e.body.instrs.len() > self.target.search.max_expansion_instrs {
             return Err(Unsupported("an index function that is too long"));
         }
         e.depth += 1;

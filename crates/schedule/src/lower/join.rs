@@ -13,9 +13,6 @@ use smallvec::SmallVec;
 use super::placement::{ScopePlacements, Users};
 use super::{Lowering, Place, Placement, R};
 
-/// So many factors of a product are looked at.
-const MOST_FACTORS: usize = 16;
-
 impl Lowering<'_> {
     /// A sum among the factors of what node `t` sums, which has as many elements as these and is
     /// used for nothing else: multiplied by the other factors, its summands are no more than before.
@@ -47,7 +44,7 @@ impl Lowering<'_> {
                 && program.shape(*u).numel() == elements
         };
         let mut open: SmallVec<[TermId; 8]> = SmallVec::from_slice(&[summand]);
-        for _ in 0..MOST_FACTORS {
+        for _ in 0..self.target.search.max_factors {
             let u = open.pop()?;
             if !own(&u) {
                 continue;

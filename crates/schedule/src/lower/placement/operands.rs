@@ -36,7 +36,7 @@ pub(super) fn operands(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<
     // What is, or expands to, an array that may have to be made.
     let mut views: FxHashSet<TermId> = FxHashSet::default();
     for (n, &t) in scope.order().iter().enumerate() {
-        if n.is_multiple_of(64) {
+        if n.is_multiple_of(lowering.target.search.nodes_per_look) {
             look()?;
         }
         let placement = placements.of(program, t);

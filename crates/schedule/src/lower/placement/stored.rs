@@ -201,9 +201,10 @@ impl Lowering<'_> {
     fn small_factors(&self, node: &Node, reads: &FxHashMap<TermId, usize>) -> bool {
         let Node::SumOuter(u) = node else { return false };
         let summand = self.program.shape(*u).numel();
+        let terms = self.target.gains.min_factor_terms;
         let small = |&v: &TermId| {
             let numel = || self.program.shape(v).numel();
-            reads.get(&v).copied().unwrap_or_else(numel).saturating_mul(8) <= summand
+            reads.get(&v).copied().unwrap_or_else(numel).saturating_mul(terms) <= summand
         };
         let mut at = *u;
         while let Node::Transpose(_, v) = self.program.node(at) {
