@@ -116,7 +116,7 @@ fn planned(
         CompileOptions { in_order: args.in_order, target, ..CompileOptions::new(Backend::Native) };
     let sources = program.sources().clone();
     let form = watched(terminal, "compiling", || {
-        compile_to(Cow::Owned(program), &options, Some(CompilePass::PLACE.name))
+        compile_to(Cow::Owned(program), &options, Some(CompilePass::LOWER.name))
     });
     match form.map_err(|error| not_made(&error, &sources, limits, terminal))? {
         Form::Plan(program, plan) => Ok(Made { name, doc, program, plan }),
@@ -125,9 +125,11 @@ fn planned(
             Err(Failure::program(message)
                 .hint("only the interpreter runs this: `cotan run --backend interp`"))
         }
-        Form::Program(_) | Form::Schedule(..) | Form::Executable(..) | Form::Interpreted(..) => {
-            Err(Failure::internal("there is no plan to write"))
-        }
+        Form::Program(_)
+        | Form::Placed(..)
+        | Form::Schedule(..)
+        | Form::Executable(..)
+        | Form::Interpreted(..) => Err(Failure::internal("there is no plan to write")),
     }
 }
 

@@ -60,7 +60,7 @@ fn plans_are_those_of_the_files() {
         let head = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
         let words: Vec<&str> = head.split_whitespace().collect();
         let program = program(&path.display().to_string(), &text, &words);
-        for (kind, pass) in [("nest", CompilePass::PLACE), ("kernels", CompilePass::SCHEDULE)] {
+        for (kind, pass) in [("nest", CompilePass::LOWER), ("kernels", CompilePass::SCHEDULE)] {
             if !words.contains(&kind) {
                 continue;
             }

@@ -103,6 +103,7 @@ fn left_by(pass: CompilePass, source: &Program) -> String {
     };
     match compile_to(Cow::Borrowed(source), &options, Some(pass.name)).unwrap() {
         Form::Program(program) => program.to_string(),
+        Form::Placed(program, placements) => placements.text(&program),
         Form::Plan(_, plan) => plan.to_string(),
         Form::Schedule(program, schedule) if pass.name == CompilePass::MEMORY.name => {
             schedule.memory(&program)
@@ -141,7 +142,7 @@ fn every_block_is_what_the_stages_make() {
                 }
             }
             "optimised" => *body = left_by(CompilePass::OPTIMISE, &source),
-            "nests" => *body = left_by(CompilePass::PLACE, &source),
+            "nests" => *body = left_by(CompilePass::LOWER, &source),
             "kernels" => *body = left_by(CompilePass::SCHEDULE, &source),
             "memory" => *body = left_by(CompilePass::MEMORY, &source),
             other => panic!("the tour has no stage {other}"),

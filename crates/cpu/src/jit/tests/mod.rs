@@ -169,7 +169,7 @@ fn compare(kernel: &Kernel, buffers: &Buffers, ends: &[usize]) -> Option<Result<
     // Code for either instruction set is made also where it cannot run.
     let made: Vec<(Isa, Encoded)> = [Isa::Avx2, Isa::Avx512]
         .into_iter()
-        .map(|isa| encode(Order::of(kernel), isa, None).map(|code| (isa, code)))
+        .map(|isa| encode(kernel, isa, None).map(|code| (isa, code)))
         .collect::<Option<_>>()?;
     for (isa, encoded) in made {
         if !available().contains(&isa) {
