@@ -149,7 +149,10 @@ const SPOILS: &[(&str, Spoil)] = &[
     ("a loop twice", |group, _| {
         order(group, |order| {
             let several = order.dims.len() > 1;
-            order.dims[0..several.into()].fill(order.dims.last().copied().unwrap_or(0));
+            let last = order.dims.last().copied();
+            if let (true, Some(last)) = (several, last) {
+                order.dims[0] = last;
+            }
             several
         })
     }),
@@ -167,7 +170,9 @@ const SPOILS: &[(&str, Spoil)] = &[
             true
         })
     }),
-    ("no lanes", |group, _| order(group, |order| order.lane_loop.take().is_some())),
+    ("no lanes", |group, _| {
+        order(group, |order| order.lane_loop.take().is_some() && order.first_reduced > 0)
+    }),
     ("lanes that are not innermost", |group, _| {
         order(group, |order| {
             let outer = order.first_reduced > 1 && order.dims.len() > 1;
