@@ -207,7 +207,8 @@ impl Checker<'_> {
         ensure(order.lane_loop.is_none_or(innermost), || {
             format!("lanes in loop {:?} of {rank}, {parallel} parallel", order.lane_loop)
         })?;
-        ensure((rank > 0) == order.lane_loop.is_some(), || "loops without lanes".to_owned())?;
+        // In order, nothing that is summed over is on lanes.
+        ensure(parallel == 0 || order.lane_loop.is_some(), || "loops without lanes".to_owned())?;
         ensure(order.block < rank.max(1), || format!("blocks of loop {}", order.block))?;
         self.levels(nest, dims, levels)?;
         let Some((a, b)) = order.product else { return Ok(()) };

@@ -84,7 +84,9 @@ pub(crate) struct Lowering<'a> {
     /// For each list of steps in the making the arrays that are made in it for some nests only, and
     /// are gone with it.
     lists: Vec<FxHashMap<TermId, BufferId>>,
-    /// In a survey of indices: what should be in memory for them.
+    /// Whether nests are surveyed for what should be in memory for them.
+    surveys: bool,
+    /// In such a survey: what should be.
     wanted: Option<Operands>,
 }
 
@@ -131,6 +133,7 @@ impl Draft {
 fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<Draft> {
     let Placements { scopes, top, in_order } = placements;
     let mut lowering = Lowering::new(program, scopes, *in_order, target);
+    lowering.relatives = routine::relatives(program);
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
     let mut compact = scalars::Compact::new(target);
@@ -167,12 +170,13 @@ impl<'a> Lowering<'a> {
             buffers: Vec::new(),
             places: TermMap::new(),
             several: Vec::new(),
-            relatives: routine::relatives(program),
+            relatives: routine::Relatives::default(),
             constants: FxHashMap::default(),
             in_order,
             target,
             level: 0,
             lists: Vec::new(),
+            surveys: false,
             wanted: None,
         }
     }

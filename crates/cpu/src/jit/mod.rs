@@ -37,7 +37,7 @@ use cotan_schedule::look;
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
-pub(crate) use shape::Order;
+use shape::Order;
 
 /// Most element operations of a kernel that is called without a look at threads or blocks.
 const SHORT: usize = 1 << 14;

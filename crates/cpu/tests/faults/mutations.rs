@@ -486,8 +486,12 @@ mutations! {
     "a routine of a batch more" => |plan, rng| routine(plan, rng, &mut |step| {
         step.batch = step.batch.iter().copied().chain([2]).collect();
     });
-    "a routine without a result" => |plan, rng| routine(plan, rng, &mut |step| drop(step.results.pop()));
-    "a routine without an operand" => |plan, rng| routine(plan, rng, &mut |step| drop(step.operands.pop()));
+    "a routine without a result" => |plan, rng| routine(plan, rng, &mut |step| {
+        step.results.pop();
+    });
+    "a routine without an operand" => |plan, rng| routine(plan, rng, &mut |step| {
+        step.operands.pop();
+    });
     "rows of an operand further apart" => |plan, rng| routine(plan, rng, &mut |step| {
         let rows = step.rows;
         if let Some(cells) = step.operands.first_mut() {

@@ -8,7 +8,7 @@ use super::{Checker, R};
 use crate::draft::Draft;
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 use crate::plan::{Loop, Role};
-use crate::routine::{RoutineStep, family, is_read, routine_room};
+use crate::routine::{RoutineStep, family, fewest, is_read, routine_room};
 use crate::segment::{SegmentStep, Strided};
 
 impl Checker<'_> {
@@ -291,7 +291,8 @@ impl Checker<'_> {
             }
         }
         let members = family(step.routine);
-        if step.results.len() != members.len() {
+        // All of a factorisation, or the first alone.
+        if ![fewest(step.routine), members.len()].contains(&step.results.len()) {
             return Err("a routine of another number of results".to_owned());
         }
         let operands: Vec<&Type> = types.iter().collect();

@@ -182,6 +182,7 @@ impl Placements {
         let scopes = Scopes::new(program);
         let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
         let mut placing = Lowering::new(program, &scopes, in_order, target);
+        placing.surveys = operands::may_want(program);
         let top = placing.place_scope(scopes.top(), &results)?;
         let placements = Placements { scopes, top, in_order };
         debug_assert_eq!(placements.check(program), Ok(()));

@@ -9,7 +9,6 @@ use cotan_testkit::{Rng, for_each_case};
 use iced_x86::Register;
 
 use super::random::{Maker, Size};
-use crate::jit::Order;
 use crate::jit::isa::Isa;
 use crate::jit::{Arranged, Entry, arrange, emit};
 use crate::vm::Kernel;

@@ -15,7 +15,6 @@ use cotan_testkit::Rng;
 use super::isa::Isa;
 use super::memory::Memory;
 use super::{Encoded, Entry, encode};
-use crate::jit::Order;
 use crate::limits::RunLimits;
 use crate::samples::SPECIAL;
 use crate::vm::{Frame, Kernel};

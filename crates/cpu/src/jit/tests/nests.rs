@@ -8,7 +8,6 @@ use smallvec::smallvec;
 
 use super::random::{Maker, Size};
 use super::{Buffers, compare};
-use crate::jit::Order;
 use crate::jit::isa::Isa;
 use crate::jit::{Arranged, arrange, emit};
 use crate::vm::Kernel;

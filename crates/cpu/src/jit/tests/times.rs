@@ -12,7 +12,6 @@ use cotan_nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use smallvec::SmallVec;
 
 use super::Runnable;
-use crate::jit::Order;
 use crate::jit::{encode, isa};
 use crate::limits::RunLimits;
 use crate::memory::Memory;

@@ -93,3 +93,58 @@ impl Placements {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cotan_array::{Dtype, Shape};
+    use cotan_ir::scalar::Op;
+    use cotan_ir::{Builder, Output, Type};
+
+    use super::*;
+    use crate::target::Target;
+
+    /// The sum of all products of two elements, and the columns' sums of squares.
+    fn placed() -> (Program, Placements) {
+        let mut b = Builder::new();
+        let shape = Shape::new("test", &[50, 40]).unwrap();
+        let x = b.input("x", Type::new(Dtype::F64, shape.clone())).unwrap();
+        let y = b.input("y", Type::new(Dtype::F64, shape)).unwrap();
+        let (product, square) = (b.op(Op::Mul, &[x, y]).unwrap(), b.op(Op::Mul, &[x, x]).unwrap());
+        let inner = b.sum_outer(product).unwrap();
+        let all = b.sum_outer(inner).unwrap();
+        let columns = b.sum_outer(square).unwrap();
+        let outputs =
+            [all, columns].map(|term| Output { name: String::new(), term }).into_iter().collect();
+        let program = b.finish(outputs).unwrap();
+        let placements = Placements::of(&program, false, &Target::portable()).unwrap();
+        (program, placements)
+    }
+
+    /// What the check says of other placements of nodes of some kind and placement.
+    fn spoilt(sum: bool, from: Placement, to: Placement) -> Result<(), String> {
+        let (program, mut placements) = placed();
+        assert_eq!(placements.check(&program), Ok(()));
+        let t = program.terms().find(|&t| {
+            matches!(program.node(t), Node::SumOuter(_)) == sum
+                && placements.top.of(&program, t) == from
+        });
+        placements.top.chosen.insert(t.unwrap(), to);
+        placements.check(&program)
+    }
+
+    #[test]
+    fn wrong_placements_are_found() {
+        use Placement::{Absorbed, Factor, Inline, Joined, Stored, StoredUnrolled, Unrolled};
+        let input = placed().0.terms().next().unwrap();
+        assert!(spoilt(true, Stored, Inline).is_err(), "a result must be in memory");
+        assert!(spoilt(true, Stored, Unrolled).is_err(), "a result must be in memory");
+        assert!(spoilt(true, Stored, Absorbed).is_err(), "a result is no part of another sum");
+        assert!(spoilt(true, Stored, Joined(input)).is_err(), "an input is no factor");
+        assert!(spoilt(true, Absorbed, Inline).is_err(), "a sum cannot be expanded");
+        assert!(spoilt(false, Inline, Absorbed).is_err(), "only sums are parts of sums");
+        assert!(spoilt(false, Inline, Factor { unrolled: false }).is_err());
+        assert!(spoilt(false, Inline, StoredUnrolled).is_err(), "only sums are written out");
+        // What need not be stored may be.
+        assert_eq!(spoilt(false, Inline, Stored), Ok(()));
+    }
+}

@@ -6,7 +6,7 @@
 //! everything that is expanded into the nest: a *survey* expands the indices alone, by the code that
 //! will make the nest, and notes what should be in memory.
 
-use cotan_ir::{Node, Scope, TermId};
+use cotan_ir::{Node, Program, Scope, TermId};
 use cotan_nest::BufferId;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -28,8 +28,16 @@ enum Made {
     Copy,
 }
 
+/// Whether a program has anything that may have to be made for others.
+pub(super) fn may_want(program: &Program) -> bool {
+    program.terms().any(|t| matches!(program.node(t), Node::Stack(_) | Node::Reshape(..)))
+}
+
 /// Surveys the nests of a scope.
 pub(super) fn operands(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> {
+    if !lowering.surveys {
+        return Ok(());
+    }
     let program = lowering.program;
     let Scene { scope, placements, .. } = scene;
     lowering.enter_survey(scope);
