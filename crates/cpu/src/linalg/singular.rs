@@ -162,8 +162,13 @@ unsafe fn rotate<E: Number>(
                     let [cos, sin, tan] = rotation(x, y, off);
                     E::rotate(u.at(p, 0), u.at(q, 0), cos, sin, n);
                     E::rotate(v.at(p, 0), v.at(q, 0), cos, sin, k);
-                    squares[p] = x - tan * off;
-                    squares[q] = y + tan * off;
+                    for (i, old, new) in [(p, x, x - tan * off), (q, y, y + tan * off)] {
+                        squares[i] = new;
+                        // What is left of much is no more than rounding.
+                        if new < old * E::of(0.1) {
+                            E::dot(u.at(i, 0), u.at(i, 0), n, &raw mut squares[i]);
+                        }
+                    }
                 }
             }
             if !any {
