@@ -141,6 +141,7 @@ unsafe fn rotate<E: Number>(
     (n, k): (usize, usize),
 ) -> Result<Vec<E>, super::Stopped> {
     let tiny = E::of(E::UNIT * (n as f64).sqrt());
+    let vanishing = E::of(E::VANISHING * E::VANISHING);
     let mut squares = vec![E::ZERO; k];
     // SAFETY: by the contract; different rows are apart.
     unsafe {
@@ -155,7 +156,8 @@ unsafe fn rotate<E: Number>(
                     let mut off = E::ZERO;
                     E::dot(u.at(p, 0), u.at(q, 0), n, &raw mut off);
                     let (x, y) = (squares[p], squares[q]);
-                    if off.abs() <= tiny * (x.sqrt() * y.sqrt()) {
+                    let seen = x > vanishing && y > vanishing;
+                    if !seen || off.abs() <= tiny * (x.sqrt() * y.sqrt()) {
                         continue;
                     }
                     any = true;
