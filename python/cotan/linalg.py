@@ -13,27 +13,41 @@ from typing import Any, NamedTuple
 from . import _core
 from ._core import lib
 from ._errors import make
-from ._operation import axes_of, operation
+from ._operation import axes_of, operation, row
 from .numpy import cross, matmul, matrix_transpose, outer, tensordot, trace, vecdot
 from .numpy._known import REPLACED
 
 __all__ = [
+    "EighResult",
+    "QRResult",
+    "SVDResult",
     "SlogdetResult",
     "cholesky",
     "cholesky_solve",
+    "cond",
     "cross",
     "det",
     "diagonal",
+    "eigh",
+    "eigvalsh",
+    "expm",
     "inv",
+    "lstsq",
+    "lu",
     "matmul",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
     "norm",
     "outer",
+    "pinv",
+    "qr",
     "slogdet",
     "solve",
     "solve_triangular",
+    "svd",
+    "svdvals",
     "tensordot",
     "trace",
     "vecdot",
@@ -152,21 +166,165 @@ vector_norm = norm
 
 @operation("x")
 def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices: that of Frobenius, or the largest (smallest) sum of absolute values of a
-    column, 1 (-1), or of a row, ``inf`` (``-inf``).
+    """The norm of matrices: that of Frobenius, the sum of the singular values (``nuc``), the largest
+    (smallest) of these, 2 (-2), the largest (smallest) sum of absolute values of a column, 1 (-1), or
+    of a row, ``inf`` (``-inf``).
 
     >>> matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=np.inf)
     array(7.)
     """
-    if ord in ("fro", None):
-        return lib.norm(x, [-2, -1], keepdims, 2.0)
-    if ord not in (1, -1, float("inf"), -float("inf")):
-        message = f"the norm {ord!r} of a matrix"
-        raise make("ArrayTypeError", "matrix_norm", message, "there are fro, 1, -1, inf and -inf")
-    summed = -2 if abs(ord) == 1 else -1
-    sums = lib.sum(abs(_core.asarray(x)), [summed], True)
-    extreme = (lib.max if ord > 0 else lib.min)(sums, [-3 - summed], True)
-    return extreme if keepdims else lib.squeeze(extreme, [-2, -1])
+    made = row("matrix_norm", a=x, p=_order(ord))
+    return made[..., None, None] if keepdims else made
+
+
+def _order(ord: Any) -> str:
+    """The order of a norm of matrices as the library has it."""
+    if ord is None or isinstance(ord, str):
+        return ord or "fro"
+    return str(int(ord)) if float(ord).is_integer() else str(float(ord))
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns and an upper triangular matrix."""
+
+    Q: Any
+    R: Any
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVDResult(NamedTuple):
+    """Singular vectors as columns, singular values, and singular vectors as rows."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+@operation("a")
+def lu(a: Any) -> tuple[Any, Any, Any]:
+    """``p``, ``l`` and ``u`` with ``a = p @ l @ u``, as in SciPy.
+
+    >>> lu(np.array([[1.0, 4.0], [2.0, 6.0]]))[2]
+    array([[2., 6.],
+           [0., 1.]])
+    """
+    return row("lu", a=a)
+
+
+@operation("a")
+def qr(a: Any) -> QRResult:
+    """Orthonormal columns and an upper triangular matrix with ``a = q @ r``. Unlike numpy's, the
+    diagonal of ``r`` is not negative.
+
+    >>> qr(np.array([[2.0, 1.0], [0.0, 3.0]])).R
+    array([[2., 1.],
+           [0., 3.]])
+    """
+    return QRResult(*row("qr", a=a))
+
+
+@operation("a")
+def eigh(a: Any) -> EighResult:
+    """Eigenvalues of symmetric matrices in ascending order, and eigenvectors as columns, of the lower
+    triangles. Of each vector, the first element of at least 9/10 of the largest is positive.
+
+    >>> eigh(np.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    array([1., 2.])
+    """
+    return EighResult(*row("eigh", a=a))
+
+
+@operation("a")
+def eigvalsh(a: Any) -> Any:
+    """Eigenvalues of symmetric matrices in ascending order. The gradient of their sum is right also
+    where some are equal.
+
+    >>> eigvalsh(np.array([[2.0, 0.0], [0.0, 1.0]]))
+    array([1., 2.])
+    """
+    return row("eigvalsh", a=a)
+
+
+@operation("a")
+def svd(a: Any, full_matrices: bool = False) -> SVDResult:
+    """``u``, ``s`` and ``vh`` with ``a = (u * s) @ vh``, in descending order of ``s``. Unlike in numpy,
+    ``full_matrices`` is false if it is not given, and cannot be true.
+
+    >>> svd(np.array([[3.0, 0.0], [0.0, 4.0]])).S
+    array([4., 3.])
+    """
+    if full_matrices:
+        hint = "give full_matrices=False, and complete the vectors by qr if they are needed"
+        raise make("ArrayTypeError", "svd", "full matrices, of which some columns are arbitrary", hint)
+    return SVDResult(*row("svd", a=a))
+
+
+@operation("a")
+def svdvals(a: Any) -> Any:
+    """The singular values in descending order.
+
+    >>> svdvals(np.array([[3.0, 0.0], [0.0, 4.0]]))
+    array([4., 3.])
+    """
+    return row("svdvals", a=a)
+
+
+@operation("a")
+def pinv(a: Any) -> Any:
+    """The pseudoinverse. Its derivative is that for matrices of the same rank.
+
+    >>> pinv(np.array([[2.0], [0.0]]))
+    array([[0.5, 0. ]])
+    """
+    return row("pinv", a=a)
+
+
+@operation("a", "b")
+def lstsq(a: Any, b: Any) -> Any:
+    """The ``x`` for which ``a @ x`` is nearest to ``b``, and the smallest of several; columns, or rows if
+    there are fewer, must be linearly independent. Unlike numpy's, only the solution.
+
+    >>> lstsq(np.array([[2.0], [0.0]]), np.array([6.0, 1.0]))
+    array([3.])
+    """
+    return row("lstsq", a=a, b=b)
+
+
+@operation("a")
+def expm(a: Any) -> Any:
+    """The exponential of square matrices.
+
+    >>> expm(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    return row("expm", a=a)
+
+
+@operation("a")
+def cond(a: Any, p: Any = None) -> Any:
+    """The condition, for a norm of :func:`matrix_norm`; by default 2.
+
+    >>> cond(np.array([[3.0, 0.0], [0.0, 6.0]]))
+    array(2.)
+    """
+    return row("cond_number", a=a, p=_order(2 if p is None else p))
+
+
+@operation("a")
+def matrix_rank(a: Any) -> Any:
+    """The rank: how many singular values are not next to 0.
+
+    >>> matrix_rank(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    array(1)
+    """
+    return row("matrix_rank", a=a)
 
 
 @operation("x")
