@@ -23,6 +23,9 @@ use crate::tree::{Shape, flatten, is_structure, unflatten};
 /// `cotan._data.is_array`.
 static IS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// Values of Python.
+type Values<'py> = Vec<Bound<'py, PyAny>>;
+
 /// What a function was traced for, and what came of it.
 struct Entry {
     hash: u64,
@@ -536,7 +539,7 @@ impl Jit {
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<(Traced, Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>)> {
+    ) -> PyResult<(Traced, Values<'py>, Values<'py>)> {
         let call = self.take_apart(args, kwargs)?;
         let mut roots: Vec<(usize, Bound<'py, PyAny>)> = Vec::new();
         for (n, place) in call.places.iter().enumerate() {
