@@ -246,7 +246,7 @@ class LUResult(NamedTuple):
 @operation("a")
 def lu(a: Any) -> LUResult:
     """The permutation, the lower triangular matrix with ones on its diagonal, and the upper triangular
-    one, whose product is ``a``: by elimination with row pivots.
+    one, whose product is the square matrix ``a``: by elimination with row pivots.
 
     >>> p, l, u = lu(np.array([[1.0, 4.0], [2.0, 6.0]]))
     >>> l, u
