@@ -32,6 +32,7 @@ mod extract;
 mod limits;
 mod linalg;
 mod literal;
+pub mod magnitude;
 mod operands;
 mod out_of_range;
 mod print;
@@ -46,7 +47,7 @@ mod walk;
 mod while_loop;
 mod widen;
 
-pub use affine::Affine;
+pub use affine::{Affine, Linear};
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;
 pub use build::Builder;
