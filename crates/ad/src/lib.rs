@@ -47,6 +47,7 @@ mod eager;
 pub mod fault;
 mod forward;
 mod guard;
+mod implicit;
 mod linear;
 mod map_accum;
 mod partials;

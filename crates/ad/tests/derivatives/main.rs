@@ -17,6 +17,7 @@ mod exact;
 mod faults;
 mod float;
 mod growth;
+mod implicit;
 mod jets;
 mod oracles;
 mod orders;
