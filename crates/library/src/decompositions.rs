@@ -349,7 +349,7 @@ functions! { Linear TABLE:
     /// columns than rows, the smallest of the solutions. Leading axes are a batch, and broadcast.
     ///
     /// The columns of `a` (or its rows, if there are fewer) must be linearly independent, else there
-    /// are infinities or NaN: `pinv(a) @ b` has a result then.
+    /// are infinities or NaN: `matmul(pinv(a), b)` has a result then.
     lstsq(a: Float, b: Float) "lstsq([[2.0], [0.0]], [6.0, 1.0])"
         = |c| lstsq_of(c, a, b);
     /// The norm of matrices: `fro`, the root of the sum of squares; `nuc`, the sum of the singular
