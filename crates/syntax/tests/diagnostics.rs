@@ -90,10 +90,10 @@ fn check_spans(file: FileId, text: &str) {
 fn check_expr_spans(ast: &Ast, root: ExprId, text: &str) {
     let mut todo = vec![root];
     while let Some(expr) = todo.pop() {
-        let outer = ast[expr].span;
+        let outer = ast.span(expr);
         assert!(text.get(outer.range()).is_some(), "{text}");
         ast.for_each_child(expr, |child| {
-            let inner = ast[child].span;
+            let inner = ast.span(child);
             // An `Error` may stand behind its parent, where something is missing.
             let error = matches!(ast[child].kind, ExprKind::Error);
             let within = outer.start <= inner.start && inner.end <= outer.end;

@@ -1,11 +1,13 @@
 //! Over floats, on smooth random programs: against the scalar algorithm, and against differences.
 
+use cotan_ad::fault::{Fault, Stage};
 use cotan_array::Dtype;
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_testkit::{Config, InputKind, Rng, for_each_case, generate};
 
+use crate::rounding;
 use crate::support::*;
 use crate::ways::*;
 
@@ -87,9 +89,12 @@ fn agree_closely(source: &Program, rng: &mut Rng) -> Result<Outcome, String> {
     Ok(Outcome::Compared { moving: left != 0.0 })
 }
 
+/// The rounds of Ridders' method, and a step shorter than all of them.
+const ROUNDS: usize = 8;
+const SHORTEST: f64 = 1.0 / 2000.0;
+
 /// Ridders' method: central differences extrapolated to step 0, with an estimate of the error.
 fn derivative_at_zero(f: impl Fn(f64) -> f64) -> (f64, f64) {
-    const ROUNDS: usize = 8;
     let (mut h, shrink) = (1.0 / 64.0, 1.6f64);
     let mut best = (f64::NAN, f64::INFINITY);
     let mut before: Vec<f64> = Vec::new();
@@ -133,11 +138,15 @@ fn agree_with_differences(source: &Program, rng: &mut Rng) -> Result<Outcome, St
     };
     let (expected, error) = derivative_at_zero(at);
     let scale = 1.0f64.max(expected.abs());
-    // A large summand hides the changes of small ones: all steps are longer than 1/2000.
+    // Rounding hides small changes, in the results and anywhere on the way to them.
+    let paired = |values: &[Value]| {
+        let floats: Vec<Value> = values.iter().filter(|v| v.dtype().is_float()).cloned().collect();
+        dot(&cotangents, &all_floats(&floats))
+    };
     let values = float_outputs(&point.inputs)?;
-    let noise = f64::EPSILON
-        * 2000.0
-        * cotangents.iter().zip(values).map(|(c, x)| (c * x).abs()).sum::<f64>();
+    let largest = cotangents.iter().zip(values).map(|(c, x)| (c * x).abs()).sum::<f64>();
+    let rounding = rounding::of(source, &point.inputs, rng, paired)? + f64::EPSILON * largest;
+    let noise = rounding / SHORTEST;
     if !(error <= 1e-8 * scale && noise <= 1e-7 * scale) {
         return Ok(Outcome::Skipped);
     }
@@ -149,6 +158,17 @@ fn agree_with_differences(source: &Program, rng: &mut Rng) -> Result<Outcome, St
     Ok(Outcome::Compared { moving: expected != 0.0 })
 }
 
+/// Programs whose derivatives may be compared.
+fn config() -> Config {
+    let mut config = Config { dtypes: vec![Dtype::F64; 4], ..Config::smooth().nodes(25) };
+    // Differences of f32 say little, and do not stop at `stop_gradient`.
+    config.ops.retain(|row| {
+        let narrow = row.result == Dtype::F32 || row.args.contains(&Dtype::F32);
+        !narrow && row.op != Op::StopGradient
+    });
+    config
+}
+
 /// Runs cases, of which at least the given share has to be compared.
 fn mostly_compared(
     name: &str,
@@ -156,13 +176,7 @@ fn mostly_compared(
     least_percent: usize,
     property: impl Fn(&Program, &mut Rng) -> Result<Outcome, String>,
 ) {
-    let config = Config { dtypes: vec![Dtype::F64; 4], ..Config::smooth().nodes(25) };
-    // Differences of f32 say little, and do not stop at `stop_gradient`.
-    let mut config = config;
-    config.ops.retain(|row| {
-        let narrow = row.result == Dtype::F32 || row.args.contains(&Dtype::F32);
-        !narrow && row.op != Op::StopGradient
-    });
+    let config = config();
     let (mut compared, mut nonzero, mut all) = (0, 0, 0);
     for_each_case(name, count, |rng| {
         let program = generate(&config, rng).map_err(text)?;
@@ -192,4 +206,29 @@ fn all_ways_agree_closely() {
 #[test]
 fn gradients_agree_with_differences() {
     mostly_compared("differences", 500, 60, agree_with_differences);
+}
+
+/// Differences alone find most faults: what they leave undecided is not whatever is wrong.
+#[test]
+fn differences_find_faults() {
+    let config = config();
+    let reverse = |fault: &Fault| match fault {
+        Fault::At(stage, ..) => matches!(stage, Stage::Dual | Stage::Transpose),
+        Fault::Partial(op, ..) => config.ops.iter().any(|row| row.op == *op),
+        Fault::Point(_) => false,
+    };
+    let faults: Vec<Fault> = Fault::all().into_iter().filter(reverse).collect();
+    let missed: Vec<Fault> = faults
+        .iter()
+        .copied()
+        .filter(|fault| {
+            !(0..400).any(|seed| {
+                let rng = &mut Rng::new(seed);
+                let program = generate(&config, rng).expect("a program");
+                fault.while_in(|| agree_with_differences(&program, rng)).is_err()
+            })
+        })
+        .collect();
+    println!("{} of {} faults missed: {missed:?}", missed.len(), faults.len());
+    assert!(missed.len() * 10 <= faults.len(), "{} of {}", missed.len(), faults.len());
 }

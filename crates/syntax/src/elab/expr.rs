@@ -82,7 +82,7 @@ impl<'m> Elab<'m> {
         let mut value = (self.elab(first), self.span_of(first));
         for link in links {
             if let ExprKind::Binary { op, rhs, .. } = &ast[link].kind {
-                let span = ast[link].span;
+                let span = ast.span(link);
                 let right = (self.elab(*rhs), self.span_of(*rhs));
                 self.b.set_span(span);
                 value = (self.infix(*op, value, right, span).unwrap_or(Value::Error), span);

@@ -38,6 +38,7 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Builder, CancelToken, ErrorKind, Limits, Param, RegionId, Span, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::ast::{Ast, ExprId, Ident, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
@@ -76,6 +77,13 @@ struct Frame {
     unknown: Option<Name>,
 }
 
+/// A call of a builtin.
+struct Calling {
+    signature: &'static str,
+    /// Where its arguments stand, and the items of those that are lists.
+    args: SmallVec<[Span; 4]>,
+}
+
 /// The state of one elaboration.
 pub(crate) struct Elab<'m> {
     pub(crate) modules: &'m Modules,
@@ -87,6 +95,8 @@ pub(crate) struct Elab<'m> {
     signatures: FxHashMap<DefId, Option<Rc<Signature>>>,
     diagnostics: Diagnostics,
     reported: FxHashSet<(Code, Span)>,
+    /// The builtins that are being called, innermost last.
+    builtins: Vec<Calling>,
     steps: usize,
     /// A limit was exceeded: everything is an error from here on.
     stopped: bool,
@@ -105,6 +115,7 @@ impl<'m> Elab<'m> {
             signatures: FxHashMap::default(),
             diagnostics: Diagnostics::new(),
             reported: FxHashSet::default(),
+            builtins: Vec::new(),
             steps: 0,
             stopped: false,
             trace: None,
@@ -148,7 +159,7 @@ impl<'m> Elab<'m> {
         if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
             return Reported;
         }
-        let diagnostic = self.with_calls(diagnostic);
+        let diagnostic = self.with_calls(self.with_signature(diagnostic));
         if let Some(trace) = &mut self.trace {
             match diagnostic.severity() {
                 Severity::Error => trace.fail(diagnostic.clone()),
@@ -159,6 +170,21 @@ impl<'m> Elab<'m> {
         }
         self.diagnostics.push(diagnostic);
         Reported
+    }
+
+    /// A message about an argument of a builtin that is of another kind than it has to be, with the
+    /// signature: arguments may have been swapped.
+    fn with_signature(&self, diagnostic: Diagnostic) -> Diagnostic {
+        let of_kind = matches!(
+            diagnostic.code,
+            Code::NotStatic | Code::NotAFunction | Code::NotAnArray | Code::WrongArguments
+        );
+        let Some(Calling { signature, args }) = self.builtins.last() else { return diagnostic };
+        let shown = diagnostic.hints.iter().any(|hint| hint.contains(signature));
+        match of_kind && !shown && args.contains(&diagnostic.primary.span) {
+            true => diagnostic.hint(format!("the signature is `{signature}`")),
+            false => diagnostic,
+        }
     }
 
     /// A message with the calls that led to its place.
@@ -462,7 +488,7 @@ impl<'m> Elab<'m> {
 
     /// The value of an expression.
     pub(crate) fn try_elab(&mut self, expr: ExprId) -> R<Value> {
-        let span = self.ast()[expr].span;
+        let span = self.ast().span(expr);
         self.step(span)?;
         let outer = self.b.set_span(span);
         let value = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.expression(expr, span));
@@ -472,6 +498,6 @@ impl<'m> Elab<'m> {
 
     /// The place of an expression.
     pub(crate) fn span_of(&self, expr: ExprId) -> Span {
-        self.ast()[expr].span
+        self.ast().span(expr)
     }
 }
