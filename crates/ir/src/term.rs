@@ -649,6 +649,16 @@ impl Program {
         }
     }
 
+    /// Whether another program has the same nodes, inputs and results at the same positions.
+    pub fn is_same(&self, other: &Program) -> bool {
+        let (a, b) = (&self.arena, &other.arena);
+        a.nodes == b.nodes
+            && a.inputs == b.inputs
+            && a.regions == b.regions
+            && self.terms().all(|t| self.ty(t) == other.ty(t))
+            && self.outputs == other.outputs
+    }
+
     /// Where its nodes come from, for a program that is not needed any more.
     pub fn into_spans(self) -> Spans {
         self.arena.spans

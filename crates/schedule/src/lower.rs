@@ -70,6 +70,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) program: &'a Program,
     pub(crate) scopes: &'a Scopes,
     pub(crate) buffers: Vec<Buffer>,
+    /// The types of the buffers.
+    types: FxHashMap<Type, Arc<Type>>,
     pub(crate) places: TermMap<Place>,
     /// The buffers of what has several results.
     several: Vec<Vec<BufferId>>,
@@ -130,6 +132,7 @@ fn drafted(program: &Program, in_order: bool, target: &Target) -> R<Draft> {
         program,
         scopes: &scopes,
         buffers: Vec::new(),
+        types: FxHashMap::default(),
         places: TermMap::new(),
         several: Vec::new(),
         relatives: routine::relatives(program),
@@ -164,7 +167,9 @@ fn drafted(program: &Program, in_order: bool, target: &Target) -> R<Draft> {
 
 impl Lowering<'_> {
     fn buffer(&mut self, dtype: Dtype, shape: Shape, role: Role) -> BufferId {
-        self.buffers.push(Buffer { dtype, shape, role });
+        let ty = Type::new(dtype, shape);
+        let ty = self.types.entry(ty).or_insert_with_key(|ty| Arc::new(ty.clone()));
+        self.buffers.push(Buffer::of(ty.clone(), role));
         BufferId((self.buffers.len() - 1) as u32)
     }
 
