@@ -129,7 +129,7 @@ impl Planned {
             }
         };
         let largest = executable.largest().and_then(|(_, term)| term);
-        let largest = largest.map_or(Span::NONE, |t| spans.get(t));
+        let largest = largest.map_or(Span::NONE, |t| spans.near(t));
         Ok(Ok(Planned { executable, bytes, largest, sources }))
     }
 

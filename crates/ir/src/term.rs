@@ -461,6 +461,13 @@ impl Spans {
         known.copied().unwrap_or(Span::NONE)
     }
 
+    /// The place of a node, or of the last one before it that has one: what a derivative makes is
+    /// made for what came before.
+    pub fn near(&self, t: TermId) -> Span {
+        let before = (0..=t.index() as u32).rev().map(|n| self.get(TermId::new(n)));
+        before.into_iter().find(|span| !span.is_none()).unwrap_or(Span::NONE)
+    }
+
     /// Notes where the node after those so far comes from.
     pub(crate) fn note(&mut self, t: TermId, span: Span) {
         if span == Span::NONE {

@@ -43,6 +43,17 @@ const WRONG: &[&str] = &[
     "let x = 3\n\ntype T = 3\nf(x)\n",
     "def f(x: f64) = x => _\n",
     "import lib/linear.ct\n",
+    // What other languages write.
+    "def f(x: [n]f64) = reduce(+, 0, x)\n",
+    "def f(x: i64) = x << 3\n",
+    "def f(x: i64) = x >>> 3\n",
+    "def f(x: [n]f64) = [a for a in x]\n",
+    "def f(x: f64) = 1 if x > 0 else 2\n",
+    "def f(x: f64) = if x > 0: 1 else: 2\n",
+    "def f() = map(x => x, 0..3)\n",
+    "def f(x: [n]f64) = x[..., None]\n",
+    "def f(x: [n]f64) = x[3] = 2.0\n",
+    "def f(x: [n]f64) = for i in x do i\n",
 ];
 
 #[test]

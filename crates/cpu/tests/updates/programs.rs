@@ -1,6 +1,6 @@
 //! Loops that change parts of their states.
 
-/// What is done, how many elements change for each of the `n`, and how.
+/// What is done, how many elements are changed or read for each of the `n`, and how.
 pub const PROGRAMS: &[(&str, usize, &str)] = &[
     (
         "one element a step",
@@ -177,7 +177,7 @@ pub const PROGRAMS: &[(&str, usize, &str)] = &[
     ),
     (
         "fourteen reads of a state",
-        1,
+        14,
         "def f(x: [n]f64) =
           let t = fold(x, iota(n), (t, i) => t with [i] = 0.05 * (
             sin(t[i - 7]) + sin(t[i - 6]) * t[i - 5] + sin(t[i - 4]) + t[i - 3] * t[i - 2] + sin(t[i - 1])
