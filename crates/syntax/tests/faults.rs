@@ -317,7 +317,9 @@ fn swapped_arguments_are_told_the_signature() {
         assert_eq!(message.matches(signature).count(), 1, "{call}\n{message}");
     }
     // What is wrong inside of an argument is no matter of the order.
-    for call in ["map(x => x + q, [1.0])", "map(x => x(1), [1.0])", "sum(fold(0.0, [1.0], (s, x) => 3(x)))"] {
+    for call in
+        ["map(x => x + q, [1.0])", "map(x => x(1), [1.0])", "sum(fold(0.0, [1.0], (s, x) => 3(x)))"]
+    {
         let message = shown("", call);
         assert!(!message.contains("signature"), "{call}\n{message}");
     }

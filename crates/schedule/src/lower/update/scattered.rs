@@ -24,9 +24,8 @@ impl Lowering<'_> {
         let mut at = 0;
         while at < steps.len() {
             let summand = self.scattered_summand(at, steps);
-            let moved = summand.and_then(|(summand, rest)| {
-                self.add_where_it_is(at, summand, rest, steps)
-            });
+            let moved =
+                summand.and_then(|(summand, rest)| self.add_where_it_is(at, summand, rest, steps));
             // The nest may have another such summand.
             at = moved.unwrap_or(at + 1);
         }
@@ -34,11 +33,7 @@ impl Lowering<'_> {
 
     /// An array that a nest adds up with others, all of it, and which is there for nothing else: it is
     /// zeroed and scattered to. With the nest that has all but this summand.
-    fn scattered_summand(
-        &self,
-        at: usize,
-        steps: &[Step<Nest>],
-    ) -> Option<(BufferId, Nest)> {
+    fn scattered_summand(&self, at: usize, steps: &[Step<Nest>]) -> Option<(BufferId, Nest)> {
         let Step::Compute(nest) = &steps[at] else { return None };
         let Write::Store(place) = &nest.write else { return None };
         if nest.reduced > 0 || !nest.also.is_empty() {
@@ -141,12 +136,8 @@ impl Lowering<'_> {
         let mut before = |this: &mut Self, adding: &mut Nest, v: Val| {
             let dtype = nest.dtypes[v.index()];
             let to = this.temporary(&Type::new(dtype, shape.clone()));
-            let computed = Nest {
-                value: v,
-                target: to,
-                write: Write::Store(place.clone()),
-                ..nest.clone()
-            };
+            let computed =
+                Nest { value: v, target: to, write: Write::Store(place.clone()), ..nest.clone() };
             nests.push(computed.without_dead());
             adding.instrs.push(Instr::Load { buffer: to, at: place.clone(), checks: Vec::new() });
             adding.dtypes.push(dtype);
@@ -175,7 +166,9 @@ impl Lowering<'_> {
 /// is to read it.
 fn is_scattered(buffer: BufferId, reader: usize, steps: &[Step<Nest>]) -> bool {
     let (mut zeroed, mut added) = (false, false);
-    for (n, step) in steps.iter().enumerate().filter(|(n, step)| *n != reader && touches(step, buffer)) {
+    for (n, step) in
+        steps.iter().enumerate().filter(|(n, step)| *n != reader && touches(step, buffer))
+    {
         match step {
             Step::Zero(b) if *b == buffer && !zeroed && !added => zeroed = true,
             Step::Compute(nest)

@@ -428,9 +428,8 @@ impl Elab<'_> {
                     );
                     let diagnostic = Diagnostic::new(Code::NotAnArray, *span, message);
                     return Err(self.report(match value {
-                        Value::Tuple(_) | Value::Record(_) => diagnostic.hint(
-                            "`tree_map(f, p, q)` takes the parts of structures one by one",
-                        ),
+                        Value::Tuple(_) | Value::Record(_) => diagnostic
+                            .hint("`tree_map(f, p, q)` takes the parts of structures one by one"),
                         _ => diagnostic,
                     }));
                 };
