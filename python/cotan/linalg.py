@@ -1,8 +1,8 @@
 """Linear algebra with derivatives, also of batches of matrices.
 
 >>> import cotan as ct, numpy as np
->>> ct.grad(lambda a: ct.linalg.det(a))(np.array([[2.0, 1.0], [0.0, 3.0]]))
-array([[ 3.,  0.],
+>>> ct.grad(lambda a: ct.linalg.det(a))(np.array([[2.0, 1.0], [1.0, 3.0]]))
+array([[ 3., -1.],
        [-1.,  2.]])
 """
 
@@ -14,11 +14,13 @@ from . import _core
 from ._core import lib
 from ._errors import make
 from ._operation import axes_of, operation
-from .numpy import cross, log, matmul, matrix_transpose, outer, sign, tensordot, trace, vecdot
+from .numpy import cross, matmul, matrix_transpose, outer, tensordot, trace, vecdot
+from .numpy._known import REPLACED
 
 __all__ = [
     "SlogdetResult",
     "cholesky",
+    "cholesky_solve",
     "cross",
     "det",
     "diagonal",
@@ -64,19 +66,44 @@ def solve(a: Any, b: Any) -> Any:
 
 @operation("a", "b")
 def solve_triangular(a: Any, b: Any, *, lower: bool = False) -> Any:
-    """The solution of ``a @ x = b`` for a triangular matrix."""
+    """The solution of ``a @ x = b`` for a triangular matrix.
+
+    >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 5.0]), lower=True)
+    array([1., 1.])
+    """
     return lib.solve_triangular(a, b, lower)
+
+
+@operation("lower", "b")
+def cholesky_solve(lower: Any, b: Any) -> Any:
+    """The solution ``x`` of ``a @ x = b``, where ``lower`` is :func:`cholesky` of ``a``: one
+    factorisation for several right sides.
+
+    >>> lower = cholesky(np.array([[4.0, 2.0], [2.0, 10.0]]))
+    >>> cholesky_solve(lower, np.array([8.0, 22.0]))
+    array([1., 2.])
+    """
+    return lib.cholesky_solve(lower, b)
 
 
 @operation("a")
 def inv(a: Any) -> Any:
-    """The inverse matrix."""
+    """The inverse matrix.
+
+    >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
     return lib.inverse(a)
 
 
 @operation("a")
 def det(a: Any) -> Any:
-    """The determinant."""
+    """The determinant.
+
+    >>> det(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    array(6.)
+    """
     return lib.det(a)
 
 
@@ -94,18 +121,17 @@ def slogdet(a: Any) -> SlogdetResult:
     >>> slogdet(np.array([[0.0, 2.0], [3.0, 0.0]])).logabsdet
     array(1.79175947)
     """
-    x = _core.asarray(a)
-    # Rows of a common size, so that the determinant stays within the range of floats.
-    largest = lib.max(abs(x), [-1], True)
-    sizes = _core.stop_gradient([_core.select(largest > 0, largest, 1.0)])[0]
-    det = lib.det(x / sizes)
-    logs = lib.sum(log(sizes), [-2, -1], False)
-    return SlogdetResult(sign(det), log(abs(det)) + logs)
+    return SlogdetResult(*lib.slogdet(a))
 
 
 @operation("a")
 def matrix_power(a: Any, n: int) -> Any:
-    """The matrix to an integer power, also a negative one."""
+    """The matrix to an integer power, also a negative one.
+
+    >>> matrix_power(np.array([[1.0, 1.0], [0.0, 1.0]]), 3)
+    array([[1., 3.],
+           [0., 1.]])
+    """
     return lib.matrix_power(lib.inverse(a), -n) if n < 0 else lib.matrix_power(a, n)
 
 
@@ -145,5 +171,15 @@ def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @operation("x")
 def diagonal(x: Any, *, offset: int = 0) -> Any:
-    """The diagonal of the last two axes."""
+    """The diagonal of the last two axes.
+
+    >>> diagonal(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([1., 4.])
+    """
     return lib.diagonal(_core.asarray(x), offset)
+
+
+def __getattr__(name: str) -> Any:
+    hint = REPLACED.get(name)
+    message = f"cotan.linalg has no `{name}`" + (f": {hint}" if hint else "")
+    raise AttributeError(message, name=name)

@@ -666,6 +666,14 @@ impl Program {
             && self.outputs == other.outputs
     }
 
+    /// The program without its nodes and regions, which are most of its memory. What is left knows
+    /// inputs and outputs, types and places in the source; nobody may ask it for a node.
+    pub fn outline(mut self) -> Program {
+        self.arena.nodes = Vec::new();
+        self.arena.regions = Vec::new();
+        self
+    }
+
     /// Where its nodes come from, for a program that is not needed any more.
     pub fn into_spans(self) -> Spans {
         self.arena.spans

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use cotan_cpu::{Engine, Executable, Unsupported, host};
 use cotan_ir::{Error, ErrorKind, Node, Program, Result};
 use cotan_nest::Plan;
-use cotan_schedule::{Schedule, Target, lower};
+use cotan_schedule::{Draft, Schedule, Target};
 
 use crate::derivative::{Derivative, derive_owned};
 
@@ -68,13 +68,17 @@ pub struct CompileOptions {
     pub in_order: bool,
     /// The machine that it is planned for.
     pub target: Target,
+    /// Whether the program that runs becomes an outline ([`Program::outline`]) as soon as its plan is
+    /// begun: a long program takes much memory, and so does its plan.
+    pub outline: bool,
 }
 
 impl CompileOptions {
     /// The program itself, with all rules, for this machine.
     pub fn new(backend: Backend) -> CompileOptions {
         let rules = cotan_opt::Options::default();
-        CompileOptions { derivative: None, rules, backend, in_order: false, target: host() }
+        let target = host();
+        CompileOptions { derivative: None, rules, backend, in_order: false, target, outline: false }
     }
 }
 
@@ -211,10 +215,12 @@ fn place<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     if options.backend == Backend::Interpreter {
         return Ok(Form::Interpreted(program, None));
     }
-    match lower(&program, options.in_order, &options.target) {
-        Ok(plan) => Ok(Form::Plan(program, plan)),
-        Err(why) => interpreted(program, why),
-    }
+    let draft = match Draft::of(&program, options.in_order, &options.target) {
+        Ok(draft) => draft,
+        Err(why) => return interpreted(program, why),
+    };
+    let program = if options.outline { program.outline() } else { program };
+    Ok(Form::Plan(program, draft.finish(&options.target)))
 }
 
 /// Decides which nests are run together, in which blocks and with which loops.
@@ -222,6 +228,7 @@ fn schedule<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     let Form::Plan(program, plan) = form else { return Ok(form) };
     match Schedule::of_plan(plan, options.in_order, &options.target) {
         Ok(schedule) => Ok(Form::Schedule(program, Box::new(schedule))),
+        Err(why) if options.outline => too_large(why),
         Err(why) => interpreted(program, why),
     }
 }
@@ -239,7 +246,16 @@ fn generate<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     };
     match Executable::from_schedule(*schedule, options.in_order, engine) {
         Ok(executable) => Ok(Form::Executable(program, executable)),
+        Err(why) if options.outline => too_large(why),
         Err(why) => interpreted(program, why),
+    }
+}
+
+/// An outline cannot be interpreted.
+fn too_large<'a>(why: Unsupported) -> Result<Form<'a>> {
+    match why {
+        Unsupported::STOPPED => Err(Error::new(ErrorKind::Deadline, "plan", "out of time")),
+        Unsupported(why) => Err(Error::new(ErrorKind::Limit, "plan", why)),
     }
 }
 

@@ -14,7 +14,6 @@ mod corners;
 mod cost;
 mod define_by_run;
 mod exact;
-mod faults;
 mod float;
 mod growth;
 mod jets;

@@ -8,8 +8,10 @@
 //! factor annihilates: with one factor finite it is `scale`, with both a product.
 
 use cotan_array::Dtype;
+use cotan_ir::magnitude;
 use cotan_ir::scalar::Op;
 use cotan_nest::{BufferId, Instr, Nest, Val};
+use smallvec::SmallVec;
 
 use super::Member;
 
@@ -31,17 +33,13 @@ pub fn largest(dtype: Dtype) -> f64 {
     moderate(dtype).map_or(0.0, f64::exp2)
 }
 
-/// The logarithm of it, and of what is surely finite.
+/// The logarithm of it.
 fn moderate(dtype: Dtype) -> Option<f64> {
     match dtype {
         Dtype::F64 => Some(200.0),
         Dtype::F32 => Some(24.0),
         Dtype::I64 | Dtype::Bool => None,
     }
-}
-
-fn finite(dtype: Dtype) -> f64 {
-    if dtype == Dtype::F32 { 126.0 } else { 1022.0 }
 }
 
 /// Nests without needless `scale`s.
@@ -130,33 +128,22 @@ fn sizes(nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Vec<Option<f64>> {
     let mut sizes: Vec<Option<f64>> = Vec::with_capacity(nest.instrs.len());
     for (instr, &dtype) in nest.instrs.iter().zip(&nest.dtypes) {
         let of = |v: &Val| sizes[v.index()];
-        let both = |a: &Val, b: &Val| Some((of(a)?, of(b)?));
-        let size = match instr {
-            Instr::Const(bits) => match dtype {
-                Dtype::F64 => Some(f64::from_bits(*bits).abs().log2()),
-                Dtype::F32 => Some(f64::from(f32::from_bits(*bits as u32).abs()).log2()),
-                Dtype::I64 | Dtype::Bool => Some(64.0),
-            },
-            Instr::Affine(_) => Some(64.0),
+        sizes.push(match instr {
+            Instr::Const(bits) => magnitude::of_bits(*bits, dtype),
+            Instr::Affine(_) => Some(magnitude::INTEGER),
             Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => match moderate(dtype) {
                 Some(size) => Some(size).filter(|_| outside(*buffer)),
-                None => Some(64.0),
+                None => Some(magnitude::INTEGER),
             },
-            Instr::Op(op, args) => match (op, args.as_slice()) {
-                (Op::Add | Op::Sub, [a, b]) => both(a, b).map(|(a, b)| a.max(b) + 1.0),
-                (Op::Mul | Op::Scale | Op::StrongMul, [a, b]) => both(a, b).map(|(a, b)| a + b),
-                (Op::Max | Op::Min, [a, b]) => both(a, b).map(|(a, b)| a.max(b)),
-                (Op::Select, [_, a, b]) => both(a, b).map(|(a, b)| a.max(b)),
-                (Op::Neg | Op::Abs | Op::ToF64 | Op::ToF32, [a]) => of(a),
-                (Op::Sin | Op::Cos | Op::Tanh, [a]) => of(a).map(|_| 0.0),
-                _ => None,
-            },
-            Instr::MulAdd { args: [a, b, c], .. } => {
-                both(a, b).zip(of(c)).map(|((a, b), c)| (a + b).max(c) + 1.0)
+            Instr::Op(op, args) => {
+                let args: SmallVec<[Option<f64>; 3]> = args.iter().map(of).collect();
+                magnitude::magnitude(*op, dtype, &args)
             }
-        };
-        // What rounds to infinity is not finite; NaN is below nothing.
-        sizes.push(size.filter(|&size| size <= finite(dtype)));
+            Instr::MulAdd { args: [a, b, c], .. } => {
+                let product = magnitude::magnitude(Op::Mul, dtype, &[of(a), of(b)]);
+                magnitude::magnitude(Op::Add, dtype, &[product, of(c)])
+            }
+        });
     }
     sizes
 }

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use cotan_ir::magnitude;
 use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -315,11 +316,9 @@ fn supports_of(nest: &Nest, stored: &Stored) -> Vec<Support> {
 
 /// Whether a value is a finite number that is known: times that, 0 stays 0.
 fn finite(nest: &Nest, v: Val) -> bool {
-    match (&nest.instrs[v.index()], nest.dtypes[v.index()]) {
-        (Instr::Const(bits), cotan_array::Dtype::F64) => f64::from_bits(*bits).is_finite(),
-        (Instr::Const(bits), cotan_array::Dtype::F32) => f32::from_bits(*bits as u32).is_finite(),
-        _ => false,
-    }
+    let dtype = nest.dtypes[v.index()];
+    matches!(&nest.instrs[v.index()], Instr::Const(bits)
+        if dtype.is_float() && magnitude::of_bits(*bits, dtype).is_some())
 }
 
 /// A form that is negative exactly where a comparison of indices does not hold, or does.
