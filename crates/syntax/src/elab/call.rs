@@ -194,7 +194,7 @@ impl<'m> Elab<'m> {
             Value::Known(_) | Value::Term(_) | Value::Tuple(_) | Value::Record(_) => {
                 let message = format!("a function is needed here, not {}", self.describe(value));
                 let hint = "write a lambda: `x => …`, `(x, y) => …`";
-                Err(self.report(Diagnostic::new(Code::NotAFunction, span, message).hint(hint)))
+                Err(self.wrong_kind(Diagnostic::new(Code::NotAFunction, span, message).hint(hint)))
             }
         }
     }

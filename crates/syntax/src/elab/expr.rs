@@ -238,7 +238,11 @@ impl<'m> Elab<'m> {
         );
         let hint =
             "static integers are literals, sizes, `len(a)`, `shape(a, k)`, and arithmetic on these";
-        Err(self.report(Diagnostic::new(Code::NotStatic, span, message).hint(hint)))
+        let diagnostic = Diagnostic::new(Code::NotStatic, span, message).hint(hint);
+        Err(match self.dynamic_int(value) {
+            Some(_) => self.report(diagnostic),
+            None => self.wrong_kind(diagnostic),
+        })
     }
 
     /// A size known now.

@@ -158,7 +158,7 @@ impl<'m> Elab<'m> {
         if self.stopped || !self.reported.insert((diagnostic.code, diagnostic.primary.span)) {
             return Reported;
         }
-        let diagnostic = self.with_calls(self.with_signature(diagnostic));
+        let diagnostic = self.with_calls(diagnostic);
         if let Some(trace) = &mut self.trace {
             match diagnostic.severity() {
                 Severity::Error => trace.fail(diagnostic.clone()),
@@ -171,19 +171,14 @@ impl<'m> Elab<'m> {
         Reported
     }
 
-    /// A message about an argument of a builtin that is of another kind than it has to be, with the
-    /// signature: arguments may have been swapped.
-    fn with_signature(&self, diagnostic: Diagnostic) -> Diagnostic {
-        let of_kind = matches!(
-            diagnostic.code,
-            Code::NotStatic | Code::NotAFunction | Code::NotAnArray | Code::WrongArguments
-        );
-        let Some(Calling { signature, args }) = self.builtins.last() else { return diagnostic };
-        let shown = diagnostic.hints.iter().any(|hint| hint.contains(signature));
-        match of_kind && !shown && args.contains(&diagnostic.primary.span) {
-            true => diagnostic.hint(format!("the signature is `{signature}`")),
-            false => diagnostic,
-        }
+    /// Reports that something is of another kind than is needed. Of an argument of a builtin this says
+    /// the signature: arguments may have been swapped.
+    fn wrong_kind(&mut self, diagnostic: Diagnostic) -> Reported {
+        let calling = self.builtins.last();
+        let signature = calling
+            .filter(|calling| calling.args.contains(&diagnostic.primary.span))
+            .map(|calling| format!("the signature is `{}`", calling.signature));
+        self.report(signature.into_iter().fold(diagnostic, Diagnostic::hint))
     }
 
     /// A message with the calls that led to its place.

@@ -108,7 +108,7 @@ impl Elab<'_> {
             (value, span) => {
                 let message =
                     format!("`true` or `false` is needed here, not {}", self.describe(&value));
-                Err(self.report(Diagnostic::new(Code::NotStatic, span, message)))
+                Err(self.wrong_kind(Diagnostic::new(Code::NotStatic, span, message)))
             }
         }
     }
@@ -240,7 +240,7 @@ impl Elab<'_> {
             return Err(crate::elab::Reported);
         }
         let message = "an element type is needed here: f64, f32, i64 or bool";
-        Err(self.report(Diagnostic::new(Code::WrongArguments, span, message)))
+        Err(self.wrong_kind(Diagnostic::new(Code::WrongArguments, span, message)))
     }
 
     /// The function at a parameter that must be there.

@@ -427,7 +427,7 @@ impl Elab<'_> {
                         self.b.ty(t)
                     );
                     let diagnostic = Diagnostic::new(Code::NotAnArray, *span, message);
-                    return Err(self.report(match value {
+                    return Err(self.wrong_kind(match value {
                         Value::Tuple(_) | Value::Record(_) => diagnostic
                             .hint("`tree_map(f, p, q)` takes the parts of structures one by one"),
                         _ => diagnostic,
