@@ -200,6 +200,11 @@ pub const PROGRAMS: &[(&str, usize, &str)] = &[
             t + scatter(build 40 (k => 0.01 * sin(t[i + k])), [n], k => [(7 * i + k * k) % n]))
           in sum(t * t)",
     ),
+];
+
+/// The same of programs of which only the value is computed in time and memory for what changes:
+/// derivatives of loops in branches copy the state.
+pub const VALUES: &[(&str, usize, &str)] = &[
     (
         "a loop in a branch",
         3,
