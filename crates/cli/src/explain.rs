@@ -7,7 +7,9 @@ use std::time::Instant;
 use cotan_bot::{Firing, Options, Report};
 use cotan_interp::Value;
 use cotan_ir::{Output, Program, SourceMap};
-use cotan_pipeline::{Backend, CompileOptions, Cost, Derivative, Form, compile_to, derive};
+use cotan_pipeline::{
+    Backend, CompileOptions, CompilePass, Cost, Derivative, Form, compile_to, derive,
+};
 use cotan_syntax::format;
 
 use crate::args::{ExplainArgs, LimitArgs, Stage};
@@ -53,7 +55,13 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     let whole = args.stage.is_none();
     match args.stage {
         Some(Stage::Core) => return terminal.write(&text),
-        Some(stage @ (Stage::Nests | Stage::Kernels | Stage::Memory)) => {
+        Some(
+            stage @ (Stage::Placements
+            | Stage::Nests
+            | Stage::Schedule
+            | Stage::Kernels
+            | Stage::Memory),
+        ) => {
             return terminal.write(&plans(&core, stage, args, begin, terminal)?);
         }
         _ => {}
@@ -96,6 +104,11 @@ fn plans(
 ) -> Outcome<String> {
     let deadline = args.limits.deadline(begin);
     let rules = cotan_opt::Options { deadline, ..cotan_opt::Options::default() };
+    // A schedule is shown in two ways.
+    let last = match stage {
+        Stage::Schedule => CompilePass::SCHEDULE.name,
+        stage => stage.name(),
+    };
     let shown = |derivative: Option<Derivative>| {
         let derivative = derivative.map(|derivative| (derivative, None));
         let options = CompileOptions {
@@ -104,12 +117,14 @@ fn plans(
             ..CompileOptions::new(Backend::Native)
         };
         let compiled = watched(terminal, "compiling", || {
-            compile_to(Cow::Borrowed(core), &options, Some(stage.name()))
+            compile_to(Cow::Borrowed(core), &options, Some(last))
         });
         let form =
             compiled.map_err(|error| not_made(&error, core.sources(), &args.limits, terminal))?;
         Ok::<String, Failure>(match form {
+            Form::Placed(program, placements) => placements.text(&program),
             Form::Plan(_, plan) => plan.to_string(),
+            Form::Schedule(_, schedule) if stage == Stage::Schedule => schedule.to_string(),
             Form::Schedule(program, schedule) if stage == Stage::Memory => {
                 schedule.memory(&program)
             }

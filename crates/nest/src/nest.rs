@@ -10,8 +10,6 @@ use cotan_ir::TermId;
 use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
-use crate::plan::Touches;
-
 /// A piece of memory that holds an array in row-major order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub u32);
@@ -247,6 +245,12 @@ pub struct Nest {
     pub also: Vec<Also>,
     /// The term that it computes, if it is known.
     pub source: Option<TermId>,
+}
+
+/// What touches buffers.
+pub trait Touches {
+    /// The buffers that it touches, those that it writes first.
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId));
 }
 
 impl Touches for Nest {

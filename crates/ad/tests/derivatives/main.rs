@@ -16,6 +16,7 @@ mod define_by_run;
 mod exact;
 mod float;
 mod growth;
+mod implicit;
 mod jets;
 mod oracles;
 mod orders;

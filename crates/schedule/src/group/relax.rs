@@ -15,9 +15,6 @@ use smallvec::SmallVec;
 
 use super::Member;
 
-/// For each element that is looked at the nests have at least so many positions.
-const REUSE: usize = 32;
-
 /// The members of a group for arrays of moderate size.
 #[derive(Debug)]
 pub struct Relaxed<K> {
@@ -48,6 +45,8 @@ pub(super) struct Relaxing {
     pub moderate: Vec<BufferId>,
     /// The positions of these nests.
     positions: usize,
+    /// .. of which there are to be so many for each element that is looked at.
+    uses: usize,
 }
 
 impl Relaxing {
@@ -55,8 +54,10 @@ impl Relaxing {
     pub(super) fn new<'a>(
         nests: impl Iterator<Item = Option<&'a Nest>>,
         outside: impl Fn(BufferId) -> bool,
+        uses: usize,
     ) -> Relaxing {
-        let mut relaxing = Relaxing { nests: Vec::new(), moderate: Vec::new(), positions: 0 };
+        let (nests_made, moderate) = (Vec::new(), Vec::new());
+        let mut relaxing = Relaxing { nests: nests_made, moderate, positions: 0, uses };
         for nest in nests {
             let relaxed = nest.and_then(|nest| relaxing.relaxed(nest, &outside));
             relaxing.nests.push(relaxed);
@@ -70,7 +71,7 @@ impl Relaxing {
     pub(super) fn pays(&self, elements: usize, least: usize) -> bool {
         !self.moderate.is_empty()
             && self.positions >= least
-            && (least == 0 || self.positions / REUSE >= elements)
+            && (least == 0 || self.positions / self.uses >= elements)
     }
 
     fn relaxed(&mut self, nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Option<Nest> {
@@ -79,12 +80,12 @@ impl Relaxing {
         let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let mut relaxed = nest.clone();
         let mut needed = vec![false; nest.instrs.len()];
-        let mut found = false;
+        let (mut found, uses) = (false, self.uses);
         for instr in &mut relaxed.instrs {
             let Instr::Op(op @ (Op::Scale | Op::StrongMul), args) = instr else { continue };
             let finite = |v: Val| sizes[v.index()].is_some();
             // One of two factors may do: only those are looked at for which that pays.
-            let pays = |v: Val| finite(v) && read[v.index()] <= positions / REUSE;
+            let pays = |v: Val| finite(v) && read[v.index()] <= positions / uses;
             let factors = match (*op, pays(args[0]), pays(args[1])) {
                 (Op::Scale, ..) if finite(args[1]) => 1..2,
                 (Op::StrongMul, true, true) => 0..2,

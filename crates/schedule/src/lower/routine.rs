@@ -35,8 +35,8 @@ impl Lowering<'_> {
 
     /// A routine, as a step with all that its relatives need.
     pub(super) fn routine_step(&mut self, t: TermId, steps: &mut Vec<Step<Nest>>) -> R<Place> {
-        if let Some(&place) = self.places.get(t) {
-            return Ok(place);
+        if let Some(b) = self.held(t) {
+            return Ok(Place::Buffer(b));
         }
         let program = self.program;
         let Node::Routine(routine, ts) = program.node(t) else {
@@ -76,9 +76,11 @@ impl Lowering<'_> {
             results.push(to);
             for &other in &relatives {
                 let own = matches!(program.node(other), Node::Routine(r, _) if *r == member);
-                if own && other != t {
-                    self.made.push((other, self.places.get(other).copied()));
-                    self.places.insert(other, Place::Buffer(to));
+                if own
+                    && other != t
+                    && let Some(list) = self.lists.last_mut()
+                {
+                    list.insert(other, to);
                 }
             }
         }

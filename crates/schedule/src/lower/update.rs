@@ -31,12 +31,6 @@ mod regional;
 mod regions;
 mod scattered;
 
-/// A state has at least so many elements for each that is computed.
-const PARTS: usize = 8;
-
-/// More versions of a state are not looked for.
-const VERSIONS: usize = 16;
-
 /// Where each state begins, where it is, and where the step puts the next.
 type States = [(BufferId, BufferId, BufferId)];
 
@@ -162,7 +156,7 @@ impl Lowering<'_> {
         let mut version = next;
         while version != state {
             let made = matches!(self.buffers[version.index()].role, Role::Temporary(_));
-            if !made || !free(version) || versions.len() == VERSIONS {
+            if !made || !free(version) || versions.len() == self.target.search.max_versions {
                 return None;
             }
             versions.push(version);
@@ -232,12 +226,13 @@ impl Lowering<'_> {
             let mut nests = Vec::with_capacity(writers.len());
             for &place in writers {
                 let nest = nest(place)?;
-                let mut update = Update::of(nest, base).or_else(|| Update::whole(nest))?;
+                let mut update =
+                    Update::of(nest, base, &self.target.search).or_else(|| Update::whole(nest))?;
                 update.adds |= !scatters.is_empty();
                 few = few.saturating_add(update.elements(nest));
                 nests.push((place, update));
             }
-            if few.saturating_mul(PARTS) <= shape.numel() {
+            if few.saturating_mul(self.target.gains.min_region_share) <= shape.numel() {
                 return Some((base, Made::Nests(nests)));
             }
         }
@@ -262,7 +257,9 @@ impl Lowering<'_> {
             }
             let mut versions = Vec::new();
             while steps.iter().any(|step| writes(step, base)) {
-                if base != version && !free(base) || versions.len() == VERSIONS {
+                if base != version && !free(base)
+                    || versions.len() == self.target.search.max_versions
+                {
                     return None;
                 }
                 versions.push(base);
