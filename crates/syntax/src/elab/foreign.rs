@@ -64,9 +64,7 @@ const NAMES: &[(&str, &str)] = &[
     ("vdot", "write `dot(a, b)`"),
     ("mm bmm mv", "write `matmul(a, b)`"),
     ("convolve correlate", "write `build n (i => sum(build k (j => x[i + j] * w[j])))`"),
-    ("lstsq", "write `solve(matmul(transpose(a), a), matmul(transpose(a), b))`"),
-    ("inv pinv", "write `inverse(a)`, or `solve(a, b)` for systems"),
-    ("lu", "write `lu_factors(a)` and `lu_rows(a)`"),
+    ("inv", "write `inverse(a)`, or `solve(a, b)` for systems"),
     ("cho_solve solve_cholesky", "write `cholesky_solve(l, b)`"),
     ("logdet", "write `slogdet(a)`, a pair of the sign and the logarithm"),
     // Elementwise.
@@ -133,7 +131,7 @@ const NAMES: &[(&str, &str)] = &[
     ("vmap pmap map1 fmap", "write `map(f, xs)`, or `build n (i => f(xs[i]))`"),
     (
         "for while loop repeat_until until iterate",
-        "loops are `build`, `map`, `fold`, `scan` and `while_loop`",
+        "write `build n (i => f(i))`, `fold(init, xs, (s, x) => s + x)` or `while_loop(c, f, init)`",
     ),
     ("return yield", "a body is one expression, whose value is the result"),
     ("switch case match", "write `if c then a else if d then b else e`"),
