@@ -4,7 +4,6 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{CustomKind, Node, Program, Scopes, TermId};
 use rustc_hash::FxHashMap;
 
-use crate::fault::{Point, faulty};
 use crate::step::Step;
 
 /// Which inputs and outputs of a loop's step have a derivative, when the marked inputs have one at
@@ -28,9 +27,6 @@ pub(crate) fn active_in_loop(step: &Step, start: &[bool]) -> (Vec<bool>, Vec<boo
             continue;
         }
         pending.extend(uses.of(t).iter().filter(|u| passes_on(program, **u)));
-        if faulty(Point::ActivityForgetsStates) {
-            continue;
-        }
         for &k in next_states.get(&t).into_iter().flatten() {
             if !std::mem::replace(&mut inputs[k], true) {
                 pending.extend(uses.inputs[k]);

@@ -28,6 +28,7 @@ mod axes;
 mod context;
 mod contract;
 mod cumulative;
+mod decompositions;
 mod einsum;
 mod elementwise;
 mod function;
@@ -55,6 +56,7 @@ pub use term::Term;
 pub mod functions {
     pub use crate::arrange::*;
     pub use crate::cumulative::*;
+    pub use crate::decompositions::*;
     pub use crate::elementwise::*;
     pub use crate::losses::*;
     pub use crate::making::*;
@@ -77,6 +79,7 @@ pub fn all() -> &'static [&'static Function] {
             segment::TABLE,
             sort::TABLE,
             products::TABLE,
+            decompositions::TABLE,
             elementwise::TABLE,
             neural::TABLE,
             windows::TABLE,

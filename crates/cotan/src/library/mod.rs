@@ -6,6 +6,7 @@ pub(crate) mod call;
 mod contract;
 pub(crate) mod control;
 mod cumulative;
+mod decompose;
 mod elementary;
 pub mod nn;
 mod reduce;

@@ -69,6 +69,15 @@ impl Spread {
         self.axes.iter().fold(1, |n, axis| n.saturating_mul(axis.0))
     }
 
+    /// The first and the last place.
+    pub(crate) fn ends(&self) -> (i128, i128) {
+        let start = i128::from(self.start);
+        self.axes.iter().fold((start, start), |(lo, hi), &(extent, step)| {
+            let far = (extent as i128 - 1) * i128::from(step);
+            (lo + far.min(0), hi + far.max(0))
+        })
+    }
+
     /// The place of the first element, if all of them are neighbours in their order.
     pub fn contiguous(&self) -> Option<usize> {
         matches!(self.axes[..], [] | [(_, 1)]).then_some(self.start as usize)
@@ -122,7 +131,7 @@ impl Scheduler<'_> {
             let dtype = self.buffers[target.index()].dtype;
             // Of one part, until it is known how many there are.
             let shape = size::vector(spread.numel());
-            let parts = self.temporary(Buffer { dtype, shape, role: Role::Temporary(0) });
+            let parts = self.temporary(Buffer::new(dtype, shape, Role::Temporary(0)));
             items[n].move_target(parts, &dense);
             if let Item::Draft(draft) = &items[n]
                 && let Some(between) = draft.between()
