@@ -293,7 +293,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     }
 
     /// Checks that arguments are those it was compiled for.
-    fn check(&self, op: &'static str, given: &Tree) -> Result<()> {
+    pub(crate) fn check(&self, op: &'static str, given: &Tree) -> Result<()> {
         if self.args == *given {
             return Ok(());
         }

@@ -82,6 +82,7 @@ mod index;
 mod jit;
 mod library;
 mod math;
+mod nan;
 mod ops;
 pub mod optim;
 mod prepared;
@@ -128,6 +129,7 @@ pub use library::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
     tri,
 };
+pub use nan::NonFinite;
 pub use ops::{Truth, select};
 pub use prepared::Prepared;
 pub use sizes::{Axes, Sizes};

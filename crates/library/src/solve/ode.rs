@@ -163,7 +163,8 @@ fn rosenbrock_step<'c>(
         return Step { next: y, slope: f0, error: y, bend: [y; 3] };
     };
     let n = y.size();
-    let one = c.make(|b| b.identity(y.dtype(), &[], n));
+    let dtype = y.dtype();
+    let one = c.make(|b| b.identity(dtype, &[], n));
     let matrix = one - by_state.at(c, &[t, y]) * (h * d);
     let drift = by_time.at(c, &[t, y]) * (h * d);
     let k1 = lu(matrix, f0 + drift);
