@@ -1,7 +1,8 @@
 """Prints one table of times: this package beside JAX, PyTorch and autograd, in alternation.
 
 Run it as ``python python/bench/speed.py`` on a machine that does nothing else, or with
-``--processor-time`` on one that does. What is not installed is left out. Each number is the least of several rounds, in which the libraries take turns.
+``--processor-time`` on one that does. What is not installed is left out. Each number is the least of
+several rounds, in which the libraries take turns.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ _SUBSCRIPT = 26
 
 # What to do about what the library leaves without a hint, by a part of its message.
 _HINTS = [
-    ("a square matrix is needed", "the last two sizes are equal; for least squares solve a.T @ a"),
+    ("a square matrix is needed", "the last two sizes are equal; `ct.linalg.lstsq` solves others"),
     ("the result has the letter", "each letter of the result stands in an operand"),
     ("is named twice", "name each axis once"),
     (

@@ -1,7 +1,7 @@
 //! Which results of a loop's step depend smoothly on which of its inputs.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Node, Program, Scopes, TermId};
+use cotan_ir::{CustomKind, Node, Program, Scopes, TermId};
 use rustc_hash::FxHashMap;
 
 use crate::step::Step;
@@ -69,6 +69,9 @@ impl Uses {
             for &t in order {
                 match program.node(t) {
                     Node::MapAccum(_) | Node::While(_) => {
+                        scopes.for_each_dependency(program, t, |u| f(u, t))
+                    }
+                    Node::Custom(c) if c.kind == CustomKind::Implicit => {
                         scopes.for_each_dependency(program, t, |u| f(u, t))
                     }
                     node => node.for_each_operand(|u| f(u, t)),

@@ -46,6 +46,7 @@ mod dual;
 mod eager;
 mod forward;
 mod guard;
+mod implicit;
 mod linear;
 mod map_accum;
 mod partials;

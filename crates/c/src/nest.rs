@@ -374,7 +374,15 @@ impl Loops<'_> {
             w.open(format_args!("for (ptrdiff_t j = 0; j < {whole}; j += {step}) {{"));
             for side in 0..sides {
                 let first = if side == 0 { "j".into() } else { format!("j + {}", side * width) };
-                let lanes = format!("for (int l = 0; l < {width}; ++l) {{");
+                // Choices among straight code are not made into vectors by gcc, those of a loop are.
+                let rolled = match self.nest().write {
+                    Write::Best { .. } => {
+                        self.body.library.need("rolled");
+                        "COTAN_ROLLED "
+                    }
+                    _ => "",
+                };
+                let lanes = format!("{rolled}for (int l = 0; l < {width}; ++l) {{");
                 self.on_lanes(&lanes, lane, &first, w, |this, w| {
                     this.define_level(&used, depth + 1, w);
                     this.body.store_also(w);

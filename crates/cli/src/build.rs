@@ -8,7 +8,7 @@ use std::time::Instant;
 use cotan_c::{Files, Function as Written, emit};
 use cotan_ir::Program;
 use cotan_nest::Plan;
-use cotan_pipeline::{Backend, CompileOptions, CompilePass, Derivative, Form, compile_to};
+use cotan_pipeline::{Backend, CompileOptions, Derivative, Form, compile_to};
 
 use crate::args::{BuildArgs, Emit};
 use crate::failure::{Failure, Outcome};
@@ -92,6 +92,9 @@ fn default_name(args: &BuildArgs, function: &str) -> String {
     }
 }
 
+/// The stage of compilation that is written.
+const NESTS: &str = "nests";
+
 /// A function to be written: its name, what it is, the program that runs, and its loop nests.
 struct Made {
     name: String,
@@ -115,9 +118,8 @@ fn planned(
     let options =
         CompileOptions { in_order: args.in_order, target, ..CompileOptions::new(Backend::Native) };
     let sources = program.sources().clone();
-    let form = watched(terminal, "compiling", || {
-        compile_to(Cow::Owned(program), &options, Some(CompilePass::PLACE.name))
-    });
+    let form =
+        watched(terminal, "compiling", || compile_to(Cow::Owned(program), &options, Some(NESTS)));
     match form.map_err(|error| not_made(&error, &sources, limits, terminal))? {
         Form::Plan(program, plan) => Ok(Made { name, doc, program, plan }),
         Form::Interpreted(_, Some(why)) => {
@@ -125,9 +127,7 @@ fn planned(
             Err(Failure::program(message)
                 .hint("only the interpreter runs this: `cotan run --backend interp`"))
         }
-        Form::Program(_) | Form::Schedule(..) | Form::Executable(..) | Form::Interpreted(..) => {
-            Err(Failure::internal("there is no plan to write"))
-        }
+        _ => Err(Failure::internal("there is no plan to write")),
     }
 }
 

@@ -100,6 +100,7 @@ fn title(group: Group) -> &'static str {
         Group::Sorting => "Sorting and searching",
         Group::Linear => "Products of vectors and matrices",
         Group::Loops => "Loops",
+        Group::Solvers => "Equations, differential equations and integrals",
         Group::Derivatives => "Derivatives of functions",
         Group::Elementwise => "Conversions and small formulas",
         Group::Neural => "Neural networks",

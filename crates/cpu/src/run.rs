@@ -161,14 +161,14 @@ impl Executable {
         in_order: bool,
         engine: Engine,
     ) -> Result<Executable, Unsupported> {
-        let mut plan = schedule.compile(&mut TileMachine { in_order });
-        match engine {
-            Engine::Machine => {}
+        let plan = schedule.compile(&mut TileMachine { in_order });
+        let plan = match engine {
+            Engine::Machine => plan,
             #[cfg(target_arch = "x86_64")]
-            Engine::Native => crate::jit::attach(&mut plan),
+            Engine::Native => crate::jit::with_machine_code(plan),
             #[cfg(not(target_arch = "x86_64"))]
-            Engine::Native => {}
-        }
+            Engine::Native => plan,
+        };
         look()?;
         Ok(Executable { plan: Arc::new(plan), pool: Arc::default(), stale: None })
     }

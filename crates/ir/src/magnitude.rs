@@ -17,7 +17,8 @@ const MAX_VISITS: usize = 16;
 /// The bound for integers and truth values, as they are and as floats.
 pub const INTEGER: f64 = 64.0;
 
-/// Bounds above this are none: sums and products are rounded, and must not become infinite.
+/// Bounds above this are none: sums and products, and their logarithms, are rounded, and must not become
+/// infinite.
 fn largest(dtype: Dtype) -> f64 {
     if dtype == Dtype::F32 { 126.0 } else { 1022.0 }
 }
@@ -175,7 +176,8 @@ mod tests {
             let args = [of_float(x), of_float(y)];
             for (op, z) in [(Op::Add, x + y), (Op::Sub, x - y), (Op::Mul, x * y)] {
                 let bound = magnitude(op, Dtype::F64, &args).unwrap();
-                assert!(of_float(z).unwrap() <= bound, "{op:?} {x} {y}");
+                // Logarithms are rounded, for which the largest bound leaves room.
+                assert!(of_float(z).unwrap() <= bound + 1e-9, "{op:?} {x} {y}");
             }
         }
     }

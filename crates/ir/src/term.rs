@@ -252,20 +252,25 @@ pub struct While {
     pub step: RegionId,
 }
 
-/// Whether a derivative rule takes cotangents or tangents.
+/// What stands beside a function for its derivative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CustomKind {
     /// From cotangents of the float results to cotangents of the float arguments.
     Vjp,
     /// From tangents of the float arguments to tangents of the float results.
     Jvp,
+    /// An equation of which the results, all floats, are the solution, `g(x) = 0`. Beside the
+    /// function stand, for an unknown `x` and a right side `r`, both like the results: the residual
+    /// `g(x)`, and the solutions `v` of `g'(x) v = r` and of `g'(x)^T v = r`. Unlike a rule it counts
+    /// for what is captured, too.
+    Implicit,
 }
 
 /// A function and its derivative, side by side in one region.
 ///
 /// The region's parameters are the arguments, then what the rule takes (see [`CustomKind`]); its
 /// results are those of the function, which do not depend on the latter, then those of the rule,
-/// which are linear in them.
+/// which are linear in them; solutions beside an equation are linear in the right side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Custom {
     /// What the rule takes and gives.
@@ -412,6 +417,7 @@ impl Node {
             Node::Custom(c) => match c.kind {
                 CustomKind::Vjp => "with_vjp",
                 CustomKind::Jvp => "with_jvp",
+                CustomKind::Implicit => "with_equation",
             },
             Node::Result(..) => "result",
         }
@@ -459,6 +465,13 @@ impl Spans {
     pub fn get(&self, t: TermId) -> Span {
         let known = self.of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
         known.copied().unwrap_or(Span::NONE)
+    }
+
+    /// The place of a node, or of the last one before it that has one: what a derivative makes is
+    /// made for what came before.
+    pub fn near(&self, t: TermId) -> Span {
+        let before = (0..=t.index() as u32).rev().map(|n| self.get(TermId::new(n)));
+        before.into_iter().find(|span| !span.is_none()).unwrap_or(Span::NONE)
     }
 
     /// Notes where the node after those so far comes from.
@@ -647,6 +660,16 @@ impl Program {
         for (output, name) in self.outputs.iter_mut().zip(names) {
             output.name = name;
         }
+    }
+
+    /// Whether another program has the same nodes, inputs and results at the same positions.
+    pub fn is_same(&self, other: &Program) -> bool {
+        let (a, b) = (&self.arena, &other.arena);
+        a.nodes == b.nodes
+            && a.inputs == b.inputs
+            && a.regions == b.regions
+            && self.terms().all(|t| self.ty(t) == other.ty(t))
+            && self.outputs == other.outputs
     }
 
     /// The program without its nodes and regions, which are most of its memory. What is left knows

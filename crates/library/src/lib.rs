@@ -39,6 +39,7 @@ pub mod operator;
 mod products;
 mod reduce;
 mod segment;
+pub mod solve;
 mod sort;
 mod term;
 mod windows;

@@ -114,6 +114,7 @@ fn builtin_table() -> Vec<String> {
                 Group::Sorting => "Searching and sorting",
                 Group::Linear => "Linear algebra",
                 Group::Loops => "Loops",
+                Group::Solvers => "Equations, differential equations and integrals",
                 Group::Derivatives => "Derivatives",
                 Group::Elementwise => "Conversions and small formulas",
                 Group::Neural => "Neural networks",

@@ -10,7 +10,7 @@ from .. import _core
 from .._control import where
 from .._core import lib
 from .._errors import make
-from .._operation import operation
+from .._operation import operation, row
 from ._arrange import concatenate, flip, pad, ravel, stack
 from ._create import known_by_numpy
 from ._elementwise import sqrt
@@ -33,6 +33,7 @@ __all__ = [
     "kaiser",
     "polyadd",
     "polyder",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
@@ -286,3 +287,23 @@ blackman = known_by_numpy("blackman", "The window of Blackman.")
 hamming = known_by_numpy("hamming", "The window of Hamming.")
 hanning = known_by_numpy("hanning", "The window of von Hann.")
 kaiser = known_by_numpy("kaiser", "The window of Kaiser.")
+
+
+@operation("x", "y", "w")
+def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Any:
+    """The polynomial of a degree with the least sum of squared differences at points, each with its
+    weight; the highest power first.
+
+    >>> polyfit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]), 1).round(6)
+    array([2., 1.])
+    """
+    powers = vander(x, deg + 1)
+    sides = _core.asarray(y)
+    if w is not None:
+        weights = _core.asarray(w)
+        powers = powers * weights[:, None]
+        sides = sides * (weights if sides.ndim == 1 else weights[:, None])
+    # Columns of one length, as numpy has them: powers differ much in size.
+    lengths = lib.norm(powers, [0], False, 2.0)
+    solution = row("lstsq", a=powers / lengths, b=sides)
+    return solution / (lengths if sides.ndim == 1 else lengths[:, None])

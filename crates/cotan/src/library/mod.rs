@@ -25,3 +25,7 @@ pub use control::{
     map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right, stop_gradient,
     switch, vmap, while_at_most, while_checkpointed, while_loop,
 };
+pub use control::{
+    Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
+    quadrature, root,
+};

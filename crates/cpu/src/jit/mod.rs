@@ -224,11 +224,12 @@ unsafe extern "sysv64" fn run_lanes(
 const MANY: usize = 4096;
 const MUCH: usize = 4096;
 
-/// Gives the kernels of a plan their machine code, where that is possible.
-pub(crate) fn attach(plan: &mut Compiled) {
+/// A plan whose kernels have machine code, where that is possible.
+pub(crate) fn with_machine_code(mut plan: Compiled) -> Compiled {
     if let Some(isa) = isa::best() {
-        attach_for(plan, isa);
+        attach_for(&mut plan, isa);
     }
+    plan
 }
 
 fn attach_for(plan: &mut Compiled, isa: Isa) {

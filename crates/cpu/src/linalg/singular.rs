@@ -141,6 +141,7 @@ unsafe fn rotate<E: Number>(
     (n, k): (usize, usize),
 ) -> Result<Vec<E>, super::Stopped> {
     let tiny = E::of(E::UNIT * (n as f64).sqrt());
+    let vanishing = E::of(E::VANISHING * E::VANISHING);
     let mut squares = vec![E::ZERO; k];
     // SAFETY: by the contract; different rows are apart.
     unsafe {
@@ -155,15 +156,21 @@ unsafe fn rotate<E: Number>(
                     let mut off = E::ZERO;
                     E::dot(u.at(p, 0), u.at(q, 0), n, &raw mut off);
                     let (x, y) = (squares[p], squares[q]);
-                    if off.abs() <= tiny * (x.sqrt() * y.sqrt()) {
+                    let seen = x > vanishing && y > vanishing;
+                    if !seen || off.abs() <= tiny * (x.sqrt() * y.sqrt()) {
                         continue;
                     }
                     any = true;
                     let [cos, sin, tan] = rotation(x, y, off);
                     E::rotate(u.at(p, 0), u.at(q, 0), cos, sin, n);
                     E::rotate(v.at(p, 0), v.at(q, 0), cos, sin, k);
-                    squares[p] = x - tan * off;
-                    squares[q] = y + tan * off;
+                    for (i, old, new) in [(p, x, x - tan * off), (q, y, y + tan * off)] {
+                        squares[i] = new;
+                        // What is left of much is no more than rounding.
+                        if new < old * E::of(0.1) {
+                            E::dot(u.at(i, 0), u.at(i, 0), n, &raw mut squares[i]);
+                        }
+                    }
                 }
             }
             if !any {

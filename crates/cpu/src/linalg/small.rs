@@ -229,6 +229,7 @@ pub(super) fn singular<E: Number>(u: &mut [E], k: usize, v: &mut [E], to: Singul
     u.iter_mut().for_each(|x| *x = *x / scale);
     make_identity(v, k);
     let tiny = E::of(E::UNIT * (n as f64).sqrt());
+    let vanishing = E::of(E::VANISHING * E::VANISHING);
     for _ in 0..SWEEPS {
         let mut any = false;
         for p in 0..k {
@@ -239,7 +240,8 @@ pub(super) fn singular<E: Number>(u: &mut [E], k: usize, v: &mut [E], to: Singul
                     y = y + row[q] * row[q];
                     off = off + row[p] * row[q];
                 }
-                if off.abs() <= tiny * (x * y).sqrt() {
+                let seen = x > vanishing && y > vanishing;
+                if !seen || off.abs() <= tiny * (x.sqrt() * y.sqrt()) {
                     continue;
                 }
                 any = true;

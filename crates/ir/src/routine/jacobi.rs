@@ -207,6 +207,8 @@ pub(super) fn singular<E>(
     }
     let mut v = identity(&c, k);
     let tiny = c.number(precision(&c) * (n as f64).sqrt());
+    let shortest = c.number(vanishing(&c));
+    let vanishing = c.number(vanishing(&c) * vanishing(&c));
     for _ in 0..SWEEPS {
         let mut any = false;
         for p in 0..k {
@@ -214,10 +216,11 @@ pub(super) fn singular<E>(
                 let x = c.dot((0..n).map(|i| (u.at(i, p), u.at(i, p))))?;
                 let y = c.dot((0..n).map(|i| (u.at(i, q), u.at(i, q))))?;
                 let off = c.dot((0..n).map(|i| (u.at(i, p), u.at(i, q))))?;
-                let (size, product) = (c.one(Op::Abs, off)?, c.times(x, y)?);
-                let root = c.one(Op::Sqrt, product)?;
+                let (long, other) = (c.one(Op::Sqrt, x)?, c.one(Op::Sqrt, y)?);
+                let (size, root) = (c.one(Op::Abs, off)?, c.times(long, other)?);
                 let bound = c.times(tiny, root)?;
-                if !above(size, bound) {
+                let seen = above(x, vanishing) && above(y, vanishing);
+                if !seen || !above(size, bound) {
                     continue;
                 }
                 any = true;
@@ -241,7 +244,7 @@ pub(super) fn singular<E>(
     let mut left = u.clone();
     for (to, (&from, &turn)) in order.iter().zip(&turned).enumerate() {
         let by = if turn { c.negative(values[from])? } else { values[from] };
-        if above(values[from], c.number(vanishing(&c))) {
+        if above(values[from], shortest) {
             for i in 0..n {
                 let x = c.two(Op::Div, u.at(i, from), by)?;
                 left.set(i, to, x);

@@ -13,6 +13,7 @@ mod linear;
 mod loops;
 mod operators;
 mod overwrite;
+mod solvers;
 mod standard;
 mod while_loop;
 
@@ -46,6 +47,8 @@ pub enum Group {
     Linear,
     /// Loops, over the outermost axis or as long as a condition holds.
     Loops,
+    /// Equations, differential equations and integrals.
+    Solvers,
     /// Derivatives of functions.
     Derivatives,
     /// Conversions and small formulas.
@@ -130,7 +133,7 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 11] = [
+const TABLES: [(Group, &[Row]); 12] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, overwrite::OVERWRITING),
@@ -138,6 +141,7 @@ const TABLES: [(Group, &[Row]); 11] = [
     (Group::Loops, loops::LOOPS),
     (Group::Loops, operators::OPERATORS),
     (Group::Loops, while_loop::WHILE),
+    (Group::Solvers, solvers::SOLVERS),
     (Group::Derivatives, derivatives::DERIVATIVES),
     (Group::Derivatives, custom::CUSTOM),
     (Group::Elementwise, arrays::ELEMENTWISE),
@@ -259,8 +263,9 @@ pub(crate) fn call(
     args: Vec<(Option<&Ident>, Arg)>,
     span: Span,
 ) -> R<Value> {
+    let places = elab.places(args.iter().map(|(_, arg)| arg));
     let call = bind(elab, builtin, args, span)?;
-    match builtin.run {
+    elab.calling(&builtin.signature, places, |elab| match builtin.run {
         Run::Row(op) => {
             let operands = elab.all_values(&call);
             elab.row(op, &operands, span)
@@ -268,7 +273,7 @@ pub(crate) fn call(
         Run::Library(function) => standard::call(elab, &call, function),
         Run::Routine(routine) => linear::routine(elab, &call, routine),
         Run::Function(run) => run(elab, &call),
-    }
+    })
 }
 
 /// Puts arguments at the places of the parameters.
