@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Param, Program, Type};
-use cotan_pipeline::{Derivative, derive};
+use cotan_pipeline::{Derivative, derive_owned};
 
 use crate::error::{Error, Result};
 use crate::function::{Choice, Function};
@@ -99,7 +99,7 @@ impl Request<'_> {
         let wrt: Vec<usize> = (0..at.len()).collect();
         let made = stage::unplaced(name, || {
             stage::emit_all(name, &operands, |b, ts| {
-                b.inline(&derive(&program, derivative, Some(&wrt))?, ts)
+                b.inline(&derive_owned(program, derivative, Some(&wrt))?, ts)
             })
         });
         Ok((out, made.ok_or_else(Error::recorded)?))
