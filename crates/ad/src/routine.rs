@@ -53,6 +53,10 @@ pub(crate) fn derivative<A: Algebra, L: Derivatives<A>>(
         Routine::Cholesky => return of(0).map(|da| cholesky(l, result, da)).transpose(),
         Routine::LuFactors => return of(0).map(|da| lu(l, &operands[0], result, da)).transpose(),
         Routine::LuRows => return Ok(None),
+        // Linear, with nothing beside its operand.
+        Routine::Dft | Routine::DftConjugate => {
+            return of(0).map(|dz| l.routine(routine, fixed, dz)).transpose();
+        }
 
         // A X = B, so dX = A^-1 (dB - dA X); the same with A^T.
         Routine::LuSolve => return solved(l, routine, fixed, result, of(0), of(3)),

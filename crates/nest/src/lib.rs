@@ -21,6 +21,7 @@ mod plan;
 mod routine;
 mod segment;
 mod text;
+mod transform;
 
 pub use body::{Body, components};
 pub use check::{PlanFault, check_memory};
@@ -33,3 +34,4 @@ pub use plan::{Branches, Buffer, Compute, Loop, Plan, Role, Step, Touches, While
 pub use routine::{Cells, PANEL, Room, RoutineStep, family, is_read, routine_room};
 pub use segment::{SegmentStep, Strided};
 pub use text::{ParseError, Printer, Show};
+pub use transform::Transform;

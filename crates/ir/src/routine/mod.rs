@@ -13,7 +13,7 @@ use cotan_array::{Dtype, Shape};
 use crate::error::{Error, Result};
 use crate::term::Type;
 
-pub use book::CellValue;
+pub use book::{CellValue, root_of_unity};
 
 /// A numerical routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,13 +38,18 @@ pub enum Routine {
     LuSolve,
     /// `A^-T B`, likewise.
     LuSolveTransposed,
+    /// The discrete Fourier transform `sum_j z[j] exp(-2 pi i j k / n)` of complex numbers: their real
+    /// parts are the first row of a cell, their imaginary parts the second.
+    Dft,
+    /// `sum_j z[j] exp(2 pi i j k / n)`, its transpose and, but for a factor `n`, its inverse.
+    DftConjugate,
 }
 
-/// The cells of an operand or of the result: a letter for each axis, and whether it holds integers.
-/// Equal letters are equal sizes.
+/// The cells of an operand or of the result: a letter or a digit for each axis, and whether it holds
+/// integers. Equal letters are equal sizes; a digit is a size itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// A letter for each axis.
+    /// A letter or a digit for each axis.
     pub axes: &'static str,
     /// Whether it is an array of `i64`; otherwise it is of floats, the same for all.
     pub integers: bool,
@@ -79,6 +84,7 @@ const fn integers(axes: &'static str) -> Cell {
 
 const SQUARE: Cell = floats("nn");
 const SYSTEM: &[Cell] = &[SQUARE, floats("nk")];
+const COMPLEX: Cell = floats("2n");
 const FACTORED: &[Cell] = &[SQUARE, SQUARE, integers("n"), floats("nk")];
 
 macro_rules! rows {
@@ -146,6 +152,12 @@ rows! {
     LuSolveTransposed = true "lu_solve_transposed(a, factors, rows, b)": FACTORED => floats("nk");
         "The solutions of `transpose(a) x = b` by the factors of `a`.",
         "lu_solve_transposed([[0.0, 2.0], [4.0, 0.0]], [[4.0, 0.0], [0.0, 2.0]], [1, 0], [[2.0], [12.0]])"
+    Dft = true "dft(z)": &[COMPLEX] => COMPLEX;
+        "The discrete Fourier transform of complex numbers along the last axis, the real parts in the first row of the axis before it, the imaginary parts in the second. `fft` is the function for people.",
+        "dft([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]])"
+    DftConjugate = true "dft_conjugate(z)": &[COMPLEX] => COMPLEX;
+        "The same with the conjugate roots of unity: the transpose of `dft` and `n` times its inverse.",
+        "dft_conjugate([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]])"
 }
 
 impl Routine {
@@ -179,6 +191,8 @@ impl Routine {
             Routine::SolveUnitUpper => (Routine::SolveUnitLower, true),
             Routine::LuSolve => (Routine::LuSolveTransposed, false),
             Routine::LuSolveTransposed => (Routine::LuSolve, false),
+            Routine::Dft => (Routine::DftConjugate, false),
+            Routine::DftConjugate => (Routine::Dft, false),
             Routine::Cholesky | Routine::LuFactors | Routine::LuRows => return None,
         })
     }
@@ -205,6 +219,10 @@ impl Routine {
             | Routine::SolveUnitUpper => square.saturating_mul(size(1, 0)),
             Routine::LuSolve | Routine::LuSolveTransposed => {
                 square.saturating_mul(size(3, 0)).saturating_mul(2)
+            }
+            Routine::Dft | Routine::DftConjugate => {
+                let steps = usize::BITS - n.leading_zeros();
+                n.saturating_mul(5).saturating_mul(steps as usize)
             }
         };
         each.saturating_mul(batch)
@@ -247,6 +265,12 @@ impl Routine {
                 return Err(wrong("the leading axes differ"));
             }
             for (letter, &size) in cell.axes.bytes().zip(inner) {
+                if letter.is_ascii_digit() {
+                    if size != usize::from(letter - b'0') {
+                        return Err(wrong("an axis has another size"));
+                    }
+                    continue;
+                }
                 let known = &mut sizes[usize::from(letter - b'a')];
                 if *known.get_or_insert(size) != size {
                     let square = cell.axes.len() == 2 && operands.len() == 1;
@@ -258,8 +282,10 @@ impl Routine {
                 }
             }
         }
-        let inner =
-            row.result.axes.bytes().map(|letter| sizes[usize::from(letter - b'a')].unwrap_or(0));
+        let inner = row.result.axes.bytes().map(|letter| match letter.is_ascii_digit() {
+            true => usize::from(letter - b'0'),
+            false => sizes[usize::from(letter - b'a')].unwrap_or(0),
+        });
         let dims: Vec<usize> = batch.unwrap_or_default().iter().copied().chain(inner).collect();
         let dtype = if row.result.integers { Dtype::I64 } else { dtype.unwrap_or(Dtype::F64) };
         Ok(Type::new(dtype, Shape::new(row.name, &dims)?))
