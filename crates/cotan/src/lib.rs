@@ -114,6 +114,7 @@ pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
 pub use library::nn;
+pub use library::{Complex, Norm, fftfreq, rfftfreq};
 pub use library::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Vmap, associative_scan,
     associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
@@ -140,10 +141,10 @@ struct Readme;
 pub mod prelude {
     pub use crate::nn;
     pub use crate::{
-        AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
-        compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
-        jit, jvp, load_npz, load_npz_like, ones, save_npz, select, sparse_hessian, sparse_jacobian,
-        value_and_grad, value_and_grad_aux, vjp, zeros,
+        AllArgs, Arg, Arr, Arrays, Compiled, Complex, Element, Float, Number, Tensor, build,
+        compile, compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd,
+        jacobian, jacrev, jit, jvp, load_npz, load_npz_like, ones, save_npz, select,
+        sparse_hessian, sparse_jacobian, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{

@@ -30,6 +30,7 @@ mod contract;
 mod cumulative;
 mod einsum;
 mod elementwise;
+mod fourier;
 mod function;
 mod losses;
 mod making;
@@ -55,6 +56,7 @@ pub mod functions {
     pub use crate::arrange::*;
     pub use crate::cumulative::*;
     pub use crate::elementwise::*;
+    pub use crate::fourier::*;
     pub use crate::losses::*;
     pub use crate::making::*;
     pub use crate::neural::*;
@@ -76,6 +78,7 @@ pub fn all() -> &'static [&'static Function] {
             segment::TABLE,
             sort::TABLE,
             products::TABLE,
+            fourier::TABLE,
             elementwise::TABLE,
             neural::TABLE,
             windows::TABLE,

@@ -24,5 +24,6 @@ mod published_arrays;
 mod second_order;
 mod sparsity;
 mod support;
+mod taylor;
 mod ways;
 mod while_loops;

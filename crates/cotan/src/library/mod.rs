@@ -7,6 +7,7 @@ mod contract;
 pub(crate) mod control;
 mod cumulative;
 mod elementary;
+mod fourier;
 pub mod nn;
 mod reduce;
 mod solve;
@@ -24,3 +25,4 @@ pub use control::{
     map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right, stop_gradient,
     switch, vmap, while_at_most, while_checkpointed, while_loop,
 };
+pub use fourier::{Complex, Norm, fftfreq, rfftfreq};
