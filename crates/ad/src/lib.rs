@@ -68,8 +68,8 @@ pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{
-    Linearized, MOST_ORDER, grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, linearize,
-    split_vjp, value_and_grad, vjp,
+    Linearized, MOST_ORDER, grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian,
+    linearize, split_vjp, value_and_grad, vjp,
 };
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};

@@ -105,8 +105,8 @@ pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
 pub use data::{load_safetensors, load_safetensors_like, save_safetensors};
 pub use derive::{
-    Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
-    value_and_grad, value_and_grad_aux, vjp,
+    Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp,
+    laplacian, value_and_grad, value_and_grad_aux, vjp,
 };
 pub use element::{Element, Float, Number};
 pub use error::{Error, ErrorKind, Result};
@@ -143,8 +143,8 @@ pub mod prelude {
     pub use crate::{
         AllArgs, Arg, Arr, Arrays, Compiled, Complex, Element, Float, Number, Tensor, build,
         compile, compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd,
-        jacobian, jacrev, jit, jvp, load_npz, load_npz_like, ones, save_npz, select,
-        sparse_hessian, sparse_jacobian, value_and_grad, value_and_grad_aux, vjp, zeros,
+        jacobian, jacrev, jet, jit, jvp, laplacian, load_npz, load_npz_like, ones, save_npz,
+        select, sparse_hessian, sparse_jacobian, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{
