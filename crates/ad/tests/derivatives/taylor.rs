@@ -1,7 +1,7 @@
 //! Taylor mode: coefficients times factorials are the derivatives of nested forward modes, exactly in
 //! the field; zeros and branches that are not taken contribute nothing.
 
-use cotan_ad::{jet, jvp};
+use cotan_ad::{hessian, jet, jvp, laplacian};
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_ir::scalar::{Fp, Scalar};
@@ -91,7 +91,7 @@ fn known_series() {
     let exp = coefficients("def f(x: f64) = exp(x)", 0.0, 12);
     let log = coefficients("def f(x: f64) = log(x)", 1.0, 12);
     let sin = coefficients("def f(x: f64) = sin(x)", 0.0, 12);
-    let power = coefficients("def f(x: f64) = x ^ 5.0", 2.0, 7);
+    let power = coefficients("def f(x: f64) = x ** 5.0", 2.0, 7);
     for n in 1..=12 {
         factorial *= n as f64;
         let sign = if n % 2 == 1 { 1.0 } else { -1.0 };
@@ -128,8 +128,36 @@ fn branches_not_taken_contribute_nothing() {
 /// Nested derivatives double with each order; a series costs about its square.
 #[test]
 fn programs_grow_with_the_square_of_the_order() {
-    let text = "def f(x: [8]f64, w: [8][8]f64) = sum(tanh(w @ tanh(w @ x)))";
+    let text = "def f(x: [8]f64, w: [8][8]f64) = sum(tanh(matmul(w, tanh(matmul(w, x)))))";
     let f = function(text, &[]);
     let size = |order: usize| jet(&f, Some(&[0]), order).expect("a jet").len() as f64;
     assert!(size(16) < 6.0 * size(8), "{} and {}", size(16), size(8));
+}
+
+#[test]
+fn laplacians_are_traces_of_hessians() {
+    let text = "def f(x: [3]f64, w: [3][3]f64) = \
+                sum(tanh(matmul(w, x)) * exp(x[0] * x[2])) + fold(x[1], x, (s, v) => s * v)";
+    let f = function(text, &[]);
+    let w: Vec<f64> = (0..9).map(|k| f64::from(k) / 5.0 - 0.7).collect();
+    let inputs = [vector(&[0.3, -0.8, 0.5]), Value::of(&[3, 3], w).expect("a matrix")];
+    let hessian = numbers_of(hessian(&f, Some(&[0])), &inputs);
+    let second = hessian.last().expect("a Hessian");
+    let trace: f64 = (0..3).map(|k| second[4 * k]).sum();
+    let made = laplacian(&f, Some(&[0])).map_err(crate::support::text).and_then(|p| bulked(&p));
+    let found = run(&made.expect("a Laplacian"), &inputs, Mode::Ieee).expect("a run");
+    let found = floats(&found[0])[0];
+    assert!((found - trace).abs() < 1e-13 * trace.abs().max(1.0), "{found} and {trace}");
+}
+
+#[test]
+fn orders_out_of_range_and_factors_that_move_are_refused() {
+    let f = function("def f(x: f64) = exp(x)", &[]);
+    for order in [0, 65] {
+        let message = jet(&f, None, order).expect_err("an order out of range").to_string();
+        assert!(message.contains("from 1 to 64"), "{message}");
+    }
+    let f = function("def f(x: [2][2]f64) = cholesky(x)", &[]);
+    let message = jet(&f, None, 2).expect_err("a factor that moves").to_string();
+    assert!(message.contains("`cholesky` of what moves"), "{message}");
 }
