@@ -19,6 +19,10 @@ random times="100" seed="1":
 soak *args:
     cargo run --release --quiet -p cotan-soak -- {{args}}
 
+# Deliberate faults in a copy of the sources, which the random tests have to find; `--check` only applies them
+faults *args:
+    scripts/faults {{args}}
+
 # The tests of everything that runs programs, on every backend; `--quick` as in `.ci/run`
 backends *args:
     scripts/backends {{args}}

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from . import _array as _array
 from . import _program as _program
-from . import errors, linalg, nn, numpy, random, tree
+from . import errors, interop, linalg, nn, numpy, random, tree
 from . import optim as optim
 from ._control import (
-    associative_scan,
     build,
     checkpoint,
     cond,
@@ -55,6 +54,8 @@ from ._derivatives import (
 )
 from ._function import CacheInfo, Cost, Function, jit
 from ._jax import to_jax
+from ._parallel import associative_scan, expand, partition, reduce, reduce_by_index
+from ._sparse import CSR, SparseFunction, sparse_hessian, sparse_jacobian
 from ._stablehlo import stablehlo
 from ._text import load, load_ipython_extension, loads
 from .errors import CotanError
@@ -63,11 +64,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "CSR",
     "CacheInfo",
     "Cost",
     "CotanError",
     "Function",
     "Program",
+    "SparseFunction",
     "associative_scan",
     "build",
     "check_grads",
@@ -77,12 +80,14 @@ __all__ = [
     "custom_vjp",
     "dynamic_slice",
     "errors",
+    "expand",
     "fold",
     "fori_loop",
     "gather",
     "grad",
     "hessian",
     "hvp",
+    "interop",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -98,10 +103,15 @@ __all__ = [
     "nn",
     "numpy",
     "optim",
+    "partition",
     "random",
     "range",
+    "reduce",
+    "reduce_by_index",
     "scan",
     "scatter",
+    "sparse_hessian",
+    "sparse_jacobian",
     "stablehlo",
     "stop_gradient",
     "switch",

@@ -9,10 +9,10 @@ import numpy as np
 
 from . import _core, linalg
 from . import numpy as cnp
-from ._control import associative_scan
 from ._core import Array
 from ._data import to_numpy
 from ._errors import make
+from ._parallel import associative_scan
 from .numpy._known import REPLACED
 
 
@@ -26,6 +26,10 @@ class At:
 
     def __getitem__(self, index: Any) -> Update:
         return Update(self._x, index)
+
+    def __call__(self, *index: Any) -> Any:
+        hint = "write x.at[index].set(values), with brackets"
+        raise make("ArrayTypeError", "at", "`x.at` was called", hint)
 
 
 class Update:
@@ -178,6 +182,37 @@ def _formatted(self: Array, spec: str) -> str:
     raise make("ConcreteValueError", "format", "the value is not known while tracing", hint)
 
 
+# Methods that arrays have elsewhere.
+_ELSEWHERE = {
+    "append": "arrays do not change: `ct.numpy.concatenate` joins them",
+    "backward": "write ct.grad(f)(x)",
+    "block_until_ready": "there is nothing to wait for",
+    "clone": "arrays do not change, so nobody needs a copy",
+    "cpu": "there are no devices",
+    "detach": "write ct.stop_gradient(x)",
+    "device": "there are no devices",
+    "dim": "it is `x.ndim`",
+    "fill": "arrays do not change: write ct.numpy.full_like(x, value)",
+    "grad": "write ct.grad(f)(x)",
+    "numpy": "the elements are known when the function runs: return the array",
+    "permute": "write x.transpose(..)",
+    "requires_grad": "what to differentiate by is said by `argnums` of ct.grad",
+    "to": "write x.astype(dtype); there are no devices",
+    "to_numpy": "the elements are known when the function runs: return the array",
+    "unsqueeze": "write ct.numpy.expand_dims(x, axis)",
+    "values": "the elements are known when the function runs: return the array",
+    "view": "write x.reshape(..)",
+}
+
+
+def _missing(self: Array, name: str) -> Any:
+    hint = _ELSEWHERE.get(name)
+    if hint is None and not name.startswith("_") and callable(getattr(cnp, name, None)):
+        hint = f"write ct.numpy.{name}(x)"
+    message = f"a traced array has no `{name}`" + (f": {hint}" if hint else "")
+    raise AttributeError(message, name=name, obj=self)
+
+
 def _no_value(self: Array) -> Any:
     hint = "return the array from the function; outside it has values"
     raise make("ConcreteValueError", "item", "the value is not known while tracing", hint)
@@ -264,6 +299,7 @@ _METHODS: dict[str, Any] = {
     "__deepcopy__": _same,
     "__divmod__": _divmod,
     "__format__": _formatted,
+    "__getattr__": _missing,
     "__iter__": _iterated,
     "__matmul__": _matmul,
     "__reversed__": _reversed,
@@ -301,7 +337,9 @@ for _name in _SAME_NAMES:
     _METHODS[_name] = _method(getattr(cnp, _name))
 _METHODS["flatten"] = _METHODS["ravel"]
 _METHODS["__round__"] = _METHODS["round"]
-_METHODS["T"] = property(_method(getattr(cnp, "transpose")))
-_METHODS["mT"] = property(_method(getattr(cnp, "matrix_transpose")))
+_METHODS["T"] = property(_method(getattr(cnp, "transpose")), doc="The axes in reversed order.")
+_METHODS["mT"] = property(
+    _method(getattr(cnp, "matrix_transpose")), doc="The last two axes exchanged."
+)
 for _name, _value in _METHODS.items():
     setattr(Array, _name, _value)

@@ -13,7 +13,7 @@ from ._core import Array, TreeDef, tree_flatten
 from ._data import is_array
 from ._errors import make
 from ._function import Function, anywhere, expect_function, statics_of
-from ._operation import sizes_of
+from ._operation import a_kind, shape_of
 from .errors import CotanError
 
 Shape = int | Sequence[int]
@@ -85,7 +85,7 @@ def build(shape: Shape, f: Callable[..., Any]) -> Any:
     array([[ 3.,  4.,  5.],
            [ 6.,  8., 10.]])
     """
-    sizes = sizes_of(shape)
+    sizes = shape_of(shape)
 
     def staged() -> Any:
         found: list[TreeDef] = []
@@ -127,7 +127,7 @@ def _accumulated(
         def step(before: list[Array], x: list[Array]) -> list[Any]:
             given = f(state.tree.unflatten(before), tree.unflatten(x))
             if not (isinstance(given, tuple) and len(given) == 2):
-                message = f"the step gives a {type(given).__name__}, not a state and an output"
+                message = f"the step gives {a_kind(given)}, not a state and an output"
                 raise make("ArrayTypeError", name, message, "return state, y")
             outputs, shape = tree_flatten(given[1])
             found.append(shape)
@@ -414,25 +414,6 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     return anywhere(staged, index, *operands)
 
 
-def associative_scan(f: Callable[[Any, Any], Any], xs: Any) -> Any:
-    """All prefixes of ``xs``, combined by an associative function in logarithmic depth.
-
-    >>> import cotan as ct, numpy as np
-    >>> ct.associative_scan(lambda a, b: a * b, np.array([1.0, 2.0, 3.0]))
-    array([1., 2., 6.])
-    """
-
-    def staged(xs: Any) -> Any:
-        leaves, tree = _flat(xs)
-
-        def combine(a: list[Array], b: list[Array]) -> list[Any]:
-            return tree_flatten(f(tree.unflatten(a), tree.unflatten(b)))[0]
-
-        return tree.unflatten(_core.associative_scan(leaves, combine))
-
-    return anywhere(staged, xs)
-
-
 def stop_gradient(x: Any) -> Any:
     """The same values, as constants: no derivative passes.
 
@@ -493,7 +474,7 @@ def scatter(sizes: Shape, positions: Any, values: Any) -> Any:
     >>> ct.scatter(4, np.array([1, 3, 1]), np.array([1.0, 2.0, 3.0]))
     array([0., 4., 0., 2.])
     """
-    dims = sizes_of(sizes)
+    dims = shape_of(sizes)
 
     def staged(positions: Any, values: Any) -> Any:
         components = positions if isinstance(positions, tuple) else (positions,)

@@ -95,6 +95,9 @@ def mask_positions(entry: Any) -> tuple[np.ndarray[Any, Any], ...] | None:
     """The positions of a mask whose values are known; None for any other entry of an index."""
     if isinstance(entry, (bool, np.bool_)):
         raise make("IndexTypeError", "index", "a truth value as an index", "write `ct.where`")
+    if isinstance(entry, str):
+        hint = "arrays have no names inside: arrays with names are a dict of arrays"
+        raise make("IndexTypeError", "index", f"the text {entry!r} as an index", hint)
     if isinstance(entry, (list, np.ndarray)):
         array = np.asarray(entry)
         if array.dtype == np.bool_ and array.ndim > 0:

@@ -12,6 +12,7 @@ from . import _core
 from ._core import TreeDef, is_tracing, tree_flatten
 from ._errors import make
 from ._function import Function, expect_function, statics_of
+from ._operation import a_kind
 
 Argnums = int | Sequence[int]
 Argnames = str | Sequence[str] | None
@@ -29,7 +30,7 @@ class _Point:
         kwargs: dict[str, Any],
     ) -> None:
         self.f, self.args, self.kwargs = f, list(args), dict(kwargs)
-        self.places, self.single = _places(kind, f, which, args, kwargs)
+        self.places, self.single = places_of(kind, f, which, args, kwargs)
         chosen = [self._at(place) for place in self.places]
         self.leaves, self.tree = tree_flatten(chosen[0] if self.single else tuple(chosen))
         self.names: list[str] = self.tree.paths("" if self.single else "argument")
@@ -71,7 +72,7 @@ class _Point:
         return _core.derivative(kind, self.names, self.leaves, chosen, directions, f)
 
 
-def _places(
+def places_of(
     kind: str,
     f: Callable[..., Any],
     which: tuple[Argnums, Argnames],
@@ -84,6 +85,12 @@ def _places(
         names = [argnames] if isinstance(argnames, str) else list(argnames)
         return [_named(kind, f, name, args, kwargs) for name in names], single
     single = isinstance(argnums, int)
+    if not single and not (
+        isinstance(argnums, (tuple, list)) and all(isinstance(n, int) for n in argnums)
+    ):
+        message = f"`argnums` is {argnums!r}, not an integer or several"
+        hint = f"what {kind} gives is called with the arguments: ct.{kind}(f)(x)"
+        raise make("ArrayTypeError", kind, message, hint)
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in numbers:
         if not -len(args) <= n < len(args):
@@ -116,7 +123,7 @@ def _one(value: Any) -> list[Any]:
 def _pair(value: Any) -> tuple[Any, Any]:
     if isinstance(value, tuple) and len(value) == 2:
         return value
-    message = f"with `has_aux=True` the function returns a pair, not a {type(value).__name__}"
+    message = f"with `has_aux=True` the function returns a pair, not {a_kind(value)}"
     raise make("ArrayTypeError", "grad", message, "return loss, rest")
 
 
@@ -289,7 +296,12 @@ def jacobian(
     static_argnums: Argnums = (),
     static_argnames: str | Sequence[str] = (),
 ) -> Function:
-    """The Jacobian, in whichever mode is cheaper."""
+    """The Jacobian, in whichever mode is cheaper.
+
+    >>> ct.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
     options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
     return _jacobian(jacobian, f, options, (static_argnums, static_argnames))
 

@@ -26,6 +26,7 @@ _NAMES = [
         "or ask for a Jacobian or a vector-Jacobian product",
         "or take a Jacobian, `ct.jacrev`, or products with it, `ct.vjp`",
     ),
+    ("give one closure for each", "give one function for each"),
     ("closures are those of `build`", "functions are those of `build`"),
     ("of a closure that has ended", "of a function that has ended"),
     ("give it as the result of the closure", "return it from the function"),
@@ -46,11 +47,18 @@ _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name i
 
 
 def _user_frame() -> FrameType | None:
-    """The innermost one that is not of this package."""
+    """The innermost one that is the user's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+    while frame is not None and _is_foreign(frame):
         frame = frame.f_back
     return frame
+
+
+def _is_foreign(frame: FrameType) -> bool:
+    """Whether a frame is of this package, or of numpy, which called it."""
+    if str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("numpy", "scipy"):
+        return True
+    return os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE)
 
 
 def _is_stored(frame: FrameType | None) -> bool:
@@ -71,6 +79,31 @@ def _is_read(frame: FrameType | None) -> bool:
 _SUBSCRIPT = 26
 
 
+# What to do about what the library leaves without a hint, by a part of its message.
+_HINTS = [
+    ("a square matrix is needed", "the last two sizes are equal; `ct.linalg.lstsq` solves others"),
+    ("the result has the letter", "each letter of the result stands in an operand"),
+    ("is named twice", "name each axis once"),
+    (
+        "is outside axis",
+        "indices that are known are checked: they count from 0, or from -1 at the end",
+    ),
+    (
+        "indices for an array with",
+        "there is at most one index for each axis; `...` stands for others",
+    ),
+    ("is outside of an axis", "positions count from 0, or from -1 at the end"),
+    ("a cotangent", "a cotangent has the shape of what it belongs to"),
+    ("a tangent", "a tangent has the shape of what it belongs to"),
+    (
+        "too many elements",
+        "write it as a sum over parts: `ct.build` and `ct.fold` store none of them",
+    ),
+    ("no memory", "work on parts, `ct.fold`, or keep less for the gradient, `ct.checkpoint`"),
+    ("there are no arrays", "give a list of at least one array"),
+]
+
+
 def _in_python(text: str) -> str:
     for rust, python in _NAMES:
         text = text.replace(rust, python)
@@ -85,6 +118,8 @@ def make(name: str, op: str, message: str, hint: str | None) -> errors.CotanErro
         name = "OutOfRangeError"
     if name == "ScopeError" and message == "an array of another function":
         hint = "return arrays from the function they are traced in; outside it they have no value"
+    if hint is None:
+        hint = next((own for part, own in _HINTS if part in message), None)
     frame = _user_frame()
     if name == "ConcreteValueError" and _is_stored(frame):
         message = "an array of numpy cannot hold a traced value"

@@ -60,24 +60,39 @@ def _ordered(function: str, paths: list[str], param: str, value: Any) -> list[An
     return [_core.asarray(found[path]) for path in paths]
 
 
-def _namespace(module: TextModule, name: str) -> SimpleNamespace:
+class Functions(SimpleNamespace):
+    """The functions of a program of the text language, by their names."""
+
+    def __getattr__(self, name: str) -> Any:
+        there = ", ".join(f"`{key}`" for key in vars(self) if key != "__name__") or "none"
+        message = f"`{self.__name__}` has no function `{name}`; it has {there}"
+        raise AttributeError(message, name=name, obj=self)
+
+
+def _namespace(module: TextModule, name: str) -> Functions:
     functions = {f[0]: _function(module, f) for f in module.functions()}
-    return SimpleNamespace(__name__=name, **functions)
+    return Functions(__name__=name, **functions)
 
 
-def load(path: str | os.PathLike[str]) -> SimpleNamespace:
+def load(path: str | os.PathLike[str]) -> Functions:
     """The functions of a file of the text language, by their names.
 
     They are compiled for the shapes of their arguments, can be differentiated, and called inside
     traced functions. Records are dicts; sizes that do not follow from arguments are keywords. Where
     an integer parameter is a size or the length of a loop, integers are part of the signature.
+
+    >>> import cotan as ct, numpy as np, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "norm.ct"
+    >>> _ = file.write_text("def norm(x: [n]f64): f64 = sqrt(sum(x * x))")
+    >>> ct.grad(ct.load(file).norm)(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
     """
     # What is missing, or may not be read, is an exception as with `open`.
     with open(path, encoding="utf-8"):
         return _namespace(_core.load_file(os.fspath(path)), os.path.basename(os.fspath(path)))
 
 
-def loads(text: str, name: str = "text.ct") -> SimpleNamespace:
+def loads(text: str, name: str = "text.ct") -> Functions:
     """The functions of a text of the language.
 
     >>> import cotan as ct, numpy as np

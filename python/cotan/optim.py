@@ -96,7 +96,12 @@ def _optimizer(
 
 
 def sgd(rate: Rate, momentum: float = 0.0, nesterov: bool = False) -> Optimizer:
-    """Steps against the gradient, with momentum if one is given."""
+    """Steps against the gradient, with momentum if one is given.
+
+    >>> method = sgd(0.1)
+    >>> method.step(3.0, 2.0, method.init(3.0))[0]
+    array(2.8)
+    """
 
     def rule(p: Any, g: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if momentum == 0.0:
@@ -111,7 +116,13 @@ def sgd(rate: Rate, momentum: float = 0.0, nesterov: bool = False) -> Optimizer:
 def adamw(
     rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 1e-4
 ) -> Optimizer:
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+
+    >>> method = adamw(0.1)
+    >>> p, state = method.step(3.0, 2.0, method.init(3.0))
+    >>> round(float(p), 5)
+    2.89997
+    """
 
     def rule(p: Any, g: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         mean = b1 * state["mean"] + (1 - b1) * g
@@ -133,12 +144,24 @@ def _as(x: Any, like: Any) -> Any:
 
 
 def adam(rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Optimizer:
-    """Adam (Kingma and Ba, 2015): steps of about the rate in every coordinate."""
+    """Adam (Kingma and Ba, 2015): steps of about the rate in every coordinate.
+
+    >>> method = adam(0.1)
+    >>> p, state = method.step(3.0, 2.0, method.init(3.0))
+    >>> round(float(p), 4)
+    2.9
+    """
     return adamw(rate, b1, b2, eps, 0.0)
 
 
 def rmsprop(rate: Rate, decay: float = 0.9, eps: float = 1e-8) -> Optimizer:
-    """Steps divided by a running root of mean squares of the gradient."""
+    """Steps divided by a running root of mean squares of the gradient.
+
+    >>> method = rmsprop(0.1)
+    >>> p, state = method.step(3.0, 2.0, method.init(3.0))
+    >>> round(float(p), 4)
+    2.6838
+    """
 
     def rule(p: Any, g: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         square = decay * state["square"] + (1 - decay) * g * g
@@ -158,7 +181,11 @@ def exponential_decay(rate: float, factor: float, every: int = 1) -> Schedule:
 
 
 def cosine_decay(rate: float, steps: int, last: float = 0.0) -> Schedule:
-    """From the rate to the last one along half a wave."""
+    """From the rate to the last one along half a wave.
+
+    >>> float(cosine_decay(0.1, 100)(50))
+    0.05
+    """
 
     def at(step: Any) -> Any:
         share = cnp.minimum(step / steps, 1.0)
@@ -177,7 +204,11 @@ def warmup(schedule: Rate, steps: int) -> Schedule:
 
 
 def global_norm(gradient: Any) -> Any:
-    """The norm of all elements of a structure."""
+    """The norm of all elements of a structure.
+
+    >>> global_norm({"a": np.array([3.0]), "b": 4.0})
+    array(5.)
+    """
 
     def staged(gradient: Any) -> Any:
         leaves = [_core.asarray(g).reshape(-1) for g in tree.leaves(gradient)]

@@ -29,7 +29,7 @@ from . import numpy as cnp
 from ._control import fori_loop, while_loop
 from ._core import Array, lib
 from ._errors import make
-from ._operation import operation, sizes_of
+from ._operation import operation, shape_of
 from ._philox import expect_key
 
 __all__ = [
@@ -90,7 +90,11 @@ def split(key: Any, num: int = 2) -> Any:
 
 @operation("key", "data")
 def fold_in(key: Any, data: Any) -> Any:
-    """The key with this number: of a step, a layer, an epoch."""
+    """The key with this number: of a step, a layer, an epoch.
+
+    >>> fold_in(key(0), 7).shape
+    (2,)
+    """
     number = _core.asarray(data)
     low = _philox.child(expect_key(key), _philox.FOLD, number & 0xFFFF_FFFF)
     return _philox.child(low, _philox.FOLD, _philox.shifted(number, 32))
@@ -98,7 +102,7 @@ def fold_in(key: Any, data: Any) -> Any:
 
 def _shaped(values: Array, shape: Any, dtype: Any) -> Array:
     """The numbers in a shape and in a float type."""
-    made: Array = lib.reshape(values, sizes_of(shape))
+    made: Array = lib.reshape(values, shape_of(shape))
     return made.cast_to(_float_name(dtype))
 
 
@@ -133,9 +137,9 @@ def uniform(
 def _uniform(key: Any, shape: Any, dtype: Any, minval: Any, maxval: Any) -> Any:
     name = _float_name(dtype)
     digits = 24 if name == "float32" else 53
-    share = _philox.unit(_philox.bits(expect_key(key), math.prod(sizes_of(shape))), digits)
+    share = _philox.unit(_philox.bits(expect_key(key), math.prod(shape_of(shape))), digits)
     low, high = (_core.asarray(x).cast_to("float64") for x in (minval, maxval))
-    drawn = (low + (high - low) * lib.reshape(share, sizes_of(shape))).cast_to(name)
+    drawn = (low + (high - low) * lib.reshape(share, shape_of(shape))).cast_to(name)
     # Rounding may have reached the bound.
     return cnp.where(drawn < high.cast_to(name), drawn, low.cast_to(name))
 
@@ -154,8 +158,12 @@ def _normals(key: Array, attempt: Any, count: int) -> Array:
 
 @operation("key")
 def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Normal, with mean 0 and variance 1."""
-    return _shaped(_normals(expect_key(key), 0, math.prod(sizes_of(shape))), shape, dtype)
+    """Normal, with mean 0 and variance 1.
+
+    >>> normal(key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return _shaped(_normals(expect_key(key), 0, math.prod(shape_of(shape))), shape, dtype)
 
 
 def _until_accepted(count: int, draw: Callable[[Any], tuple[Array, Array]]) -> Array:
@@ -176,11 +184,15 @@ def _until_accepted(count: int, draw: Callable[[Any], tuple[Array, Array]]) -> A
 
 @operation("key")
 def truncated_normal(key: Any, shape: Shape = (), bound: float = 2.0, dtype: Any = float) -> Any:
-    """Normal, between ``-bound`` and ``bound``, which is 1 at least."""
+    """Normal, between ``-bound`` and ``bound``, which is 1 at least.
+
+    >>> bool((abs(truncated_normal(key(0), 100, 1.5)) <= 1.5).all())
+    True
+    """
     if not bound >= 1.0:
         hint = "numbers beyond the bound are drawn again: it must be 1 at least"
         raise _refused("truncated_normal", f"a bound of {bound}", hint)
-    own, count = expect_key(key), math.prod(sizes_of(shape))
+    own, count = expect_key(key), math.prod(shape_of(shape))
 
     def draw(attempt: Any) -> tuple[Array, Array]:
         x = _normals(own, attempt, count)
@@ -191,14 +203,18 @@ def truncated_normal(key: Any, shape: Shape = (), bound: float = 2.0, dtype: Any
 
 @operation("key")
 def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Exponential, with mean 1."""
-    drawn = _philox.bits(expect_key(key), math.prod(sizes_of(shape)))
+    """Exponential, with mean 1.
+
+    >>> bool((exponential(key(0), 100) > 0).all())
+    True
+    """
+    drawn = _philox.bits(expect_key(key), math.prod(shape_of(shape)))
     return _shaped(-cnp.log(_philox.positive_unit(drawn)), shape, dtype)
 
 
 def _open_units(key: Any, shape: Shape) -> Array:
     """Uniform numbers above 0 and below 1."""
-    drawn = _philox.bits(expect_key(key), math.prod(sizes_of(shape)))
+    drawn = _philox.bits(expect_key(key), math.prod(shape_of(shape)))
     # The next number below 1 in place of 1.
     made: Array = cnp.minimum(_philox.positive_unit(drawn), 1.0 - 2.0**-53)
     return made
@@ -206,40 +222,64 @@ def _open_units(key: Any, shape: Shape) -> Array:
 
 @operation("key")
 def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of Gumbel's distribution: ``-log`` of exponential numbers."""
+    """Of Gumbel's distribution: ``-log`` of exponential numbers.
+
+    >>> gumbel(key(0), 3).shape
+    (3,)
+    """
     return _shaped(-cnp.log(-cnp.log(_open_units(key, shape))), shape, dtype)
 
 
 @operation("key")
 def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of the logistic distribution."""
+    """Of the logistic distribution.
+
+    >>> logistic(key(0), 3).shape
+    (3,)
+    """
     u = _open_units(key, shape)
     return _shaped(cnp.log(u) - cnp.log1p(-u), shape, dtype)
 
 
 @operation("key")
 def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of Laplace's distribution, with scale 1."""
+    """Of Laplace's distribution, with scale 1.
+
+    >>> laplace(key(0), 3).shape
+    (3,)
+    """
     u = 2.0 * _open_units(key, shape) - 1.0
     return _shaped(-cnp.sign(u) * cnp.log1p(-abs(u)), shape, dtype)
 
 
 @operation("key")
 def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of Cauchy's distribution, with scale 1."""
+    """Of Cauchy's distribution, with scale 1.
+
+    >>> cauchy(key(0), 3).shape
+    (3,)
+    """
     return _shaped(cnp.tan(math.pi * (_open_units(key, shape) - 0.5)), shape, dtype)
 
 
 @operation("key")
 def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
-    """-1 or 1, each as often."""
+    """-1 or 1, each as often.
+
+    >>> bool((abs(rademacher(key(0), 100)) == 1).all())
+    True
+    """
     signs = cnp.where(bernoulli(key, 0.5, shape), 1, -1)
     return signs.astype(dtype)
 
 
 @operation("key", "sigma")
 def lognormal(key: Any, sigma: Any = 1.0, shape: Shape = (), dtype: Any = float) -> Any:
-    """``exp(sigma * x)`` of normal ``x``."""
+    """``exp(sigma * x)`` of normal ``x``.
+
+    >>> bool((lognormal(key(0), 1.0, 100) > 0).all())
+    True
+    """
     return cnp.exp(sigma * normal(key, shape, dtype))
 
 
@@ -255,13 +295,17 @@ def multivariate_normal(
            [1., 2.]])
     """
     center = _core.asarray(mean)
-    drawn = normal(key, (*sizes_of(shape), center.shape[-1]), dtype)
+    drawn = normal(key, (*shape_of(shape), center.shape[-1]), dtype)
     return center + drawn @ cnp.matrix_transpose(lib.cholesky(cov))
 
 
 @operation("key")
 def beta(key: Any, a: float, b: float, shape: Shape = (), dtype: Any = float) -> Any:
-    """Of the beta distribution; its two shapes are numbers that are known."""
+    """Of the beta distribution; its two shapes are numbers that are known.
+
+    >>> beta(key(0), 2.0, 3.0, 4).shape
+    (4,)
+    """
     first, second = split(key)
     x, y = gamma(first, a, shape, dtype), gamma(second, b, shape, dtype)
     return x / (x + y)
@@ -269,7 +313,11 @@ def beta(key: Any, a: float, b: float, shape: Shape = (), dtype: Any = float) ->
 
 @operation("key")
 def dirichlet(key: Any, alpha: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Vectors of Dirichlet's distribution, by a list of numbers that are known."""
+    """Vectors of Dirichlet's distribution, by a list of numbers that are known.
+
+    >>> round(float(dirichlet(key(0), (1.0, 2.0, 3.0)).sum()), 6)
+    1.0
+    """
     keys = split(key, len(alpha))
     parts = [gamma(keys[n], float(a), shape, dtype) for n, a in enumerate(alpha)]
     drawn = cnp.stack(parts, axis=-1)
@@ -279,10 +327,14 @@ def dirichlet(key: Any, alpha: Any, shape: Shape = (), dtype: Any = float) -> An
 @operation("key")
 def gamma(key: Any, a: float, shape: Shape = (), dtype: Any = float) -> Any:
     """Gamma, with shape ``a``, a number that is known, and scale 1: the method of Marsaglia and Tsang
-    (*A Simple Method for Generating Gamma Variables*, 2000)."""
+    (*A Simple Method for Generating Gamma Variables*, 2000).
+
+    >>> bool((gamma(key(0), 2.0, 100) > 0).all())
+    True
+    """
     if not (a > 0.0 and math.isfinite(a)):
         raise _refused("gamma", f"a shape of {a}", "it must be above 0, and finite")
-    own, count = expect_key(key), math.prod(sizes_of(shape))
+    own, count = expect_key(key), math.prod(shape_of(shape))
     # Below 1: a number of shape a + 1, times u^(1 / a).
     d = (a + 1.0 if a < 1.0 else a) - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -340,8 +392,8 @@ def _randint(key: Any, shape: Any, minval: Any, maxval: Any) -> Any:
     low, high = _core.asarray(minval), _core.asarray(maxval)
     if low.shape or high.shape or "float" in low.dtype_name + high.dtype_name:
         raise _refused("randint", "bounds that are not integers", "map over arrays by `ct.vmap`")
-    drawn = _below(expect_key(key), high - low, math.prod(sizes_of(shape)))
-    return lib.reshape(low + drawn, sizes_of(shape))
+    drawn = _below(expect_key(key), high - low, math.prod(shape_of(shape)))
+    return lib.reshape(low + drawn, shape_of(shape))
 
 
 @operation("key", "p")
@@ -351,7 +403,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
     >>> bernoulli(key(1), np.array([0.0, 1.0]))
     array([False,  True])
     """
-    sizes = list(_core.asarray(p).shape) if shape is None else sizes_of(shape)
+    sizes = list(_core.asarray(p).shape) if shape is None else shape_of(shape)
     share = _philox.unit(_philox.bits(expect_key(key), math.prod(sizes)))
     return lib.reshape(share, sizes) < _core.asarray(p).cast_to("float64")
 
@@ -365,7 +417,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     array([1, 1, 1])
     """
     logits = cnp.moveaxis(_core.asarray(logits).cast_to("float64"), axis, -1)
-    sizes = list(logits.shape[:-1]) if shape is None else sizes_of(shape)
+    sizes = list(logits.shape[:-1]) if shape is None else shape_of(shape)
     weights = cnp.exp(logits - cnp.max(logits, axis=-1, keepdims=True))
     return _positions(expect_key(key), weights, sizes)
 
@@ -413,7 +465,7 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
     array([5., 5., 5.])
     """
     count = int(a) if isinstance(a, (int, np.integer)) else len(a)
-    wanted = math.prod(sizes_of(shape))
+    wanted = math.prod(shape_of(shape))
     if not replace:
         if p is not None or wanted > count:
             message = "a choice without replacement " + (
@@ -431,4 +483,4 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
 @operation("key", "p")
 def _chosen(key: Any, p: Any, shape: Any) -> Any:
     weights = _core.asarray(p).cast_to("float64")
-    return _positions(expect_key(key), weights, sizes_of(shape))
+    return _positions(expect_key(key), weights, shape_of(shape))

@@ -30,7 +30,11 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
-    """The structure with these leaves."""
+    """The structure with these leaves.
+
+    >>> unflatten(structure({"a": 1.0, "b": 2.0}), [3.0, 4.0])
+    {'a': 3.0, 'b': 4.0}
+    """
     return structure.unflatten(list(leaves))
 
 
@@ -44,7 +48,11 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def structure(tree: Any) -> TreeDef:
-    """What a structure consists of, without its leaves."""
+    """What a structure consists of, without its leaves.
+
+    >>> structure((1.0, 2.0)) == structure((3.0, 4.0))
+    True
+    """
     return tree_flatten(tree)[1]
 
 
@@ -60,14 +68,21 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
         leaves, found = tree_flatten(other)
         if found != shape:
             raise make(
-                "ArrayTypeError", "tree.map", f"different structures, {shape} and {found}", None
+                "ArrayTypeError",
+                "tree.map",
+                f"different structures, {shape} and {found}",
+                "both have the same keys and lengths",
             )
         columns.append(leaves)
     return shape.unflatten([f(*row) for row in zip(*columns, strict=True)])
 
 
 def all(tree: Any) -> bool:
-    """Whether all leaves are true."""
+    """Whether all leaves are true.
+
+    >>> all({"a": True, "b": [True, False]})
+    False
+    """
     return not any(not leaf for leaf in leaves(tree))
 
 

@@ -1,7 +1,7 @@
 //! `build`, loops and branches over lists of arrays; structures are taken apart in Python.
 
 use cotan::untyped::AnyArr;
-use cotan::{Arr, Error};
+use cotan::{Arr, Error, Neutral};
 use cotan_array::Dtype;
 use pyo3::prelude::*;
 
@@ -149,6 +149,60 @@ pub fn associative_scan(
         }))
     })?;
     tracers(py, &scanned)
+}
+
+/// The neutral elements of an operation, in the element types of what it combines.
+fn neutral_for(py: Python<'_>, neutral: &[Operand], xs: &[Operand]) -> PyResult<Vec<AnyArr>> {
+    neutral.iter().zip(xs).map(|(e, x)| e.cast(py, x.value.dtype())).collect()
+}
+
+/// The elements along the outermost axes, combined by an associative operation in logarithmic depth.
+#[pyfunction]
+pub fn reduce(
+    py: Python<'_>,
+    neutral: Vec<Operand>,
+    xs: Vec<Operand>,
+    f: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Tracer>> {
+    let raised = Raised::default();
+    let neutral = neutral_for(py, &neutral, &xs)?;
+    let reduced = raised.watched(py, || {
+        Ok(cotan::reduce(Whole(neutral), values(&xs), |a: Vec<AnyArr>, b: Vec<AnyArr>| {
+            raised.call_or_fail(py, f, &[&strong(&a), &strong(&b)])
+        }))
+    })?;
+    tracers(py, &reduced)
+}
+
+/// For each of `n` ids, the elements that have it combined by an associative operation.
+#[pyfunction]
+pub fn reduce_by_index(
+    py: Python<'_>,
+    neutral: Vec<Operand>,
+    n: usize,
+    ids: Operand,
+    xs: Vec<Operand>,
+    f: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Tracer>> {
+    let raised = Raised::default();
+    let neutral = neutral_for(py, &neutral, &xs)?;
+    let ids = crate::index::integers(py, "reduce_by_index", ids)?;
+    let reduced = raised.watched(py, || {
+        let combine = |a: Vec<AnyArr>, b: Vec<AnyArr>| {
+            raised.call_or_fail(py, f, &[&strong(&a), &strong(&b)])
+        };
+        Ok(cotan::reduce_by_index(Whole(neutral), n, ids, values(&xs), combine))
+    })?;
+    tracers(py, &reduced)
+}
+
+/// A neutral element that is a list.
+struct Whole(Vec<AnyArr>);
+
+impl Neutral<Vec<AnyArr>> for Whole {
+    fn neutral(self) -> Vec<AnyArr> {
+        self.0
+    }
 }
 
 /// The same arrays, as constants for derivatives.

@@ -21,8 +21,13 @@ use crate::types::{typed, with_types};
 pub fn integers(py: Python<'_>, op: &str, index: Operand) -> PyResult<Arr<i64>> {
     index.value.typed::<i64>().ok_or_else(|| {
         let message = format!("an index of {}", crate::convert::numpy_name(index.value.dtype()));
-        let hint = "indices are integers: convert them by `.astype(int)`; for a mask that is traced \
-                    write `ct.where(mask, x, 0)`";
+        let hint = match (index.value.dtype(), op) {
+            (Dtype::Bool, "index") => {
+                "how many elements a traced mask takes is not known: write `ct.where(mask, x, 0)`, \
+                 or `ct.partition(x, mask)`, which brings them to the front and counts them"
+            }
+            _ => "they are integers: convert them by `.astype(int)`",
+        };
         exception(py, "IndexTypeError", op, &message, Some(hint))
     })
 }

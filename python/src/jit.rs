@@ -23,6 +23,9 @@ use crate::tree::{Shape, flatten, is_structure, unflatten};
 /// `cotan._data.is_array`.
 static IS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// Values of Python.
+type Values<'py> = Vec<Bound<'py, PyAny>>;
+
 /// What a function was traced for, and what came of it.
 struct Entry {
     hash: u64,
@@ -159,6 +162,47 @@ impl Jit {
         call.add(value, is_static)
     }
 
+    /// The error about the static argument with this number.
+    fn no_hash(&self, py: Python<'_>, call: &Call<'_>, k: usize) -> PyErr {
+        let is_it = |place: &Place| *place == Place::Static(k);
+        let keyword = call.keywords.iter().find(|(_, place)| is_it(place));
+        let name = match (call.places.iter().position(is_it), keyword) {
+            (Some(n), _) => self.names.get(n).cloned().unwrap_or_else(|| format!("number {n}")),
+            (None, Some((name, _))) => name.to_string(),
+            (None, None) => "?".to_owned(),
+        };
+        let class = call.statics[k].get_type().name();
+        let class = class.map_or_else(|_| "object".to_owned(), |class| class.to_string());
+        let own = self.f.bind(py).getattr("__name__").and_then(|name| name.extract::<String>());
+        let message = format!(
+            "the argument `{name}` is known while tracing, and part of the signature: an object of \
+             the class {class} cannot be, since it has no hash"
+        );
+        let hint = "give a number, a string, or a tuple of these; arrays are arguments that are not \
+                    static";
+        exception(py, "ArrayTypeError", own.as_deref().unwrap_or("jit"), &message, Some(hint))
+    }
+
+    /// What was used last, if it is for arguments like these.
+    fn last_again(
+        &self,
+        py: Python<'_>,
+        call: &Call<'_>,
+        arrays: &[Array],
+        weak: &[bool],
+    ) -> PyResult<Option<Arc<Entry>>> {
+        let Some(last) = self.locked().entries.last().cloned() else { return Ok(None) };
+        let same_types = last.types.len() == arrays.len()
+            && last.types.iter().zip(arrays.iter().zip(weak)).all(|(known, (array, weak))| {
+                known.0 == array.dtype() && known.1 == *weak && known.2 == array.shape().dims()
+            });
+        if !same_types || !call.same(py, &last)? {
+            return Ok(None);
+        }
+        self.locked().hits += 1;
+        Ok(Some(last))
+    }
+
     fn find(
         &self,
         py: Python<'_>,
@@ -279,28 +323,32 @@ impl Jit {
         py: Python<'py>,
         mut call: Call<'py>,
     ) -> PyResult<(Arc<Entry>, Vec<Array>)> {
-        let mut types: Vec<Signature> = Vec::with_capacity(call.leaves.len());
+        let mut weak = Vec::with_capacity(call.leaves.len());
         let mut arrays = Vec::with_capacity(call.leaves.len());
-        let mut hasher = DefaultHasher::new();
         for (n, leaf) in call.leaves.iter().enumerate() {
             let given = given(leaf, Keep::Lend).map_err(|error| {
                 let names = self.leaf_names(py, &call);
                 at_part(py, "argument", names.get(n).map_or("", String::as_str), error)
             })?;
-            let dims = given.array.shape().dims().to_vec();
-            (given.array.dtype() as u8, given.weak, &dims).hash(&mut hasher);
-            types.push((given.array.dtype(), given.weak, dims));
+            weak.push(given.weak);
             arrays.push(given.array);
         }
+        // Most calls are like the last one: nothing needs to be hashed for these.
+        if let Some(entry) = self.last_again(py, &call, &arrays, &weak)? {
+            return Ok((entry, arrays));
+        }
+        let mut hasher = DefaultHasher::new();
+        let types: Vec<Signature> = arrays
+            .iter()
+            .zip(&weak)
+            .map(|(array, &weak)| (array.dtype(), weak, array.shape().dims().to_vec()))
+            .collect();
+        for (dtype, weak, dims) in &types {
+            (*dtype as u8, weak, dims).hash(&mut hasher);
+        }
         call.args.iter().for_each(|shape| shape.hash_into(&mut hasher));
-        for value in &call.statics {
-            let number = value.hash().map_err(|_| {
-                let message =
-                    format!("a static argument of type {}, which has no hash", value.get_type());
-                let hint =
-                    "static arguments are compared: give numbers, strings and tuples of these";
-                exception(py, "ArrayTypeError", "jit", &message, Some(hint))
-            })?;
+        for (k, value) in call.statics.iter().enumerate() {
+            let number = value.hash().map_err(|_| self.no_hash(py, &call, k))?;
             number.hash(&mut hasher);
         }
         call.hash = hasher.finish();
@@ -308,6 +356,39 @@ impl Jit {
             Some(entry) => Ok((entry, arrays)),
             None => Ok((self.trace(py, call, types)?, arrays)),
         }
+    }
+}
+
+/// What a function was traced to for one signature.
+#[pyclass(frozen, name = "Traced", module = "cotan._core")]
+pub struct Traced {
+    entry: Arc<Entry>,
+    names: Vec<String>,
+}
+
+#[pymethods]
+impl Traced {
+    /// A number that no other one that is alive has.
+    #[getter]
+    fn number(&self) -> usize {
+        Arc::as_ptr(&self.entry) as usize
+    }
+
+    /// The program.
+    #[getter]
+    fn program(&self) -> Inspected {
+        Inspected { compiled: Arc::clone(&self.entry.compiled) }
+    }
+
+    /// The names of the arrays that it takes.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// The results of the function from their arrays.
+    fn results(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        unflatten(py, &self.entry.out, &mut leaves.into_iter())
     }
 }
 
@@ -351,15 +432,25 @@ fn names_of(py: Python<'_>, shape: &Shape) -> Vec<String> {
     names
 }
 
+/// With tuples in the place of lists, also inside tuples.
+fn tuples(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let (py, parts) = (
+        value.py(),
+        match () {
+            () if value.is_exact_instance_of::<PyList>() => value.cast::<PyList>()?.to_tuple(),
+            () if value.is_exact_instance_of::<PyTuple>() => value.cast::<PyTuple>()?.clone(),
+            () => return Ok(value),
+        },
+    );
+    let inner: PyResult<Vec<Bound<'_, PyAny>>> = parts.iter().map(tuples).collect();
+    Ok(PyTuple::new(py, inner?)?.into_any())
+}
+
 impl<'py> Call<'py> {
     fn add(&mut self, value: Bound<'py, PyAny>, is_static: bool) -> PyResult<Place> {
         if is_static {
             // Lists have no hash; those of sizes and axes are common.
-            let value = match value.cast::<PyList>() {
-                Ok(list) => list.to_tuple().into_any(),
-                Err(_) => value,
-            };
-            self.statics.push(value);
+            self.statics.push(tuples(value)?);
             return Ok(Place::Static(self.statics.len() - 1));
         }
         let shape = flatten(&value, &mut self.leaves)?;
@@ -438,6 +529,35 @@ impl Jit {
         let call = self.take_apart(args, kwargs)?;
         let (entry, _) = self.entry(py, call)?;
         Ok(Inspected { compiled: Arc::clone(&entry.compiled) })
+    }
+
+    /// The program for these arguments, their arrays in its order, and for each of them the argument
+    /// that it belongs to: its position, or its name.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn traced<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Traced, Values<'py>, Values<'py>)> {
+        let call = self.take_apart(args, kwargs)?;
+        let mut roots: Vec<(usize, Bound<'py, PyAny>)> = Vec::new();
+        for (n, place) in call.places.iter().enumerate() {
+            if let Place::Traced(k) = place {
+                roots.push((*k, n.into_pyobject(py)?.into_any()));
+            }
+        }
+        for (name, place) in &call.keywords {
+            if let Place::Traced(k) = place {
+                roots.push((*k, name.clone()));
+            }
+        }
+        roots.sort_unstable_by_key(|(k, _)| *k);
+        let owners = roots.into_iter().zip(&call.args);
+        let owners = owners.flat_map(|((_, root), shape)| vec![root; shape.leaves()]).collect();
+        let (names, leaves) = (self.leaf_names(py, &call), call.leaves.clone());
+        let (entry, _) = self.entry(py, call)?;
+        Ok((Traced { entry, names }, leaves, owners))
     }
 
     /// The program that was used last, if there is one.

@@ -9,6 +9,7 @@ use cotan::{Arr, PadMode};
 use cotan_array::Dtype;
 use pyo3::prelude::*;
 
+use crate::callback::tracers;
 use crate::error::{exception, traced};
 use crate::operand::{Operand, float, number, promoted_to};
 use crate::tracer::Tracer;
@@ -125,6 +126,7 @@ functions! {
     float inverse(x;) = |x: Arr<T>| x.inverse();
     float det(x;) = |x: Arr<T>| x.det();
     float solve(x, y;) = |x: Arr<T>, y: Arr<T>| x.solve(y);
+    float cholesky_solve(x, y;) = |x: Arr<T>, y: Arr<T>| x.cholesky_solve(y);
     float solve_triangular(x, y; lower: bool) = |x: Arr<T>, y: Arr<T>| x.solve_triangular(y, lower);
 
     number cumsum(x; axis: i32, reverse: bool) =
@@ -220,6 +222,37 @@ by_index! {
     float cross_entropy(logits, labels;) = |x: Arr<T>, i: Arr<i64>| nn::cross_entropy(x, i);
     float nll(logs, labels;) = |x: Arr<T>, i: Arr<i64>| nn::nll(x, i);
     float polygamma(x, n;) = |x: Arr<T>, n: Arr<i64>| x.polygamma(n);
+}
+
+/// Functions of so many arrays of one element type to several arrays.
+macro_rules! of_several {
+    ($($kind:ident $name:ident($($x:ident),+; $($arg:ident: $ty:ty),*) = $f:expr;)*) => {
+        $(
+            #[pyfunction]
+            fn $name(py: Python<'_>, $($x: Operand,)+ $($arg: $ty),*) -> PyResult<Vec<Tracer>> {
+                let (operands, _) = promoted_to(py, &[$($x),+], chosen!($kind))?;
+                let [$($x),+] = operands[..] else { return Err(missing(py, stringify!($name))) };
+                let dtype = first_of([$($x),+]).dtype();
+                let made = traced(py, stringify!($name), || with_types!($kind dtype, T => {
+                    let f = $f;
+                    f($(typed::<T>($x)),+)
+                }))?;
+                tracers(py, &made)
+            }
+        )*
+
+        fn register_of_several(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(module.add_function(wrap_pyfunction!($name, module)?)?;)*
+            Ok(())
+        }
+    };
+}
+
+of_several! {
+    float slogdet(x;) = |x: Arr<T>| {
+        let (sign, log) = x.slogdet();
+        vec![AnyArr::from(sign), AnyArr::from(log)]
+    };
 }
 
 /// Arrays of one element type, joined to one.
@@ -327,6 +360,7 @@ fn attention(
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_functions(module)?;
     register_by_index(module)?;
+    register_of_several(module)?;
     crate::windows::register(module)?;
     module.add_function(wrap_pyfunction!(concatenate, module)?)?;
     module.add_function(wrap_pyfunction!(stack, module)?)?;

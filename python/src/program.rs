@@ -148,7 +148,7 @@ impl Compiled {
 
 /// Does work without the lock of Python. If it may take long it is done by another thread, while this
 /// one looks for signals: Ctrl-C stops the work.
-fn interruptible<R: Send>(
+pub fn interruptible<R: Send>(
     py: Python<'_>,
     long: bool,
     work: impl FnOnce(CancelToken) -> Result<R, Error> + Send,

@@ -220,9 +220,12 @@ macro_rules! operators {
             self.ty.shape.numel()
         }
 
-        fn __len__(&self) -> PyResult<usize> {
+        fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
             let outer = self.ty.shape.dims().first().copied();
-            outer.ok_or_else(|| PyTypeError::new_err("len() of a scalar: it has no axes"))
+            outer.ok_or_else(|| {
+                let hint = "only arrays with axes have a length: stack scalars to a vector";
+                exception(py, "ArrayTypeError", "len", "a scalar has no axes", Some(hint))
+            })
         }
 
         fn __getitem__(slf: &Bound<'_, Tracer>, index: &Bound<'_, PyAny>) -> PyResult<Tracer> {

@@ -150,6 +150,31 @@ def test_dlpack_and_other_arrays() -> None:
     assert cnp.from_dlpack(x).tolist() == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.parametrize("name", ["jax", "torch"])
+def test_dlpack_with_other_libraries(name: str) -> None:
+    """Their arrays are taken, and they take ours; what is shared lies at one place."""
+    library = pytest.importorskip(name, reason=f"{name} is not installed")
+    if name == "jax":
+        library.config.update("jax_enable_x64", True)
+        namespace, place = library.numpy, lambda x: x.unsafe_buffer_pointer()
+    else:
+        namespace, place = library, lambda x: x.data_ptr()
+    for dtype in ("float64", "float32", "int64", "bool"):
+        theirs = namespace.ones((3, 1000), dtype=getattr(namespace, dtype, None) or bool)
+        got = ct.jit(lambda x: x | x if x.dtype == bool else x + 1)(theirs)
+        assert got.dtype.name == dtype and got.shape == (3, 1000)
+        assert (got == (1 if dtype == "bool" else 2)).all()
+    result = twice(np.arange(4096.0))
+    back = namespace.from_dlpack(result)
+    assert float(back[3]) == 6.0
+    if name == "torch":
+        assert place(back) == result.ctypes.data
+    # And it outlives ours.
+    del result
+    assert float(back[4095]) == 8190.0
+    assert cnp.from_dlpack(back)[2] == 4.0 and float(ct.grad(lambda x: (x * x).sum())(back)[1]) == 4.0
+
+
 def test_tensors_that_numpy_cannot_take_are_explained() -> None:
     class OnDevice:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -228,6 +253,29 @@ def test_threads_share_functions_classes_and_rules() -> None:
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a build with the lock")
 def test_free_threaded_python_stays_without_the_lock() -> None:
     assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
+
+
+IMPORTED = """
+import threading
+begin, done = threading.Barrier(8), []
+def work():
+    begin.wait()
+    import cotan as ct, numpy as np
+    import cotan.numpy as cnp, cotan.interop.torch, cotan.optim
+    done.append(float(ct.grad(lambda x: (cnp.sin(x) * x).sum())(np.zeros(3))[0]))
+threads = [threading.Thread(target=work) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert done == [0.0] * 8, done
+"""
+
+
+def test_threads_import_it_at_once() -> None:
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORTED], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0 and not done.stderr, done.stderr
 
 
 def test_other_threads_run_meanwhile() -> None:

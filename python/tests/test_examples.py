@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples" / "python"
-NEEDED = {"minimize.py": "scipy", "with_jax.py": "jax", "with_torch.py": "torch"}
+NEEDED = {"minimize.py": "scipy", "sparse.py": "scipy", "with_jax.py": "jax", "with_torch.py": "torch"}
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)

@@ -116,8 +116,10 @@ def ours(seed: int) -> tuple[Any, ...]:
 
 
 def compare(seed: int, expected: tuple[Any, ...]) -> None:
-    for got, wanted in zip(ours(seed), expected, strict=True):
-        wanted = np.asarray(wanted)
+    for got, found in zip(ours(seed), expected, strict=True):
+        if found is None:
+            continue
+        wanted = np.asarray(found)
         scale = max(1.0, float(np.abs(wanted).max(initial=0.0)))
         np.testing.assert_allclose(
             got / scale,
@@ -149,15 +151,15 @@ def test_against_autograd(chunk: int) -> None:
 def test_against_jax(chunk: int) -> None:
     jax = pytest.importorskip("jax", reason="jax is not installed: pip install jax")
     jax.config.update("jax_enable_x64", True)
-    # Slower to start than autograd: a share of the programs, others than there.
-    for seed in range(PROGRAMS + chunk, PROGRAMS + PROGRAMS // 20, CHUNKS):
+    # Other programs than autograd's. Products with Hessians take JAX long: few of them.
+    for seed in range(PROGRAMS + chunk, 2 * PROGRAMS, CHUNKS):
         f, _ = program(seed)
         x, y, v = arguments(seed)
         g = lambda x, y, f=f: f(jax.numpy, x, y)
         both = jax.value_and_grad(g, argnums=(0, 1))
         value, gradients = both(x, y)
-        product: Any = np.zeros(())
-        if seed % 4 == 0:
+        product: Any = None
+        if seed % 40 == 0:
             product = jax.jvp(lambda x: jax.grad(g)(x, y), (x,), (v,))[1]
         compare(seed, (value, *gradients, product))
 

@@ -1,10 +1,9 @@
 //! Which results of a loop's step depend smoothly on which of its inputs.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Node, Program, Scopes, TermId};
+use cotan_ir::{CustomKind, Node, Program, Scopes, TermId};
 use rustc_hash::FxHashMap;
 
-use crate::fault::{Point, faulty};
 use crate::step::Step;
 
 /// Which inputs and outputs of a loop's step have a derivative, when the marked inputs have one at
@@ -28,9 +27,6 @@ pub(crate) fn active_in_loop(step: &Step, start: &[bool]) -> (Vec<bool>, Vec<boo
             continue;
         }
         pending.extend(uses.of(t).iter().filter(|u| passes_on(program, **u)));
-        if faulty(Point::ActivityForgetsStates) {
-            continue;
-        }
         for &k in next_states.get(&t).into_iter().flatten() {
             if !std::mem::replace(&mut inputs[k], true) {
                 pending.extend(uses.inputs[k]);
@@ -73,6 +69,9 @@ impl Uses {
             for &t in order {
                 match program.node(t) {
                     Node::MapAccum(_) | Node::While(_) => {
+                        scopes.for_each_dependency(program, t, |u| f(u, t))
+                    }
+                    Node::Custom(c) if c.kind == CustomKind::Implicit => {
                         scopes.for_each_dependency(program, t, |u| f(u, t))
                     }
                     node => node.for_each_operand(|u| f(u, t)),

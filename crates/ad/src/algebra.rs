@@ -13,7 +13,6 @@ use cotan_ir::{
 };
 
 use crate::custom::CustomFunction;
-use crate::fault::{Point, faulty};
 use crate::step::{Step, extract_step};
 use crate::while_loop::{WhileLoop, extract_while};
 
@@ -127,8 +126,7 @@ pub trait Algebra {
 
     /// $c \odot f$ in which a zero of $c$ annihilates: $0 \cdot \infty = 0 \cdot \mathrm{NaN} = 0$.
     fn scale(&mut self, c: &Self::T, factor: &Self::T) -> Result<Self::T> {
-        let weak = self.is_finite(factor) || faulty(Point::WeakZero);
-        let op = if weak { Op::Mul } else { Op::Scale };
+        let op = if self.is_finite(factor) { Op::Mul } else { Op::Scale };
         self.op(op, &[c.clone(), factor.clone()])
     }
 
@@ -137,16 +135,7 @@ pub trait Algebra {
     /// What is known to be finite is constant, so it stays finite in every derivative of the product,
     /// and only its zeros have to annihilate.
     fn strong_scale(&mut self, c: &Self::T, factor: &Self::T) -> Result<Self::T> {
-        if faulty(Point::WeakZeroFactor) {
-            return self.scale(c, factor);
-        }
-        if faulty(Point::DeadZeroFactor) {
-            let zero = self.number(0.0, &self.ty(factor))?;
-            let counts = self.op(Op::Ne, &[factor.clone(), zero.clone()])?;
-            let kept = self.op(Op::Select, &[counts, c.clone(), zero])?;
-            return self.scale(&kept, factor);
-        }
-        if self.is_finite(factor) || faulty(Point::WeakZeroTangent) {
+        if self.is_finite(factor) {
             return self.op(Op::Scale, &[factor.clone(), c.clone()]);
         }
         self.op(Op::StrongMul, &[c.clone(), factor.clone()])

@@ -3,6 +3,7 @@
 //! A rule that takes cotangents is run as it is by the reverse pass; one that takes tangents is run
 //! as it is by forward mode. The other direction is its transpose: a rule is linear in what it
 //! takes, so its own derivative by that is the rule itself, and the reverse pass transposes it.
+//! What is the solution of an equation has the derivatives of `implicit.rs`.
 
 use std::sync::Arc;
 
@@ -49,10 +50,15 @@ impl CustomFunction {
         })
     }
 
-    /// The positions of the float arguments.
+    /// The positions of the inputs by which there is a derivative: the float arguments, and of an
+    /// equation what is captured, too.
     pub(crate) fn float_args(&self) -> Vec<usize> {
         let float = |k: &usize| self.function.inputs()[*k].ty.dtype.is_float();
-        (0..self.args).filter(float).collect()
+        let inputs = match self.kind {
+            CustomKind::Vjp | CustomKind::Jvp => self.args,
+            CustomKind::Implicit => self.function.inputs().len(),
+        };
+        (0..inputs).filter(float).collect()
     }
 
     /// The positions of the float results.
@@ -67,7 +73,16 @@ impl CustomFunction {
         self.function.ty(self.function.outputs()[k].term)
     }
 
-    /// Cotangents of the float arguments from those of the float results.
+    /// Where its derivative is taken: the inputs, and of an equation its solution.
+    fn point<T: Clone>(&self, mut inputs: Vec<T>, results: &[T]) -> Vec<T> {
+        match self.kind {
+            CustomKind::Vjp | CustomKind::Jvp => {}
+            CustomKind::Implicit => inputs.extend_from_slice(results),
+        }
+        inputs
+    }
+
+    /// Cotangents of the float arguments from those of the float results, at a point.
     pub(crate) fn pull<A: Algebra>(
         &self,
         a: &mut A,
@@ -77,6 +92,7 @@ impl CustomFunction {
         match self.kind {
             CustomKind::Vjp => self.run(a, inputs, cotangents),
             CustomKind::Jvp => self.run_transposed(a, inputs, cotangents),
+            CustomKind::Implicit => self.pull_solution(a, inputs, cotangents),
         }
     }
 
@@ -90,6 +106,7 @@ impl CustomFunction {
         match self.kind {
             CustomKind::Jvp => self.run(a, inputs, tangents),
             CustomKind::Vjp => self.run_transposed(a, inputs, tangents),
+            CustomKind::Implicit => self.push_solution(a, inputs, tangents),
         }
     }
 
@@ -138,7 +155,7 @@ impl CustomFunction {
 pub struct DeltaCustom<A: Algebra + ?Sized> {
     /// The function and its rule.
     pub custom: Arc<CustomFunction>,
-    /// The arguments, then the captures.
+    /// The arguments, then the captures, then of an equation the solution.
     pub inputs: Vec<A::T>,
     /// The derivatives of the float arguments.
     pub deltas: Vec<Option<crate::delta::DeltaId>>,
@@ -206,6 +223,7 @@ impl<A: Algebra> Dual<'_, A> {
         if deltas.iter().all(|d| d.is_none()) {
             return Ok(results.into_iter().map(|t| self.lift(t)).collect());
         }
+        let inputs = custom.point(inputs, &results);
         let delta = DeltaCustom { custom: custom.clone(), inputs, deltas };
         let ty = Type::scalar(cotan_array::Dtype::F64);
         let whole = self.deltas.push(Delta::Custom(Box::new(delta)), ty);
@@ -232,7 +250,10 @@ impl<A: Algebra> Tangent<'_, A> {
         let tangents: Vec<Option<A::T>> =
             custom.float_args().into_iter().map(|k| args[k].tangent.clone()).collect();
         let moved = match tangents.iter().any(|t| t.is_some()) {
-            true => tangents_of_results(self.a, custom, &inputs, &tangents)?,
+            true => {
+                let inputs = custom.point(inputs, &results);
+                tangents_of_results(self.a, custom, &inputs, &tangents)?
+            }
             false => vec![None; results.len()],
         };
         let pairs = results.into_iter().zip(moved);

@@ -12,7 +12,6 @@ use cotan_ir::{Routine, Span, Type};
 
 use crate::algebra::Algebra;
 use crate::custom::DeltaCustom;
-use crate::fault::Kind;
 use crate::linear::Linear;
 use crate::step::Step;
 use crate::while_loop::DeltaWhile;
@@ -80,32 +79,6 @@ pub enum Delta<A: Algebra + ?Sized> {
     Custom(Box<DeltaCustom<A>>),
     /// One result of a loop or of a function with a derivative of its own.
     Result(DeltaId, usize),
-}
-
-impl<A: Algebra + ?Sized> Delta<A> {
-    /// Which constructor it is.
-    pub(crate) fn kind(&self) -> Kind {
-        match self {
-            Delta::Input(_) => Kind::Input,
-            Delta::Add(..) => Kind::Add,
-            Delta::Scale(..) | Delta::StrongScale(..) => Kind::Scale,
-            Delta::Index(..) => Kind::Index,
-            Delta::SumOuter(_) => Kind::SumOuter,
-            Delta::Gather(..) => Kind::Gather,
-            Delta::Scatter(..) => Kind::Scatter,
-            Delta::LitArray(_) => Kind::LitArray,
-            Delta::Replicate(..) => Kind::Replicate,
-            Delta::Transpose(..) => Kind::Transpose,
-            Delta::Reshape(_) => Kind::Reshape,
-            Delta::Cast(_) => Kind::Cast,
-            Delta::Select(..) => Kind::Select,
-            Delta::Cond(..) => Kind::Cond,
-            Delta::OneHot(..) => Kind::OneHot,
-            Delta::Routine(..) => Kind::Routine,
-            Delta::MapAccum(_) | Delta::While(_) => Kind::Result,
-            Delta::Custom(_) | Delta::Result(..) => Kind::Result,
-        }
-    }
 }
 
 /// The leading sizes and the index of a `oneHot`.

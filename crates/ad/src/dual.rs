@@ -13,7 +13,6 @@ use cotan_ir::{Extreme, Result, Routine, Span, TermId, Type};
 use crate::algebra::{Algebra, Lambda, Loop, batched, element};
 use crate::custom::CustomFunction;
 use crate::delta::{Delta, DeltaId, Deltas};
-use crate::fault::{Change, Kind, Point, Stage, change_at, change_of_partial, faulty};
 use crate::partials::{Partial, emit, partials};
 use crate::routine::{Derivatives, derivative};
 use crate::while_loop::WhileLoop;
@@ -66,36 +65,14 @@ impl<'a, A: Algebra> Dual<'a, A> {
         primal: A::T,
         delta: impl FnOnce(DeltaId) -> Delta<A>,
     ) -> Result<DualArray<A>> {
-        let delta = match t.delta {
-            Some(d) => self.record(delta(d), &primal)?,
-            None => None,
-        };
+        let delta = t.delta.map(|d| self.record(delta(d), &primal));
         Ok(DualArray { primal, delta })
     }
 
     /// Adds a Delta for an array.
-    pub(crate) fn record(&mut self, delta: Delta<A>, primal: &A::T) -> Result<Option<DeltaId>> {
+    pub(crate) fn record(&mut self, delta: Delta<A>, primal: &A::T) -> DeltaId {
         let ty = self.a.ty(primal);
-        let change = change_at(Stage::Dual, delta.kind());
-        let d = self.deltas.push(delta, ty.clone());
-        self.disturbed(change, d, &ty)
-    }
-
-    /// A Delta after a fault, if there is one.
-    fn disturbed(
-        &mut self,
-        change: Option<Change>,
-        d: DeltaId,
-        ty: &Type,
-    ) -> Result<Option<DeltaId>> {
-        Ok(match change {
-            None => Some(d),
-            Some(Change::Lost) => None,
-            Some(Change::Negated) => {
-                let minus = self.a.number(-1.0, ty)?;
-                Some(self.deltas.push(Delta::Scale(minus, d), ty.clone()))
-            }
-        })
+        self.deltas.push(delta, ty)
     }
 
     /// The results of a former with several, those that are active with a part of its Delta.
@@ -110,7 +87,7 @@ impl<'a, A: Algebra> Dual<'a, A> {
         let mut duals = Vec::with_capacity(results.len());
         for (n, primal) in results.into_iter().enumerate() {
             let delta = match active[n] {
-                true => self.record(Delta::Result(whole, n), &primal)?,
+                true => Some(self.record(Delta::Result(whole, n), &primal)),
                 false => None,
             };
             duals.push(DualArray { primal, delta });
@@ -132,7 +109,7 @@ impl<'a, A: Algebra> Dual<'a, A> {
         ty: &Type,
     ) -> Result<Option<DeltaId>> {
         let mut sum: Option<DeltaId> = None;
-        for (k, (arg, partial)) in args.iter().zip(partials(op)?).enumerate() {
+        for (arg, partial) in args.iter().zip(partials(op)?) {
             let Some(d) = arg.delta else { continue };
             let mut emitted = |expr| emit(self.a, expr, primals, primal);
             let term = match partial {
@@ -144,7 +121,6 @@ impl<'a, A: Algebra> Dual<'a, A> {
                 Partial::TimesDerivative(factor) => Some(Delta::StrongScale(emitted(factor)?, d)),
             };
             let term = term.map_or(d, |term| self.deltas.push(term, ty.clone()));
-            let Some(term) = self.disturbed(change_of_partial(op, k), term, ty)? else { continue };
             sum = Some(match sum {
                 Some(sum) => self.deltas.push(Delta::Add(sum, term), ty.clone()),
                 None => term,
@@ -183,7 +159,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         let primal = self.a.cond(&b.primal, &u.primal, &v.primal)?;
         let active = u.delta.is_some() || v.delta.is_some();
         let choice = Delta::Cond(b.primal.clone(), u.delta, v.delta);
-        let delta = if active { self.record(choice, &primal)? } else { None };
+        let delta = active.then(|| self.record(choice, &primal));
         Ok(DualArray { primal, delta })
     }
 
@@ -196,16 +172,15 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         let delta = match (op.row().rule, args) {
             _ if !active => None,
             (Rule::Select, [c, u, v]) => {
-                self.record(Delta::Select(c.primal.clone(), u.delta, v.delta), &primal)?
+                Some(self.record(Delta::Select(c.primal.clone(), u.delta, v.delta), &primal))
             }
             (Rule::Cast(_), [t]) => {
                 let same = self.a.ty(&t.primal).dtype == ty.dtype;
                 match t.delta {
-                    Some(d) if !same => self.record(Delta::Cast(d), &primal)?,
+                    Some(d) if !same => Some(self.record(Delta::Cast(d), &primal)),
                     other => other,
                 }
             }
-            _ if op == Op::StopGradient && faulty(Point::StopGradientPasses) => args[0].delta,
             _ => self.chain_rule(op, args, &primals, &primal, &ty)?,
         };
         Ok(DualArray { primal, delta })
@@ -261,7 +236,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         let primal = self.a.stack(&Self::primals(ts))?;
         let deltas: Box<[Option<DeltaId>]> = ts.iter().map(|t| t.delta).collect();
         let active = deltas.iter().any(|d| d.is_some());
-        let delta = if active { self.record(Delta::LitArray(deltas), &primal)? } else { None };
+        let delta = active.then(|| self.record(Delta::LitArray(deltas), &primal));
         Ok(DualArray { primal, delta })
     }
 
@@ -329,11 +304,6 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
         let primal = self.a.routine(routine, &primals)?;
         let deltas: Vec<Option<DeltaId>> = operands.iter().map(|t| t.delta).collect();
         let delta = derivative(self, routine, &primals, &primal, &deltas)?;
-        let ty = self.a.ty(&primal);
-        let delta = match delta {
-            Some(d) => self.disturbed(change_at(Stage::Dual, Kind::Routine), d, &ty)?,
-            None => None,
-        };
         Ok(DualArray { primal, delta })
     }
 

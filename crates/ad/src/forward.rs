@@ -5,7 +5,6 @@ use cotan_ir::{Error, Result};
 
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
-use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::map_accum::forward_loop;
 use crate::while_loop::forward_while;
 
@@ -41,11 +40,7 @@ pub fn forward_pass<A: Algebra>(
             Delta::Result(loop_, n) => results[loop_.index()].get(*n).cloned().flatten(),
             _ => eval(deltas, d, tangents, &values, a)?,
         };
-        let change = change_at(Stage::Forward, deltas.get(d).kind());
-        values.push(match value {
-            Some(value) => disturb(a, change, value)?,
-            None => None,
-        });
+        values.push(value);
         results.push(of_loop);
     }
     Ok(values)
@@ -104,10 +99,7 @@ fn eval<A: Algebra>(
                 return Ok(None);
             }
             let zero = a.number(0.0, ty)?;
-            let (mut x, mut y) = (x.unwrap_or(&zero).clone(), y.unwrap_or(&zero).clone());
-            if faulty(Point::ForwardBranchesSwapped) {
-                std::mem::swap(&mut x, &mut y);
-            }
+            let (x, y) = (x.unwrap_or(&zero).clone(), y.unwrap_or(&zero).clone());
             Some(match deltas.get(d) {
                 Delta::Cond(..) => a.cond(b, &x, &y)?,
                 _ => a.op(Op::Select, &[b.clone(), x, y])?,

@@ -23,7 +23,6 @@ use crate::algebra::interpret;
 use crate::cut::{Graph, NEVER};
 use crate::delta::{Delta, Deltas};
 use crate::dual::{Dual, DualArray};
-use crate::fault::{Point, faulty};
 use crate::forward::forward_pass;
 use crate::map_accum::{Transposed, Writer, input_types, or_zero};
 use crate::staged::Staged;
@@ -124,12 +123,7 @@ impl Linear {
     /// `(s; x; c) -> (s'; y, r)`: the step that also gives what is to be saved.
     pub(crate) fn saving_step(&self) -> Result<Arc<Step>> {
         let Step { states, inputs, .. } = *self.step;
-        let wrong = faulty(Point::LoopSavesNextStates);
-        let saved = self.saved.iter().map(|&t| match self.w.staged.b.node(t) {
-            Node::Input(k) if wrong => self.results[*k as usize].primal,
-            _ => t,
-        });
-        let saved: Vec<TermId> = saved.collect();
+        let saved = self.saved.clone();
         let program = finished(self.w.staged.b.clone(), saved.iter().copied())?;
         let scopes = Scopes::new(&program);
         let mut b = Builder::new();

@@ -15,7 +15,6 @@ use crate::activity::active_in_loop;
 use crate::algebra::{Algebra, Loop, element, interpret};
 use crate::delta::{Delta, DeltaId, DeltaLoop, Deltas};
 use crate::dual::{Dual, DualArray};
-use crate::fault::{Point, faulty};
 use crate::linear::Linear;
 use crate::staged::Staged;
 use crate::step::Step;
@@ -149,13 +148,11 @@ pub(crate) fn transpose_loop<A: Algebra>(
     let active_captures: Vec<usize> = (states + inputs..types.len()).filter(wanted).collect();
     let seeded: Vec<usize> = (states..step.program.outputs().len())
         .filter(|&k| m.active_outputs[k] && result(k).is_some())
-        .filter(|_| !faulty(Point::LoopIgnoresOutputs))
         .collect();
 
     let mut init = Vec::new();
     for &k in &active_states {
-        let given = result(k).filter(|_| !faulty(Point::LoopIgnoresFinalStates));
-        init.push(or_zero(a, given, &types[k])?);
+        init.push(or_zero(a, result(k), &types[k])?);
     }
     for &k in &active_captures {
         init.push(a.number(0.0, &types[k])?);
@@ -172,7 +169,7 @@ pub(crate) fn transpose_loop<A: Algebra>(
     })?;
     let out = a.map_accum(&Loop {
         length: m.length,
-        reverse: m.reverse == faulty(Point::LoopDirection),
+        reverse: !m.reverse,
         init,
         inputs: arrays,
         captures: m.captures.clone(),
@@ -182,12 +179,6 @@ pub(crate) fn transpose_loop<A: Algebra>(
     let order = active_states.iter().chain(&active_captures).chain(&active_elements);
     for (&k, t) in order.zip(out) {
         contributions[k] = Some(t);
-    }
-    if faulty(Point::LoopLosesElements) {
-        contributions[states..states + inputs].fill(None);
-    }
-    if faulty(Point::LoopLosesCaptures) {
-        contributions[states + inputs..].fill(None);
     }
     Ok(contributions)
 }
@@ -228,12 +219,7 @@ impl Transposed<'_> {
             outputs.push(or_zero(staged, gradient[k], &types[k])?);
         }
         for (&k, &before) in self.captures.iter().zip(c_bar) {
-            let last = gradient[k].filter(|_| faulty(Point::LoopKeepsLastCapture));
-            let sum = match last {
-                Some(last) => Some(last),
-                None => staged.plus(Some(before), gradient[k])?,
-            };
-            outputs.extend(sum);
+            outputs.extend(staged.plus(Some(before), gradient[k])?);
         }
         for &k in self.elements {
             outputs.push(or_zero(staged, gradient[k], &types[k])?);
@@ -254,10 +240,7 @@ pub(crate) fn forward_loop<A: Algebra>(
     let tangent = |k: usize| tangents.get(k).cloned().flatten();
     let active_states = marked(&m.active_inputs[..states]);
     let given = |k: &usize| tangent(*k).is_some();
-    let elements: Vec<usize> = (states..states + inputs)
-        .filter(given)
-        .filter(|_| !faulty(Point::LoopForwardLosesElements))
-        .collect();
+    let elements: Vec<usize> = (states..states + inputs).filter(given).collect();
     let captures: Vec<usize> = (states + inputs..types.len()).filter(given).collect();
     let outputs: Vec<usize> =
         (states..step.program.outputs().len()).filter(|&k| m.active_outputs[k]).collect();
@@ -273,7 +256,7 @@ pub(crate) fn forward_loop<A: Algebra>(
     outside.extend(captures.iter().filter_map(|&k| tangent(k)));
     let out = a.map_accum(&Loop {
         length: m.length,
-        reverse: m.reverse != faulty(Point::LoopForwardDirection),
+        reverse: m.reverse,
         init,
         inputs: arrays,
         captures: outside,
@@ -334,9 +317,7 @@ impl<A: Algebra> Tangent<'_, A> {
         let (active_inputs, active_outputs) = active_in_loop(step, &start);
         let active_states = marked(&active_inputs[..states]);
         let elements: Vec<usize> = (states..states + inputs).filter(|&k| start[k]).collect();
-        let captures: Vec<usize> = (states + inputs..types.len())
-            .filter(|&k| start[k] && !faulty(Point::LoopTangentLosesCaptures))
-            .collect();
+        let captures: Vec<usize> = (states + inputs..types.len()).filter(|&k| start[k]).collect();
         let results = step.program.outputs().len();
         let outputs: Vec<usize> = (states..results).filter(|&k| active_outputs[k]).collect();
 
@@ -352,7 +333,7 @@ impl<A: Algebra> Tangent<'_, A> {
         };
         let mut out = self.a.map_accum(&Loop {
             length: m.length,
-            reverse: m.reverse != faulty(Point::LoopTangentDirection),
+            reverse: m.reverse,
             init,
             inputs: with_tangents(&m.inputs, &elements),
             captures: with_tangents(&m.captures, &captures),

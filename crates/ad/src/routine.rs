@@ -6,6 +6,9 @@
 //! Everything it multiplies by is an array of the algebra, made of routines and products again, so
 //! derivatives of any order follow.
 
+mod orthogonal;
+mod spectral;
+
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Error, Result, Routine, Scopes, Type};
@@ -56,6 +59,18 @@ pub(crate) fn derivative<A: Algebra, L: Derivatives<A>>(
         // Linear, with nothing beside its operand.
         Routine::Dft | Routine::DftConjugate => {
             return of(0).map(|dz| l.routine(routine, fixed, dz)).transpose();
+        }
+        Routine::QrQ | Routine::QrR => {
+            return of(0).map(|da| orthogonal::qr(l, routine, &operands[0], da)).transpose();
+        }
+        Routine::EighValues | Routine::EighVectors => {
+            return of(0).map(|da| spectral::eigh(l, routine, &operands[0], da)).transpose();
+        }
+        Routine::SvdLeft | Routine::SvdValues | Routine::SvdRight => {
+            return of(0).map(|da| spectral::svd(l, routine, &operands[0], da)).transpose();
+        }
+        Routine::Pseudoinverse => {
+            return of(0).map(|da| orthogonal::pinv(l, &operands[0], result, da)).transpose();
         }
 
         // A X = B, so dX = A^-1 (dB - dA X); the same with A^T.
@@ -191,6 +206,12 @@ fn swapped<A: Algebra>(a: &mut A, t: &A::T) -> Result<A::T> {
     a.transpose(&perm, t)
 }
 
+/// $\dot X - \dot Y$
+fn difference<A: Algebra, L: Derivatives<A>>(l: &mut L, x: L::D, y: L::D) -> Result<L::D> {
+    let y = negated(l, y)?;
+    l.add(x, y)
+}
+
 fn negated<A: Algebra, L: Derivatives<A>>(l: &mut L, d: L::D) -> Result<L::D> {
     let ty = l.type_of(&d);
     let minus = l.algebra().number(-1.0, &ty)?;
@@ -214,6 +235,22 @@ fn product<A: Algebra, L: Derivatives<A>>(l: &mut L, m: &A::T, d: L::D) -> Resul
     let moved = l.transpose(&perm, copies)?;
     let products = l.scale(&factor, moved)?;
     l.sum_outer(products)
+}
+
+/// The products of matrices of the algebra.
+fn multiplied<A: Algebra>(a: &mut A, x: &A::T, y: &A::T) -> Result<A::T> {
+    let (of_x, of_y) = (a.ty(x), a.ty(y));
+    let rank = of_x.shape.rank();
+    let (rows, columns) = (of_x.shape.dims()[rank - 2], of_y.shape.dims()[rank - 1]);
+    let batch = 1..rank - 1;
+    let perm: Vec<usize> = [rank].into_iter().chain(batch.clone()).chain([rank - 1, 0]).collect();
+    let copies = a.replicate(columns, x)?;
+    let left = a.transpose(&perm, &copies)?;
+    let perm: Vec<usize> = [rank - 1].into_iter().chain(batch).chain([0, rank]).collect();
+    let copies = a.replicate(rows, y)?;
+    let right = a.transpose(&perm, &copies)?;
+    let products = a.op(Op::Mul, &[left, right])?;
+    a.sum_outer(&products)
 }
 
 /// The products $\dot X M$.

@@ -2,35 +2,30 @@
 
 use std::sync::Arc;
 
-use cotan_array::{Array, Dtype};
-use cotan_ir::scalar::{Op, Rule};
+use cotan_array::Array;
+use cotan_ir::magnitude::Magnitudes;
+use cotan_ir::scalar::Op;
 use cotan_ir::{
     Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, Routine, TermId,
     Type, While,
 };
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
 use crate::custom::CustomFunction;
 use crate::while_loop::WhileLoop;
-
-/// How many nodes of a term to look at for a proof that it is finite.
-const FINITE_VISITS: usize = 16;
 
 /// Emits terms into a builder.
 #[derive(Clone, Debug, Default)]
 pub struct Staged {
     /// Where the terms go.
     pub b: Builder,
-    /// Which literals are finite: large ones are looked through once.
-    finite_literals: FxHashMap<TermId, bool>,
+    magnitudes: Magnitudes,
 }
 
 impl Staged {
     /// Terms that go into a builder.
     pub fn new(b: Builder) -> Staged {
-        Staged { b, finite_literals: FxHashMap::default() }
+        Staged { b, magnitudes: Magnitudes::default() }
     }
 }
 
@@ -194,61 +189,7 @@ impl Algebra for Staged {
         self.staged_custom(c, args)
     }
 
-    /// By the operation: bounded functions, truth values, and structure over those.
     fn is_finite(&mut self, t: &TermId) -> bool {
-        self.finite(*t, &mut FINITE_VISITS.clone())
-    }
-}
-
-impl Staged {
-    fn finite(&mut self, t: TermId, visits: &mut usize) -> bool {
-        if !self.b.dtype(t).is_float() {
-            return true;
-        }
-        if *visits == 0 {
-            return false;
-        }
-        *visits -= 1;
-        let operands: SmallVec<[TermId; 8]> = match self.b.node(t) {
-            Node::Const(c) => {
-                let b = &self.b;
-                return *self.finite_literals.entry(t).or_insert_with(|| match b.dtype(t) {
-                    Dtype::F32 => c.iter::<f32>().is_some_and(|mut xs| xs.all(f32::is_finite)),
-                    _ => c.iter::<f64>().is_some_and(|mut xs| xs.all(f64::is_finite)),
-                });
-            }
-            Node::Op(op, args) => match op {
-                // Bounded, but NaN goes through.
-                Op::Sign | Op::Tanh | Op::Atan | Op::Erf | Op::Erfc | Op::Logistic => {
-                    args.iter().copied().collect()
-                }
-                Op::Neg | Op::Abs | Op::StopGradient | Op::Sin | Op::Cos | Op::Min | Op::Max => {
-                    args.iter().copied().collect()
-                }
-                Op::Select => args[1..].iter().copied().collect(),
-                _ if matches!(op.row().rule, Rule::Cast(Dtype::F64)) => {
-                    args.iter().copied().collect()
-                }
-                _ => return false,
-            },
-            Node::Cond(_, u, v) => SmallVec::from_slice(&[*u, *v]),
-            Node::Index(u, _) | Node::Gather(u, _) | Node::Replicate(_, u) => {
-                SmallVec::from_slice(&[*u])
-            }
-            Node::Transpose(_, u) | Node::Reshape(_, u) | Node::OneHot(_, u, _) => {
-                SmallVec::from_slice(&[*u])
-            }
-            Node::Stack(ts) if ts.len() <= *visits => ts.iter().copied().collect(),
-            Node::Stack(_) => return false,
-            Node::Input(_) | Node::Var { .. } | Node::SumOuter(_) | Node::Scatter(..) => {
-                return false;
-            }
-            Node::Build1(_) | Node::Iota(_) | Node::ArgExtreme(..) | Node::ArgSort(_) => {
-                return false;
-            }
-            Node::SegmentArg(..) | Node::MapAccum(_) | Node::While(_) => return false,
-            Node::Routine(..) | Node::Custom(_) | Node::Result(..) => return false,
-        };
-        operands.into_iter().all(|u| self.finite(u, visits))
+        self.magnitudes.is_finite(&self.b, *t)
     }
 }

@@ -8,7 +8,6 @@ use cotan_ir::{Extreme, Result, Routine, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop};
 use crate::custom::CustomFunction;
-use crate::fault::{Kind, Point, Stage, change_at, change_of_partial, disturb, faulty};
 use crate::partials::{Partial, emit, partials};
 use crate::routine::{Derivatives, derivative};
 use crate::while_loop::WhileLoop;
@@ -46,21 +45,11 @@ impl<'a, A: Algebra> Tangent<'a, A> {
     /// A linear operation: the same on primal and tangent.
     fn linear(
         &mut self,
-        kind: Kind,
         t: &TangentArray<A>,
         mut f: impl FnMut(&mut A, &A::T) -> Result<A::T>,
     ) -> Result<TangentArray<A>> {
         let primal = f(self.a, &t.primal)?;
         let tangent = t.tangent.as_ref().map(|dt| f(self.a, dt)).transpose()?;
-        self.pair(kind, primal, tangent)
-    }
-
-    /// The result of a former.
-    fn pair(&mut self, kind: Kind, primal: A::T, tangent: Option<A::T>) -> Result<TangentArray<A>> {
-        let tangent = match tangent {
-            Some(t) => disturb(self.a, change_at(Stage::Tangent, kind), t)?,
-            None => None,
-        };
         Ok(TangentArray { primal, tangent })
     }
 
@@ -101,13 +90,10 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         let primal = self.a.cond(&b.primal, &u.primal, &v.primal)?;
         let ty = self.a.ty(&primal);
         let tangent = match self.both(&u.tangent, &v.tangent, &ty)? {
-            Some((du, dv)) if faulty(Point::TangentCondSwapped) => {
-                Some(self.a.cond(&b.primal, &dv, &du)?)
-            }
             Some((du, dv)) => Some(self.a.cond(&b.primal, &du, &dv)?),
             None => None,
         };
-        self.pair(Kind::Cond, primal, tangent)
+        Ok(TangentArray { primal, tangent })
     }
 
     fn op(&mut self, op: Op, args: &[TangentArray<A>]) -> Result<TangentArray<A>> {
@@ -120,25 +106,19 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         let tangent = match (op.row().rule, args) {
             (Rule::Select, [c, u, v]) => {
                 let tangent = match self.both(&u.tangent, &v.tangent, &ty)? {
-                    Some((du, dv)) if faulty(Point::TangentSelectSwapped) => {
-                        Some(self.a.op(op, &[c.primal.clone(), dv, du])?)
-                    }
                     Some((du, dv)) => Some(self.a.op(op, &[c.primal.clone(), du, dv])?),
                     None => None,
                 };
-                return self.pair(Kind::Select, primal, tangent);
+                return Ok(TangentArray { primal, tangent });
             }
             (Rule::Cast(_), [t]) => {
                 let dt = t.tangent.as_ref();
                 let tangent = dt.map(|dt| self.a.op(op, std::slice::from_ref(dt))).transpose()?;
-                return self.pair(Kind::Cast, primal, tangent);
-            }
-            _ if op == Op::StopGradient && faulty(Point::StopGradientPasses) => {
-                args[0].tangent.clone()
+                return Ok(TangentArray { primal, tangent });
             }
             _ => {
                 let mut sum = None;
-                for (k, (arg, partial)) in args.iter().zip(partials(op)?).enumerate() {
+                for (arg, partial) in args.iter().zip(partials(op)?) {
                     let Some(dt) = arg.tangent.clone() else { continue };
                     let mut emitted = |expr| emit(self.a, expr, &primals, &primal);
                     let term = match partial {
@@ -158,8 +138,7 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
                             self.a.strong_scale(&dt, &factor)?
                         }
                     };
-                    let term = disturb(self.a, change_of_partial(op, k), term)?;
-                    sum = self.a.plus(sum, term)?;
+                    sum = self.a.plus(sum, Some(term))?;
                 }
                 sum
             }
@@ -169,11 +148,11 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
 
     fn index(&mut self, t: &TangentArray<A>, ix: &[TangentArray<A>]) -> Result<TangentArray<A>> {
         let ix = Self::primals(ix);
-        self.linear(Kind::Index, t, |a, t| a.index(t, &ix))
+        self.linear(t, |a, t| a.index(t, &ix))
     }
 
     fn sum_outer(&mut self, t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(Kind::SumOuter, t, |a, t| a.sum_outer(t))
+        self.linear(t, |a, t| a.sum_outer(t))
     }
 
     fn index_function(
@@ -195,7 +174,7 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
     }
 
     fn gather(&mut self, t: &TangentArray<A>, f: &A::F) -> Result<TangentArray<A>> {
-        self.linear(Kind::Gather, t, |a, t| a.gather(t, f))
+        self.linear(t, |a, t| a.gather(t, f))
     }
 
     fn scatter(
@@ -204,7 +183,7 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         t: &TangentArray<A>,
         f: &A::F,
     ) -> Result<TangentArray<A>> {
-        self.linear(Kind::Scatter, t, |a, t| a.scatter(outer, t, f))
+        self.linear(t, |a, t| a.scatter(outer, t, f))
     }
 
     fn stack(&mut self, ts: &[TangentArray<A>]) -> Result<TangentArray<A>> {
@@ -223,19 +202,19 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
             });
         }
         let tangent = self.a.stack(&tangents)?;
-        self.pair(Kind::LitArray, primal, Some(tangent))
+        Ok(TangentArray { primal, tangent: Some(tangent) })
     }
 
     fn replicate(&mut self, k: usize, t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(Kind::Replicate, t, |a, t| a.replicate(k, t))
+        self.linear(t, |a, t| a.replicate(k, t))
     }
 
     fn transpose(&mut self, perm: &[usize], t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(Kind::Transpose, t, |a, t| a.transpose(perm, t))
+        self.linear(t, |a, t| a.transpose(perm, t))
     }
 
     fn reshape(&mut self, dims: &[usize], t: &TangentArray<A>) -> Result<TangentArray<A>> {
-        self.linear(Kind::Reshape, t, |a, t| a.reshape(dims, t))
+        self.linear(t, |a, t| a.reshape(dims, t))
     }
 
     fn iota(&mut self, k: usize) -> Result<TangentArray<A>> {
@@ -249,7 +228,7 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         ix: &[TangentArray<A>],
     ) -> Result<TangentArray<A>> {
         let ix = Self::primals(ix);
-        self.linear(Kind::OneHot, v, |a, v| a.one_hot(outer, v, &ix))
+        self.linear(v, |a, v| a.one_hot(outer, v, &ix))
     }
 
     fn arg_extreme(&mut self, extreme: Extreme, t: &TangentArray<A>) -> Result<TangentArray<A>> {
@@ -280,17 +259,15 @@ impl<A: Algebra> Algebra for Tangent<'_, A> {
         let primal = self.a.routine(routine, &primals)?;
         let tangents: Vec<Option<A::T>> = operands.iter().map(|t| t.tangent.clone()).collect();
         let tangent = derivative(self, routine, &primals, &primal, &tangents)?;
-        self.pair(Kind::Routine, primal, tangent)
+        Ok(TangentArray { primal, tangent })
     }
 
     fn map_accum(&mut self, m: &Loop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
-        let results = self.tangent_loop(m)?;
-        results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()
+        self.tangent_loop(m)
     }
 
     fn while_accum(&mut self, w: &WhileLoop<TangentArray<A>>) -> Result<Vec<TangentArray<A>>> {
-        let results = self.tangent_while(w)?;
-        results.into_iter().map(|t| self.pair(Kind::Result, t.primal, t.tangent)).collect()
+        self.tangent_while(w)
     }
 
     fn custom(

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId, Deltas};
-use crate::fault::{Point, Stage, change_at, disturb, faulty};
 use crate::guard::{Guard, Guarded, Guards};
 use crate::map_accum::transpose_loop;
 use crate::routine::transposed_routine;
@@ -53,7 +52,6 @@ const PLACES_PER_READ: usize = 4;
 impl<T: Clone> Cotangents<T> {
     fn add<A: Algebra<T = T>>(&mut self, a: &mut A, d: DeltaId, c: T) -> Result<()> {
         let before = self.accum[d.index()].take();
-        let before = before.filter(|_| !faulty(Point::CotangentOverwritten));
         let more = Guarded { c, guard: self.guard };
         self.accum[d.index()] = self.guards.plus(a, before, more)?;
         Ok(())
@@ -67,9 +65,6 @@ impl<T: Clone> Cotangents<T> {
         dims: &[usize],
     ) -> Result<Option<Guarded<T>>> {
         let mut reads = self.reads.remove(&d).unwrap_or_default();
-        if faulty(Point::ReadsLoseLast) && reads.len() >= MANY_READS {
-            reads.pop();
-        }
         // Reads with indices of one length are of one kind.
         reads.sort_by_key(|(ix, _)| ix.len());
         for reads in reads.chunk_by(|(ix, _), (jx, _)| ix.len() == jx.len()) {
@@ -128,8 +123,7 @@ fn scatter_reads<A: Algebra>(
     let cotangents: Vec<A::T> = reads.iter().map(|(_, c)| c.clone()).collect();
     let mut tables = Vec::with_capacity(outer.len());
     for n in 0..outer.len() {
-        let at = |m: usize| if faulty(Point::ReadsAtFirstPlace) { 0 } else { m };
-        let component: Vec<A::T> = (0..reads.len()).map(|m| reads[at(m)].0[n].clone()).collect();
+        let component: Vec<A::T> = reads.iter().map(|(ix, _)| ix[n].clone()).collect();
         tables.push(a.stack(&component)?);
     }
     let f = a.index_table(&tables)?;
@@ -204,8 +198,6 @@ fn reverse_pass_to_scatters<A: Algebra>(
         let taken = state.take(a, d, deltas.ty(d).shape.dims())?;
         let Some(Guarded { c, guard }) = taken else { continue };
         state.guard = guard;
-        let change = change_at(Stage::Transpose, deltas.get(d).kind());
-        let Some(c) = disturb(a, change, c)? else { continue };
         eval(deltas, d, c, &mut gradient, &mut state, a)?;
     }
     Ok(gradient)
@@ -292,12 +284,7 @@ fn eval<A: Algebra>(
             for (n, &p) in perm.iter().enumerate() {
                 inverse[p] = n;
             }
-            let used = if faulty(Point::PermutationNotInverted) && fits(perm, dims(*d), &inverse) {
-                &perm[..]
-            } else {
-                &inverse
-            };
-            let c = a.transpose(used, &c)?;
+            let c = a.transpose(&inverse, &c)?;
             state.add(a, *d, c)
         }
         // eval c (Reshape d)        = eval (reshape (shapeDelta d) c) d
@@ -317,7 +304,6 @@ fn eval<A: Algebra>(
         // eval c (Select b d1 d2)   = eval (where b c 0) d1, eval (where b 0 c) d2
         Delta::Select(b, d1, d2) => {
             let zero = a.number(0.0, deltas.ty(d))?;
-            let (d1, d2) = if faulty(Point::SelectSwapped) { (d2, d1) } else { (d1, d2) };
             if let Some(d1) = d1 {
                 let part = a.op(Op::Select, &[b.clone(), c.clone(), zero.clone()])?;
                 state.add(a, *d1, part)?;
@@ -331,7 +317,6 @@ fn eval<A: Algebra>(
         // eval c (Cond b d1 d2)     = eval (cond b c 0) d1, eval (cond b 0 c) d2
         Delta::Cond(b, d1, d2) => {
             let zero = a.number(0.0, deltas.ty(d))?;
-            let (d1, d2) = if faulty(Point::CondSwapped) { (d2, d1) } else { (d1, d2) };
             let outer = state.guard;
             if let Some(d1) = d1 {
                 let part = a.cond(b, &c, &zero)?;
@@ -371,11 +356,4 @@ fn eval<A: Algebra>(
             Err(Error::internal("a term with several results is transposed as a whole"))
         }
     }
-}
-
-/// Whether permuting a transposed array by `perm` gives the shape that `inverse` gives: only then
-/// can the two be mistaken for each other.
-fn fits(perm: &[usize], dims: &[usize], inverse: &[usize]) -> bool {
-    let transposed: Vec<usize> = perm.iter().map(|&p| dims[p]).collect();
-    perm.iter().zip(inverse).all(|(&p, &q)| transposed[p] == transposed[q])
 }

@@ -19,7 +19,6 @@ use crate::activity::active_in_loop;
 use crate::algebra::Algebra;
 use crate::delta::{Delta, DeltaId};
 use crate::dual::{Dual, DualArray};
-use crate::fault::{Point, faulty};
 use crate::linear::Linear;
 use crate::map_accum::{Writer, input_types, marked, or_zero, tangent_step};
 use crate::step::Step;
@@ -282,8 +281,7 @@ pub(crate) fn forward_while<A: Algebra>(
     written.extend(made.b().inline(&forward.program, &[ds, &r, rest].concat())?);
     let program = made.w.finish(written, limit, 0)?;
 
-    let first = i64::from(faulty(Point::WhileForwardStartsLate));
-    let mut init = vec![a.constant(&Array::scalar(first))?];
+    let mut init = vec![a.constant(&Array::scalar(0i64))?];
     for &k in &active_states {
         init.push(or_zero(a, tangent(k), &types[k])?);
     }
@@ -323,9 +321,7 @@ fn run_with_tangents<A: Algebra>(
     let states = step.states;
     let types = input_types(step);
     let tangent = |k: usize| tangents.get(k).cloned().flatten();
-    let captures: Vec<usize> = (states..types.len())
-        .filter(|&k| tangent(k).is_some() && !faulty(Point::WhileTangentLosesCaptures))
-        .collect();
+    let captures: Vec<usize> = (states..types.len()).filter(|&k| tangent(k).is_some()).collect();
     let program = tangent_step(step, active_states, &[], &captures, outputs)?;
     let carried = states + active_states.len();
     let has: Vec<usize> = (0..states).chain(carried..carried + types.len() - states).collect();

@@ -27,9 +27,9 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Program, Result, TermId, Type};
 
 use crate::algebra::{Algebra, element, interpret};
-use crate::fault::{Point, faulty, slots};
 use crate::linear::Linear;
 use crate::map_accum::{Transposed, Writer, input_types, marked, or_zero};
+use crate::slots::slots;
 use crate::staged::Staged;
 use crate::step::Step;
 use crate::while_loop::{Counting, DeltaWhile, WhileLoop, comparison, counter_type, types_of};
@@ -53,7 +53,6 @@ pub(crate) fn transpose_while<A: Algebra>(
         (states..types.len()).filter(|&k| w.active_inputs[k] && w.deltas[k].is_some()).collect();
     let seeded: Vec<usize> = (states..step.program.outputs().len())
         .filter(|&k| w.active_outputs[k] && result(k).is_some())
-        .filter(|_| !faulty(Point::WhileIgnoresOutputs))
         .collect();
     let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&w.result_types[k])).collect();
     let transposed = w.linear.transposed(&Transposed {
@@ -66,17 +65,12 @@ pub(crate) fn transpose_while<A: Algebra>(
     let carried: Vec<usize> = active_states.iter().chain(&active_captures).copied().collect();
     let mut bars = Vec::with_capacity(carried.len());
     for &k in &active_states {
-        let given = result(k).filter(|_| !faulty(Point::WhileIgnoresFinalStates));
-        bars.push(or_zero(a, given, &types[k])?);
+        bars.push(or_zero(a, result(k), &types[k])?);
     }
     for &k in &active_captures {
         bars.push(a.number(0.0, &types[k])?);
     }
-    let mut count = w.count.clone();
-    if faulty(Point::WhileStartsLate) {
-        let one = a.constant(&Array::scalar(1i64))?;
-        count = a.op(Op::Sub, &[count, one])?;
-    }
+    let count = w.count.clone();
     let bars = match w.primal.bound {
         Some(bound) => {
             let y_bars: Vec<A::T> = seeded.iter().filter_map(|&k| result(k)).collect();
@@ -91,9 +85,6 @@ pub(crate) fn transpose_while<A: Algebra>(
     let mut contributions: Vec<Option<A::T>> = vec![None; types.len()];
     for (&k, t) in carried.iter().zip(bars) {
         contributions[k] = Some(t);
-    }
-    if faulty(Point::WhileLosesCaptures) {
-        contributions[states..].fill(None);
     }
     Ok(contributions)
 }
@@ -269,10 +260,7 @@ impl<'a> Blocks<'a> {
         let at = b.op(Op::FloorDiv, &[inputs[0], every])?;
         let passed = b.op(Op::Mul, &[at, every])?;
         let begins = b.op(Op::Mul, &[passed, block])?;
-        let mut before = b.op(Op::Sub, &[first, begins])?;
-        if faulty(Point::WhileReplaysNothing) {
-            before = none;
-        }
+        let before = b.op(Op::Sub, &[first, begins])?;
         let s = made.saved_at(saved, at)?;
         let staged = &mut made.w.staged;
         let s = self.advance(staged, &s, before, c)?;

@@ -5,11 +5,10 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Args, Error, Extreme, Node, Result, TermId, TermMap, Type};
+use cotan_ir::{Args, Error, Node, Result, TermId, TermMap, Type};
 use rustc_hash::FxHashMap;
 
 use crate::index_function::{Positions, positions_of};
-use crate::options::Fault;
 use crate::order::{Captures, all_dependencies, post_order};
 use crate::transform::{Bot, rule};
 
@@ -168,35 +167,20 @@ impl Bot<'_> {
         let k = batch.k;
         match node {
             // build1 k (\i -> i)  ~>  [0, .., k - 1]
-            Node::Var { .. } => rule!(self, "build/var", t, expected, {
-                let iota = self.b.iota(k)?;
-                if self.faulty(Fault::BuildVarOffByOne) {
-                    let one = self.b.scalar(1i64)?;
-                    let ones = self.b.replicate(k, one)?;
-                    self.b.op(Op::Add, &[iota, ones])?
-                } else {
-                    iota
-                }
-            }),
+            Node::Var { .. } => rule!(self, "build/var", t, expected, self.b.iota(k)?),
 
             // build1 k (\i -> cond b u v)  ~>  where (build1 b) (build1 u) (build1 v)
             Node::Cond(p, u, v) => {
                 let condition = self.lookup(batch, *p)?;
-                let (mut u, mut v) = (self.many(batch, *u)?, self.many(batch, *v)?);
+                let (u, v) = (self.many(batch, *u)?, self.many(batch, *v)?);
                 match condition {
                     Image::Many(p) => {
-                        if self.faulty(Fault::BuildCondSwapped) {
-                            (u, v) = (v, u);
-                        }
                         let p = self.broadcast_inner(p, self.b.shape(u).dims().to_vec())?;
                         rule!(self, "build/cond", t, expected, self.b.op(Op::Select, &[p, u, v])?)
                     }
                     // build1 k (\i -> cond b u v)  ~>  cond b (build1 u) (build1 v)
                     //                                                        (i not free in b)
                     Image::One(p) => {
-                        if self.faulty(Fault::BuildCondInvariantSwapped) {
-                            (u, v) = (v, u);
-                        }
                         rule!(self, "build/cond-invariant", t, expected, self.b.cond(p, u, v)?)
                     }
                 }
@@ -204,10 +188,7 @@ impl Bot<'_> {
 
             // build1 k (\i -> op t u)  ~>  op (build1 t) (build1 u)
             Node::Op(op, args) => {
-                let mut args = self.many_all(batch, args)?;
-                if self.faulty(Fault::BuildOpSwapped) && args.len() == 2 {
-                    args.reverse();
-                }
+                let args = self.many_all(batch, args)?;
                 let made = self.b.op(*op, &args)?;
                 match args.len() {
                     1 => rule!(self, "build/op1", t, expected, made),
@@ -219,12 +200,7 @@ impl Bot<'_> {
             // build1 k (\i -> sumOuter t)  ~>  sumOuter (tr (build1 t))
             Node::SumOuter(u) => {
                 let v = self.many(batch, *u)?;
-                let square = self.b.shape(v).dims().first() == self.b.shape(v).dims().get(1);
-                let swapped = if self.faulty(Fault::BuildSumWrongAxis) && square {
-                    v
-                } else {
-                    self.b.transpose(&[1, 0], v)?
-                };
+                let swapped = self.b.transpose(&[1, 0], v)?;
                 rule!(self, "build/sumOuter", t, expected, self.b.sum_outer(swapped)?)
             }
 
@@ -232,27 +208,19 @@ impl Bot<'_> {
             //   ~>  gather (k ::: sh) (build1 t) (\(i ::: is) -> i ::: ix)
             Node::Gather(u, r) => match self.lookup(batch, *u)? {
                 Image::Many(v) => {
-                    let first = self.faulty(Fault::BuildGatherDropsIndex);
-                    let f = self.vectorise_index_function(batch, *r, true, first)?;
+                    let f = self.vectorise_index_function(batch, *r, true)?;
                     rule!(self, "build/gather", t, expected, self.b.gather(v, f)?)
                 }
                 // build1 k (\i -> gather sh t (\is -> ix))
                 //   ~>  gather (k ::: sh) t (\(i ::: is) -> ix)              (i not free in t)
                 Image::One(u) if self.options.keep_invariants => {
-                    let f = self.vectorise_index_function(batch, *r, false, false)?;
+                    let f = self.vectorise_index_function(batch, *r, false)?;
                     let made = self.b.gather(u, f)?;
-                    let made = if self.faulty(Fault::BuildGatherInvariantSwapped)
-                        && self.b.shape(made).dims().get(1) == Some(&k)
-                    {
-                        self.b.transpose(&[1, 0], made)?
-                    } else {
-                        made
-                    };
                     rule!(self, "build/gather-invariant", t, expected, made)
                 }
                 Image::One(_) => {
                     let v = self.many(batch, *u)?;
-                    let f = self.vectorise_index_function(batch, *r, true, false)?;
+                    let f = self.vectorise_index_function(batch, *r, true)?;
                     rule!(self, "build/gather", t, expected, self.b.gather(v, f)?)
                 }
             },
@@ -261,18 +229,14 @@ impl Bot<'_> {
             //   ~>  scatter (k ::: sh) (build1 t) (\(i ::: is) -> i ::: ix)
             Node::Scatter(sh, u, r) => {
                 let v = self.many(batch, *u)?;
-                let first = self.faulty(Fault::BuildScatterDropsIndex);
-                let f = self.vectorise_index_function(batch, *r, true, first)?;
+                let f = self.vectorise_index_function(batch, *r, true)?;
                 let outer = [&[k], sh.dims()].concat();
                 rule!(self, "build/scatter", t, expected, self.b.scatter(&outer, v, f)?)
             }
 
             // build1 k (\i -> [t1, .., tn])  ~>  tr [build1 t1, .., build1 tn]
             Node::Stack(ts) => {
-                let mut vs = self.many_all(batch, ts)?;
-                if self.faulty(Fault::BuildStackReversed) {
-                    vs.reverse();
-                }
+                let vs = self.many_all(batch, ts)?;
                 let stacked = self.b.stack(&vs)?;
                 rule!(self, "build/stack", t, expected, self.b.transpose(&[1, 0], stacked)?)
             }
@@ -281,36 +245,20 @@ impl Bot<'_> {
             Node::Replicate(n, u) => {
                 let v = self.many(batch, *u)?;
                 let repeated = self.b.replicate(*n, v)?;
-                let made = if self.faulty(Fault::BuildReplicateNotTransposed) && *n == k {
-                    repeated
-                } else {
-                    self.b.transpose(&[1, 0], repeated)?
-                };
-                rule!(self, "build/replicate", t, expected, made)
+                rule!(self, "build/replicate", t, expected, self.b.transpose(&[1, 0], repeated)?)
             }
 
             // build1 k (\i -> tr [b0, .., bn] t)  ~>  tr [0, b0 + 1, .., bn + 1] (build1 t)
             Node::Transpose(perm, u) => {
                 let v = self.many(batch, *u)?;
-                let mut shifted: Vec<usize> =
+                let shifted: Vec<usize> =
                     std::iter::once(0).chain(perm.iter().map(|&p| usize::from(p) + 1)).collect();
-                let dims = self.b.shape(v).dims();
-                if self.faulty(Fault::BuildTransposeSwapped)
-                    && let [.., p, q] = shifted.as_mut_slice()
-                    && *p > 0
-                    && dims[*p] == dims[*q]
-                {
-                    std::mem::swap(p, q);
-                }
                 rule!(self, "build/transpose", t, expected, self.b.transpose(&shifted, v)?)
             }
 
             // build1 k (\i -> reshape sh t)  ~>  reshape (k ::: sh) (build1 t)
             Node::Reshape(sh, u) => {
-                let mut v = self.many(batch, *u)?;
-                if self.faulty(Fault::BuildReshapeReversed) {
-                    v = self.reverse_lanes(k, v)?;
-                }
+                let v = self.many(batch, *u)?;
                 let dims = [&[k], sh.dims()].concat();
                 rule!(self, "build/reshape", t, expected, self.b.reshape(&dims, v)?)
             }
@@ -322,8 +270,7 @@ impl Bot<'_> {
             //   ~>  scatter (k ::: sh) (build1 v) (\[i] -> i ::: ix)
             Node::OneHot(sh, v, ix) => {
                 let v = self.many(batch, *v)?;
-                let first = self.faulty(Fault::BuildOneHotDropsIndex);
-                let f = self.lane_function(batch, ix, true, first)?;
+                let f = self.lane_function(batch, ix, true)?;
                 let outer = [&[k], sh.dims()].concat();
                 rule!(self, "build/oneHot", t, expected, self.b.scatter(&outer, v, f)?)
             }
@@ -332,20 +279,13 @@ impl Bot<'_> {
             Node::ArgExtreme(extreme, u) => {
                 let v = self.many(batch, *u)?;
                 let swapped = self.b.transpose(&[1, 0], v)?;
-                let extreme = match extreme {
-                    Extreme::Max if self.faulty(Fault::BuildArgExtremeFlipped) => Extreme::Min,
-                    same => *same,
-                };
-                let made = self.b.arg_extreme(extreme, swapped)?;
+                let made = self.b.arg_extreme(*extreme, swapped)?;
                 rule!(self, "build/argExtreme", t, expected, made)
             }
 
             // build1 k (\i -> argsortOuter t)  ~>  tr (argsortOuter (tr (build1 t)))
             Node::ArgSort(u) => {
                 let v = self.many(batch, *u)?;
-                if self.faulty(Fault::BuildArgSortNotTransposed) {
-                    return rule!(self, "build/argSort", t, expected, self.b.arg_sort(v)?);
-                }
                 let swapped = self.b.transpose(&[1, 0], v)?;
                 let sorted = self.b.arg_sort(swapped)?;
                 rule!(self, "build/argSort", t, expected, self.b.transpose(&[1, 0], sorted)?)
@@ -357,22 +297,13 @@ impl Bot<'_> {
                 let (v, lanes) = (self.many(batch, *u)?, self.many(batch, *ids)?);
                 let v = self.b.transpose(&[1, 0], v)?;
                 let lanes = self.b.transpose(&[1, 0], lanes)?;
-                let extreme = match extreme {
-                    Extreme::Max if self.faulty(Fault::BuildSegmentArgFlipped) => Extreme::Min,
-                    same => *same,
-                };
-                let found = self.b.segment_arg(extreme, *segments, v, lanes)?;
+                let found = self.b.segment_arg(*extreme, *segments, v, lanes)?;
                 rule!(self, "build/segmentArg", t, expected, self.b.transpose(&[1, 0], found)?)
             }
 
             // build1 k (\i -> routine t u)  ~>  routine (build1 t) (build1 u)
             Node::Routine(routine, ts) => {
-                let mut vs = self.many_all(batch, ts)?;
-                if self.faulty(Fault::BuildRoutineReversed)
-                    && let Some(last) = vs.last_mut()
-                {
-                    *last = self.reverse_lanes(k, *last)?;
-                }
+                let vs = self.many_all(batch, ts)?;
                 rule!(self, "build/routine", t, expected, self.b.routine(*routine, &vs)?)
             }
 
@@ -396,15 +327,6 @@ impl Bot<'_> {
         // [inner.., k] to [k, inner..]
         let perm: Vec<usize> = std::iter::once(inner).chain(0..inner).collect();
         self.b.transpose(&perm, repeated)
-    }
-
-    /// The lanes in reverse, for a deliberate fault.
-    fn reverse_lanes(&mut self, k: usize, v: TermId) -> Result<TermId> {
-        let f = self.b.index_function(&[k], |b, is| {
-            let last = b.scalar(k as i64 - 1)?;
-            Ok(vec![b.op(Op::Sub, &[last, is[0]])?])
-        })?;
-        self.b.gather(v, f)
     }
 }
 

@@ -3,7 +3,6 @@
 use cotan_ir::{Node, Result, TermId, Type};
 
 use crate::build::{Batch, Image};
-use crate::options::Fault;
 use crate::transform::{Bot, rule};
 
 impl Bot<'_> {
@@ -16,15 +15,9 @@ impl Bot<'_> {
         ix: &[TermId],
         expected: Type,
     ) -> Result<TermId> {
-        let lane = |bot: &Self| bot.faulty(Fault::BuildIndexDropsIndex);
         match self.lookup(batch, u)? {
             Image::One(x) if self.options.keep_invariants => {
-                let mut ix = ix.to_vec();
-                let dims = self.b.shape(x).dims();
-                if self.faulty(Fault::BuildIndexVarSwapped) && ix.len() > 1 && dims[0] == dims[1] {
-                    ix.swap(0, 1);
-                }
-                let f = self.lane_function(batch, &ix, false, false)?;
+                let f = self.lane_function(batch, ix, false)?;
                 let gathered = self.b.gather(x, f)?;
                 match self.b.node(x) {
                     // build1 k (\i -> index c ix)  ~>  gather (k ::: sh) c (\[i] -> ix)
@@ -35,8 +28,7 @@ impl Bot<'_> {
             }
             Image::One(_) | Image::Many(_) => {
                 let v = self.many(batch, u)?;
-                let first = lane(self);
-                let f = self.lane_function(batch, ix, true, first)?;
+                let f = self.lane_function(batch, ix, true)?;
                 let gathered = self.b.gather(v, f)?;
                 match self.b.node(u) {
                     // build1 k (\i -> index [t1, .., tn] [t])

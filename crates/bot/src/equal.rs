@@ -8,7 +8,6 @@
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, Param, Result, TermId, TermMap};
 
-use crate::options::Fault;
 use crate::order::{all_dependencies, post_order};
 use crate::transform::{Bot, rule};
 
@@ -88,12 +87,6 @@ impl Bot<'_> {
             return Ok(None);
         }
         let mut images = TermMap::new();
-        let value = if self.faulty(Fault::GuardEqualOffByOne) {
-            let one = self.b.scalar(1i64)?;
-            self.b.op(Op::Add, &[value, one])?
-        } else {
-            value
-        };
         images.insert(index, value);
         for &u in &order {
             let image = self.copy_node(u, &mut images)?;

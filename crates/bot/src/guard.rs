@@ -3,10 +3,8 @@
 //! A read out of range is 0, so `where(ix in range, t[ix], 0)` is `t[ix]`.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Node, Result, TermId};
+use cotan_ir::{Linear, Node, Result, TermId};
 
-use crate::affine::Affine;
-use crate::options::Fault;
 use crate::transform::{Bot, rule};
 
 /// Guards of more parts than this are left alone.
@@ -45,7 +43,7 @@ impl Bot<'_> {
                     let inner = self.parts(h, true);
                     inner.is_some_and(|inner| inner.iter().all(|c| known.contains(c)))
                 });
-                if nested || self.faulty(Fault::GuardNestedAlways) {
+                if nested {
                     let expected = self.b.ty(u).clone();
                     let made = self.b.op(Op::Select, &[guard, t, v])?;
                     return rule!(self, "guard/nested", u, expected, made).map(Some);
@@ -81,16 +79,13 @@ impl Bot<'_> {
         let Node::Index(t, ix) = self.source.node(read) else { return Ok(false) };
         let dims = self.source.shape(*t).dims();
         let ix = self.images(ix)?;
-        if self.faulty(Fault::GuardReadAlways) {
-            return Ok(true);
-        }
         let Some(parts) = self.parts(guard, holds) else { return Ok(false) };
         let follows = |(part, holds): Part| {
             let Some(difference) = self.comparison(part, !holds) else { return false };
             ix.iter().zip(dims).any(|(&i, &size)| {
                 // In range: i >= 0 and size - 1 - i >= 0. The part says difference >= 0.
                 let index = self.affine_of(i);
-                let below = Affine::constant(size as i64 - 1).plus(&index, -1);
+                let below = Linear::constant(size as i64 - 1).plus(&index, -1);
                 [index, below].iter().any(|known| {
                     let slack = difference.constant.checked_sub(known.constant);
                     difference.terms == known.terms
@@ -102,7 +97,7 @@ impl Bot<'_> {
     }
 
     /// A comparison as `difference >= 0`.
-    fn comparison(&mut self, part: TermId, negated: bool) -> Option<Affine> {
+    fn comparison(&mut self, part: TermId, negated: bool) -> Option<Linear> {
         let Node::Op(op, args) = self.b.node(part) else { return None };
         let (op, a, b) = (*op, *args.first()?, *args.get(1)?);
         if self.b.dtype(a) != cotan_array::Dtype::I64 {
@@ -122,7 +117,7 @@ impl Bot<'_> {
         }
         let (high, low) = if greater { (a, b) } else { (b, a) };
         let (high, low) = (self.affine_of(high), self.affine_of(low));
-        Some(high.plus(&low, -1).plus(&Affine::constant(1), -i64::from(strict)))
+        Some(high.plus(&low, -1).plus(&Linear::constant(1), -i64::from(strict)))
     }
 
     /// Whether sums and differences of a few such terms cannot wrap.

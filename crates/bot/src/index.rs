@@ -3,12 +3,10 @@
 //! A stack of tasks instead of recursion: an index may travel through a chain of any length.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Extreme, Node, RegionId, Result, Routine, TermId, TermMap, Type};
+use cotan_ir::{Error, Extreme, Linear, Node, RegionId, Result, Routine, TermId, TermMap, Type};
 use smallvec::SmallVec;
 
-use crate::affine::{Affine, constant_value};
 use crate::index_function::is_light;
-use crate::options::Fault;
 use crate::transform::{Bot, Range, rule};
 
 /// An index, on its way.
@@ -156,12 +154,7 @@ impl Bot<'_> {
         match node {
             // index (index t [u1, .., um]) [t1, .., tn]  ~>  index t [u1, .., um, t1, .., tn]
             Node::Index(u, before) => {
-                let all =
-                    if self.faulty(Fault::IndexIndexSwapped) && self.swappable(u, &before, &ix) {
-                        ix.iter().chain(&before).copied().collect()
-                    } else {
-                        before.iter().chain(&ix).copied().collect()
-                    };
+                let all = before.iter().chain(&ix).copied().collect();
                 rule!(self, "index/index", t, self.b.ty(t).clone(), t)?;
                 tasks.push(push(u, all));
             }
@@ -175,7 +168,7 @@ impl Bot<'_> {
 
             // index (op t u) ix  ~>  mask (ix in range) (op (index t ix) (index u ix))
             Node::Op(op, args) => {
-                let mask = if op.row().preserves_zero || self.faulty(Fault::IndexOpNoMask) {
+                let mask = if op.row().preserves_zero {
                     Range::Inside
                 } else {
                     let dims = self.b.shape(t).dims().to_vec();
@@ -198,10 +191,7 @@ impl Bot<'_> {
 
             // index (replicate k t) [u1, .., un]  ~>  mask (u1 in range) (index t [u2, .., un])
             Node::Replicate(k, u) => {
-                let mask = match self.faulty(Fault::IndexReplicateNoMask) {
-                    true => Range::Inside,
-                    false => self.in_range(first()?, k)?,
-                };
+                let mask = self.in_range(first()?, k)?;
                 tasks.push(Task::Combine { from: t, indices, how: Combine::Mask(mask) });
                 tasks.push(push(u, ix[1..].into()));
             }
@@ -228,10 +218,7 @@ impl Bot<'_> {
                 // index (gather (k ::: sh) t (\(i ::: is) -> ix)) (u ::: ix')
                 //   ~>  mask (u in range) (index (gather sh t (\is -> ix[u/i])) ix')
                 Some(&k) => {
-                    let mask = match self.faulty(Fault::IndexGatherNoMask) {
-                        true => Range::Inside,
-                        false => self.in_range(first()?, k)?,
-                    };
+                    let mask = self.in_range(first()?, k)?;
                     let f = self.substitute_first(r, first()?)?;
                     let smaller = self.b.gather(u, f)?;
                     tasks.push(Task::Combine { from: t, indices, how: Combine::Mask(mask) });
@@ -248,10 +235,7 @@ impl Bot<'_> {
 
             // index (iota k) [u]  ~>  mask (u in range) u
             Node::Iota(k) => {
-                let mask = match self.faulty(Fault::IndexIotaNoMask) {
-                    true => Range::Inside,
-                    false => self.in_range(first()?, k)?,
-                };
+                let mask = self.in_range(first()?, k)?;
                 let masked = self.mask(mask, first()?)?;
                 return rule!(self, "index/iota", t, expected, masked).map(Some);
             }
@@ -264,10 +248,7 @@ impl Bot<'_> {
                 let mut mask = Range::Inside;
                 for (k, (&i, &u)) in ix.iter().zip(at.iter()).enumerate() {
                     let equal = self.b.op(Op::Eq, &[u, i])?;
-                    let range = match self.faulty(Fault::IndexOneHotNoRange) {
-                        true => Range::Inside,
-                        false => self.in_range(i, sh.dims()[k])?,
-                    };
+                    let range = self.in_range(i, sh.dims()[k])?;
                     let here = self.both(Range::If(equal), range)?;
                     mask = self.both(mask, here)?;
                 }
@@ -292,10 +273,7 @@ impl Bot<'_> {
             Node::ArgSort(_) if ix.len() == 1 => return self.b.index(t, &ix).map(Some),
             Node::ArgSort(u) => {
                 let dims = self.b.shape(t).dims()[1..].to_vec();
-                let mask = match self.faulty(Fault::IndexArgSortNoMask) {
-                    true => Range::Inside,
-                    false => self.all_in_range(&ix[1..], &dims)?,
-                };
+                let mask = self.all_in_range(&ix[1..], &dims)?;
                 let moved = self.move_outer_axis(u, ix.len() - 1)?;
                 let how = Combine::ArgSort { at: first()?, mask };
                 tasks.push(Task::Combine { from: t, indices, how });
@@ -308,10 +286,7 @@ impl Bot<'_> {
             Node::SegmentArg(..) if ix.len() == 1 => return self.b.index(t, &ix).map(Some),
             Node::SegmentArg(extreme, k, u, ids) => {
                 let dims = self.b.shape(t).dims()[1..].to_vec();
-                let mask = match self.faulty(Fault::IndexSegmentArgNoMask) {
-                    true => Range::Inside,
-                    false => self.all_in_range(&ix[1..], &dims)?,
-                };
+                let mask = self.all_in_range(&ix[1..], &dims)?;
                 let moved = self.move_outer_axis(u, ix.len() - 1)?;
                 let moved_ids = self.move_outer_axis(ids, ix.len() - 1)?;
                 let how = Combine::SegmentArg { extreme, segments: k, at: first()?, mask };
@@ -329,10 +304,7 @@ impl Bot<'_> {
                     return self.b.index(t, &ix).map(Some);
                 }
                 let dims = dims[..batch].to_vec();
-                let mask = match self.faulty(Fault::IndexRoutineNoMask) {
-                    true => Range::Inside,
-                    false => self.all_in_range(&ix[..batch], &dims)?,
-                };
+                let mask = self.all_in_range(&ix[..batch], &dims)?;
                 let at = Box::new(Ix::from(&ix[batch..]));
                 let how = Combine::Routine { routine, count: ts.len(), at, mask };
                 tasks.push(Task::Combine { from: t, indices, how });
@@ -365,12 +337,8 @@ impl Bot<'_> {
             return Err(Error::internal("an index without components"));
         };
         // index [t1, .., tk] (c ::: ix)  ~>  index tc ix               (c a constant in range)
-        let constant = constant_value(&self.b, first).and_then(|c| usize::try_from(c).ok());
+        let constant = self.b.constant_index(first).and_then(|c| usize::try_from(c).ok());
         if let Some(c) = constant.filter(|&c| c < ts.len()) {
-            let c = match self.faulty(Fault::IndexStackStaticOffByOne) {
-                true => (c + 1) % ts.len(),
-                false => c,
-            };
             let element = self.type_at(t, 1);
             let picked = rule!(self, "index/stack-static", t, element, ts[c])?;
             tasks.push(Task::Push { t: picked, ix: rest.into(), from: From::Rule });
@@ -403,18 +371,12 @@ impl Bot<'_> {
         };
         match how {
             Combine::Cond(p) => {
-                let mut parts = take(2)?;
-                if self.faulty(Fault::IndexCondSwapped) {
-                    parts.reverse();
-                }
+                let parts = take(2)?;
                 let made = self.b.cond(p, parts[0], parts[1])?;
                 rule!(self, "index/cond", from, expected, made)
             }
             Combine::Op { op, mask } => {
-                let mut parts = take(op.arity())?;
-                if self.faulty(Fault::IndexOpSwapped) && parts.len() == 2 {
-                    parts.reverse();
-                }
+                let parts = take(op.arity())?;
                 let made = self.b.op(op, &parts)?;
                 let made = self.mask(mask, made)?;
                 match parts.len() {
@@ -451,10 +413,7 @@ impl Bot<'_> {
                 rule!(self, "index/routine", from, expected, self.mask(mask, read)?)
             }
             Combine::Stack { count, at } => {
-                let mut parts = take(count)?;
-                if self.faulty(Fault::IndexStackFirst) {
-                    parts.rotate_left(1);
-                }
+                let parts = take(count)?;
                 let stacked = self.b.stack(&parts)?;
                 rule!(self, "index/stack", from, expected, self.b.index(stacked, &[at])?)
             }
@@ -482,29 +441,18 @@ impl Bot<'_> {
 
     /// `tr [1, .., n, 0] t`: the outermost axis moved behind `n` others.
     fn move_outer_axis(&mut self, t: TermId, n: usize) -> Result<TermId> {
-        let mut perm: Vec<usize> = (1..=n).chain([0]).collect();
-        if self.faulty(Fault::IndexSumWrongPermutation) && n > 1 {
-            let dims = self.b.shape(t).dims();
-            if dims[1] == dims[2] {
-                perm.swap(0, 1);
-            }
-        }
+        let perm: Vec<usize> = (1..=n).chain([0]).collect();
         self.b.transpose(&perm, t)
     }
 
     /// `gather sh t (\[ib0, .., ibk] -> [i0, .., ik])`: a transposition as a gather.
     fn transpose_as_gather(&mut self, perm: &[u8], t: TermId, u: TermId) -> Result<TermId> {
         let sizes = self.b.shape(t).dims()[..perm.len()].to_vec();
-        let inverse = self.faulty(Fault::IndexTransposeInverse);
         let f = self.b.index_function(&sizes, |_, is| {
             // Variable n of the result's axes is axis perm[n] of t.
             let mut ix = is.to_vec();
             for (n, &p) in perm.iter().enumerate() {
-                if inverse {
-                    ix[n] = is[usize::from(p)];
-                } else {
-                    ix[usize::from(p)] = is[n];
-                }
+                ix[usize::from(p)] = is[n];
             }
             Ok(ix)
         })?;
@@ -515,17 +463,10 @@ impl Bot<'_> {
     fn reshape_as_gather(&mut self, t: TermId, u: TermId) -> Result<TermId> {
         let to = self.b.shape(t).clone();
         let from = self.b.shape(u).clone();
-        let wrong = self.faulty(Fault::IndexReshapeWrongStrides);
         let vars = self.b.open(&Bot::index_params(to.dims()))?;
-        let mut linear = Affine::constant(0);
+        let mut linear = Linear::constant(0);
         for (&i, &stride) in vars.iter().zip(&to.strides()) {
-            linear = linear.plus(&Affine::atom(i), stride as i64);
-        }
-        if wrong {
-            linear = Affine::constant(0);
-            for (&i, &stride) in vars.iter().zip(&from.strides()) {
-                linear = linear.plus(&Affine::atom(i), stride as i64);
-            }
+            linear = linear.plus(&Linear::atom(i), stride as i64);
         }
         let mut results = Vec::with_capacity(from.rank());
         for (n, (&k, &stride)) in from.dims().iter().zip(&from.strides()).enumerate() {
@@ -547,14 +488,11 @@ impl Bot<'_> {
     fn substitute_first(&mut self, r: RegionId, u: TermId) -> Result<RegionId> {
         let region = self.b.region(r).clone();
         let sizes = self.b.index_sizes(r);
-        let last = sizes.len() - 1;
-        let wrong = self.faulty(Fault::IndexGatherLastVariable) && sizes[0] == sizes[last];
-        let target = if wrong { last } else { 0 };
         let vars = self.b.open(&Bot::index_params(&sizes[1..]))?;
         let mut images = TermMap::new();
         let mut rest = vars.iter();
         for (n, &p) in region.params().iter().enumerate() {
-            let image = if n == target { Some(&u) } else { rest.next() };
+            let image = if n == 0 { Some(&u) } else { rest.next() };
             if let Some(&image) = image {
                 images.insert(p, image);
             }
@@ -567,11 +505,5 @@ impl Bot<'_> {
                 Err(error)
             }
         }
-    }
-
-    /// Whether the fault that exchanges two indices keeps the types.
-    fn swappable(&self, u: TermId, a: &[TermId], b: &[TermId]) -> bool {
-        let dims = self.b.shape(u).dims();
-        a.len() == 1 && b.len() == 1 && dims[0] == dims[1]
     }
 }

@@ -5,7 +5,6 @@ use cotan_ir::{Arena, Args, Error, Node, Param, RegionId, Result, TermId, TermMa
 use smallvec::SmallVec;
 
 use crate::build::{Batch, Image, is_discrete_scalar};
-use crate::options::Fault;
 use crate::order::{all_dependencies, post_order};
 use crate::transform::Bot;
 
@@ -31,18 +30,17 @@ pub(crate) fn positions_of(sizes: &[usize]) -> Positions {
 
 impl Bot<'_> {
     /// `\(i ::: is) -> i ::: ix` for the index function `\is -> ix` of a region inside a build, or
-    /// `\(i ::: is) -> ix`. With `first_lane` (a deliberate fault) 0 stands for the leading `i`.
+    /// `\(i ::: is) -> ix`.
     pub(crate) fn vectorise_index_function(
         &mut self,
         batch: &Batch,
         r: RegionId,
         lead: bool,
-        first_lane: bool,
     ) -> Result<RegionId> {
         let region = self.b.region(r).clone();
         let sizes = self.b.index_sizes(r);
         let sizes: Vec<usize> = std::iter::once(batch.k).chain(sizes).collect();
-        self.batch_function(batch, &sizes, region.params(), region.results(), lead, first_lane)
+        self.batch_function(batch, &sizes, region.params(), region.results(), lead)
     }
 
     /// `\[i] -> i ::: ix`, or `\[i] -> ix`, for an index inside a build.
@@ -51,9 +49,8 @@ impl Bot<'_> {
         batch: &Batch,
         ix: &[TermId],
         lead: bool,
-        first_lane: bool,
     ) -> Result<RegionId> {
-        self.batch_function(batch, &[batch.k], &[], ix, lead, first_lane)
+        self.batch_function(batch, &[batch.k], &[], ix, lead)
     }
 
     fn batch_function(
@@ -63,15 +60,13 @@ impl Bot<'_> {
         params: &[TermId],
         results: &[TermId],
         lead: bool,
-        first_lane: bool,
     ) -> Result<RegionId> {
         let vars = self.b.open(&Bot::index_params(sizes))?;
         let positions = positions_of(sizes.get(1..).unwrap_or_default());
         let made = self.batch_results(batch, &vars, params, results, positions);
-        let made = made.and_then(|made| self.normalise_all(&made)).and_then(|made| {
-            let lane = if first_lane { self.b.scalar(0i64)? } else { vars[0] };
-            Ok(if lead { [&[lane], made.as_slice()].concat() } else { made })
-        });
+        let made = made
+            .and_then(|made| self.normalise_all(&made))
+            .map(|made| if lead { [&vars[..1], made.as_slice()].concat() } else { made });
         match made {
             Ok(made) => self.b.close(&made),
             Err(error) => {
@@ -96,8 +91,7 @@ impl Bot<'_> {
             images.insert(p, var);
         }
         let own = params.first().map(|&p| self.b.free(p).innermost());
-        let lane =
-            if self.faulty(Fault::CaptureFirstLane) { self.b.scalar(0i64)? } else { vars[0] };
+        let lane = vars[0];
         // A term of the build itself, not of the index function.
         let outer = |bot: &Self, t: TermId| own.is_none_or(|own| !bot.b.free(t).contains(own));
         // Terms of the build that are read from memory, in the order in which they are met.

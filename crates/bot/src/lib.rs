@@ -64,6 +64,6 @@ mod while_loop;
 
 pub use cotan_ir::rewrite::{Firing, Report};
 pub use normal_form::{Violation, normal_form};
-pub use options::{Fault, Options};
+pub use options::Options;
 pub use rules::{Figure, RULES, Rule, Status};
 pub use transform::bulk;

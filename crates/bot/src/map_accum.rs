@@ -7,7 +7,6 @@
 use cotan_ir::{Error, MapAccum, Node, Param, Result, TermId, TermSet};
 
 use crate::build::{Batch, Image};
-use crate::options::Fault;
 use crate::order::{Lists, all_dependencies, post_order};
 use crate::transform::{Bot, rule};
 
@@ -71,10 +70,9 @@ impl Bot<'_> {
             batch.results.remove(t);
         }
 
-        let reverse = m.reverse != self.faulty(Fault::BuildMapAccumDirection);
         let loop_ = self.b.map_accum(MapAccum {
             length: m.length,
-            reverse,
+            reverse: m.reverse,
             init: init.into(),
             inputs: inputs.into(),
             step: region,
@@ -121,9 +119,6 @@ impl Bot<'_> {
         }
         if !self.options.keep_invariants {
             return Ok(vec![true; step.params().len()]);
-        }
-        if self.faulty(Fault::BuildLoopInvariantState) {
-            return Ok(varying);
         }
         // What varies spreads from a term to its users, and from a state to its next value.
         let mut users: Lists<TermId> = Lists::default();

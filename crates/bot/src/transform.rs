@@ -8,8 +8,7 @@ use cotan_ir::{
     Type, use_counts,
 };
 
-use crate::affine::AffineForms;
-use crate::options::{Fault, Options};
+use crate::options::Options;
 use crate::order::Captures;
 use crate::rules::RULES;
 
@@ -40,7 +39,6 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         images: vec![None; program.len()],
         shared: TermSet::new(),
         captures: Captures::default(),
-        affine: AffineForms::default(),
         options,
         report,
     };
@@ -68,8 +66,6 @@ pub(crate) struct Bot<'a> {
     /// Terms of the result that more than one place uses: the report's variables.
     pub(crate) shared: TermSet,
     pub(crate) captures: Captures,
-    /// Affine forms of index terms.
-    pub(crate) affine: AffineForms,
     pub(crate) options: &'a Options,
     pub(crate) report: &'a mut Report,
 }
@@ -93,11 +89,6 @@ macro_rules! rule {
 pub(crate) use rule;
 
 impl Bot<'_> {
-    /// Whether a deliberate fault is on.
-    pub(crate) fn faulty(&self, fault: Fault) -> bool {
-        cfg!(feature = "faults") && self.options.fault == Some(fault)
-    }
-
     pub(crate) fn image(&self, t: TermId) -> Result<TermId> {
         let missing = || Error::internal(format!("node {} has no image", t.index()));
         self.images[t.index()].ok_or_else(missing)
@@ -264,16 +255,14 @@ impl Bot<'_> {
     /// Whether an index lies in `0 .. size`, as far as its interval does not say.
     pub(crate) fn in_range(&mut self, index: TermId, size: usize) -> Result<Range> {
         let bounds = self.b.bounds(index);
-        let size = if self.faulty(Fault::MaskUpperOffByOne) { size + 1 } else { size };
-        let checks_lower = !self.faulty(Fault::MaskLowerMissing);
         if bounds.is_empty() {
             return Ok(Range::Inside);
         }
-        if bounds.hi < 0 && checks_lower || i128::from(bounds.lo) >= size as i128 {
+        if bounds.hi < 0 || i128::from(bounds.lo) >= size as i128 {
             return Ok(Range::Outside);
         }
         let mut range = Range::Inside;
-        if bounds.lo < 0 && checks_lower {
+        if bounds.lo < 0 {
             let zero = self.b.scalar(0i64)?;
             range = Range::If(self.b.op(Op::Ge, &[index, zero])?);
         }

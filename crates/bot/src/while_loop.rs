@@ -10,7 +10,6 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Param, Region, Result, TermId, While};
 
 use crate::build::{Batch, Image};
-use crate::options::Fault;
 use crate::transform::{Bot, rule};
 
 /// A batched step.
@@ -128,21 +127,15 @@ impl Bot<'_> {
             if !many {
                 made.results.push(match image {
                     Image::One(u) => u,
-                    Image::Many(v) => {
-                        // Only a deliberate fault leads here; any lane will do.
-                        let zero = self.b.scalar(0i64)?;
-                        self.b.index(v, &[zero])?
+                    Image::Many(_) => {
+                        return Err(Error::internal("a state that varies is taken as invariant"));
                     }
                 });
                 continue;
             }
             let u = self.many(batch, t)?;
-            let faulty = match before {
-                Some(_) => self.faulty(Fault::BuildWhileNoMask),
-                None => self.faulty(Fault::BuildWhileOutputsNoMask),
-            };
             made.results.push(match mask {
-                Some(mask) if !faulty => {
+                Some(mask) => {
                     let ty = self.b.ty(u).clone();
                     let otherwise = match before {
                         Some(state) => state,
@@ -151,7 +144,7 @@ impl Bot<'_> {
                     let mask = self.broadcast_inner(mask, ty.shape.dims().to_vec())?;
                     self.b.op(Op::Select, &[mask, u, otherwise])?
                 }
-                Some(_) | None => u,
+                None => u,
             });
         }
         Ok(made)
@@ -159,10 +152,6 @@ impl Bot<'_> {
 
     /// Whether any of a vector of conditions holds.
     fn any(&mut self, conditions: TermId) -> Result<TermId> {
-        if self.faulty(Fault::BuildWhileFirstLane) {
-            let zero = self.b.scalar(0i64)?;
-            return self.b.index(conditions, &[zero]);
-        }
         let numbers = self.b.op(Op::ToI64, &[conditions])?;
         let count = self.b.sum_outer(numbers)?;
         let zero = self.b.scalar(0i64)?;

@@ -57,16 +57,14 @@ impl Body<'_> {
         }
         let text = self.expression(v);
         w.line(format_args!("const {} v{} = {text};", type_of(self.dtype(v)), v.0));
+        for far in self.library.take_far() {
+            w.line(format_args!("far |= (uint64_t)({far});"));
+        }
     }
 
     /// Numbers that have no literal are macros.
     fn note(&mut self, bits: u64, dtype: Dtype) {
-        let finite = match dtype {
-            Dtype::F64 => f64::from_bits(bits).is_finite(),
-            Dtype::F32 => f32::from_bits(bits as u32).is_finite(),
-            Dtype::I64 | Dtype::Bool => true,
-        };
-        if !finite {
+        if cotan_ir::magnitude::of_bits(bits, dtype).is_none() {
             self.library.need("constants");
         }
     }

@@ -194,7 +194,7 @@ impl<'a> Tiles<'a> {
                 "const ptrdiff_t depth = {depth} - k0 < {block} ? {depth} - k0 : {block};"
             )),
         }
-        self.pack_right(library, name, (n, width), blocked, w);
+        self.pack_right(name, (n, width), blocked, w);
         w.open(format_args!("for (ptrdiff_t row = 0; row < {m}; row += {ROWS}) {{"));
         let most = |count: usize, tile: usize, at: &str, name: &str, w: &mut Writer| {
             if count.is_multiple_of(tile) {
@@ -206,7 +206,7 @@ impl<'a> Tiles<'a> {
             }
         };
         most(m, ROWS, "row", "rows", w);
-        self.rows_of_left(library, name, m, blocked, w);
+        self.rows_of_left(name, m, blocked, w);
         let panels = self.panels();
         w.open(format_args!("for (ptrdiff_t panel = 0; panel < {panels}; ++panel) {{"));
         w.line(format_args!("{ty} sums[{}];", ROWS * width));
@@ -230,7 +230,6 @@ impl<'a> Tiles<'a> {
     /// Copies a block of the right operand into panels, with zeros beside the last column.
     fn pack_right(
         &self,
-        library: &mut Library,
         name: &dyn Fn(BufferId) -> String,
         (n, width): (usize, usize),
         blocked: bool,
@@ -242,35 +241,90 @@ impl<'a> Tiles<'a> {
             "{} *restrict to = pack + panel * {width} * depth;",
             type_of(self.dtype)
         ));
-        self.open_depth(blocked, w);
-        w.open(format_args!("for (ptrdiff_t c = 0; c < {width}; ++c) {{"));
-        w.line(format_args!("const ptrdiff_t column = panel * {width} + c;"));
-        self.indices(&self.columns, "column", w);
-        let load = self.load(&self.right, library, name);
-        match n % width {
-            0 => w.line(format_args!("*to++ = {load};")),
-            _ => {
-                let zero = of_bits(0, self.dtype);
-                w.line(format_args!("*to++ = column < {n} ? ({load}) : {zero};"));
+        if self.columns.len() > 1 || !self.right.checks.is_empty() {
+            let first = format!("panel * {width}");
+            self.copy(&self.right, &self.columns, (&first, n, width), name, blocked, w);
+        } else {
+            self.open_depth(blocked, w);
+            w.open(format_args!("for (ptrdiff_t c = 0; c < {width}; ++c) {{"));
+            w.line(format_args!("const ptrdiff_t column = panel * {width} + c;"));
+            self.indices(&self.columns, "column", w);
+            let load = format!("{}[{}]", name(self.right.buffer), affine::place(self.right.at));
+            match n % width {
+                0 => w.line(format_args!("*to++ = {load};")),
+                _ => {
+                    let zero = of_bits(0, self.dtype);
+                    w.line(format_args!("*to++ = column < {n} ? {load} : {zero};"));
+                }
             }
+            w.close("}");
+            self.close_depth(blocked, w);
         }
-        w.close("}");
-        self.close_depth(blocked, w);
         w.close("}");
     }
 
-    fn load(
+    /// Copies `width` neighbours of an operand along some dimensions to `to`, for each position of the
+    /// depth: those from `first` on, of `count` that there are. The last one stands for those that are
+    /// not there.
+    ///
+    /// What the neighbours contribute to places and checks is computed once, before the depth.
+    fn copy(
         &self,
         operand: &Operand<'_>,
-        library: &mut Library,
+        dims: &[usize],
+        (first, count, width): (&str, usize, usize),
         name: &dyn Fn(BufferId) -> String,
-    ) -> String {
-        let load = format!("{}[{}]", name(operand.buffer), affine::place(operand.at));
-        if operand.checks.is_empty() {
-            return load;
+        blocked: bool,
+        w: &mut Writer,
+    ) {
+        let others: Vec<usize> =
+            (0..self.nest.extents.len()).filter(|dim| !dims.contains(dim)).collect();
+        let own = |form: &Affine| affine::place(&self.part(form, dims));
+        let rest = |form: &Affine| {
+            let mut rest = self.part(form, &others);
+            rest.constant = form.constant;
+            affine::place(&rest)
+        };
+        let along = |form: &Affine| dims.iter().any(|&dim| form.coeffs[dim] != 0);
+        w.line(format_args!("ptrdiff_t at[{width}];"));
+        let checks: Vec<_> = operand.checks.iter().enumerate().collect();
+        for (k, _) in checks.iter().filter(|(_, (form, _))| along(form)) {
+            w.line(format_args!("ptrdiff_t check{k}[{width}];"));
         }
-        let checks = affine::checks(operand.checks, &self.nest.extents, library);
-        format!("({checks}) ? {load} : {}", of_bits(0, self.dtype))
+        w.open(format_args!("for (ptrdiff_t c = 0; c < {width}; ++c) {{"));
+        match count % width {
+            0 => w.line(format_args!("const ptrdiff_t which = {first} + c;")),
+            _ => w.line(format_args!(
+                "const ptrdiff_t which = {first} + c < {count} ? {first} + c : {count} - 1;"
+            )),
+        }
+        self.indices(dims, "which", w);
+        w.line(format_args!("at[c] = {};", own(operand.at)));
+        for (k, (form, _)) in checks.iter().filter(|(_, (form, _))| along(form)) {
+            w.line(format_args!("check{k}[c] = {};", own(form)));
+        }
+        w.close("}");
+        self.open_depth(blocked, w);
+        w.line(format_args!("const ptrdiff_t base = {};", rest(operand.at)));
+        let mut tests = Vec::with_capacity(checks.len());
+        for (k, (form, size)) in &checks {
+            w.line(format_args!("const ptrdiff_t base{k} = {};", rest(form)));
+            let position =
+                if along(form) { format!("(base{k} + check{k}[c])") } else { format!("base{k}") };
+            tests.push(format!("((size_t){position} < {size})"));
+        }
+        w.open(format_args!("for (ptrdiff_t c = 0; c < {width}; ++c)"));
+        let load = format!("{}[base + at[c]]", name(operand.buffer));
+        match tests.is_empty() {
+            true => w.line(format_args!("*to++ = {load};")),
+            false => w.line(format_args!(
+                "*to++ = ({}) ? {load} : {};",
+                tests.join(" & "),
+                of_bits(0, self.dtype)
+            )),
+        }
+        w.depart();
+        self.close_depth(blocked, w);
     }
 
     /// The loops over a block of the depth.
@@ -294,7 +348,6 @@ impl<'a> Tiles<'a> {
     /// Points to the rows of a tile, or copies them; the last one stands for those that are not there.
     fn rows_of_left(
         &self,
-        library: &mut Library,
         name: &dyn Fn(BufferId) -> String,
         m: usize,
         blocked: bool,
@@ -305,6 +358,14 @@ impl<'a> Tiles<'a> {
         if !self.direct() {
             let room = self.panels() * columns(self.dtype);
             w.line(format_args!("{ty} *const copy = pack + {room} * depth;"));
+            w.open(format_args!("for (ptrdiff_t r = 0; r < {ROWS}; ++r)"));
+            w.line("left[r] = copy + r;");
+            w.depart();
+            w.open("{");
+            w.line(format_args!("{ty} *to = copy;"));
+            self.copy(&self.left, &self.rows, ("row", m, ROWS), name, blocked, w);
+            w.close("}");
+            return;
         }
         w.open(format_args!("for (ptrdiff_t r = 0; r < {ROWS}; ++r) {{"));
         match m % ROWS {
@@ -312,26 +373,16 @@ impl<'a> Tiles<'a> {
             _ => w.line("const ptrdiff_t number = row + (r < rows ? r : rows - 1);"),
         }
         self.indices(&self.rows, "number", w);
-        if self.direct() {
-            let mut at = self.left.at.clone();
-            let mut first = String::new();
-            for &dim in &self.depth {
-                if blocked {
-                    first = format!(" + {} * k0", crate::literal::integer(at.coeffs[dim]));
-                }
-                at.coeffs[dim] = 0;
+        let mut at = self.left.at.clone();
+        let mut first = String::new();
+        for &dim in &self.depth {
+            if blocked {
+                first = format!(" + {} * k0", crate::literal::integer(at.coeffs[dim]));
             }
-            let (a, at) = (name(self.left.buffer), affine::place(&at));
-            w.line(format_args!("left[r] = {a} + ({at}{first});"));
-        } else {
-            w.line(format_args!("{ty} *to = copy + r;"));
-            w.line("left[r] = to;");
-            self.open_depth(blocked, w);
-            let load = self.load(&self.left, library, name);
-            w.line(format_args!("*to = {load};"));
-            w.line(format_args!("to += {ROWS};"));
-            self.close_depth(blocked, w);
+            at.coeffs[dim] = 0;
         }
+        let (a, at) = (name(self.left.buffer), affine::place(&at));
+        w.line(format_args!("left[r] = {a} + ({at}{first});"));
         w.close("}");
     }
 

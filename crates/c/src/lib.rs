@@ -38,7 +38,12 @@ pub fn plan(program: &Program, in_order: bool) -> Result<Plan, Unsupported> {
     if program.terms().any(|t| matches!(program.node(t), cotan_ir::Node::Routine(..))) {
         return Err(Unsupported("a numerical routine, which has no C yet"));
     }
-    cotan_schedule::lower(program, in_order, &Target::with_tiles(contract::TILES))
+    cotan_schedule::lower(program, in_order, &target())
+}
+
+/// The machine that plans for C are made for: compilers are told which one it is, not we.
+pub fn target() -> Target {
+    Target::with_tiles(contract::TILES)
 }
 
 /// A function to be written.

@@ -18,23 +18,37 @@ fn suffix(precision: Precision) -> &'static str {
 /// The definition of an elementary function of one number, called `cotan_NAME_SUFFIX`; `None` if it
 /// has no formula in this precision.
 ///
-/// Past the limit of a formula it is the same with another reduction, `cotan_NAME_large_f64`.
+/// Up to the limit of a formula it is `cotan_NAME_near_SUFFIX`, which has no branch, so that compilers
+/// make vectors of loops that call it. Past the limit it is the same with another reduction,
+/// `cotan_NAME_large_f64`.
 pub(crate) fn unary(f: Unary, precision: Precision) -> Option<String> {
     let recorder = Recorder::new(precision);
     let x = recorder.named("x");
     let y = f.body(&recorder, x)?;
     let (name, suffix, real) = (f.name(), suffix(precision), recorder.real_type());
-    let mut text = format!("static inline {real} cotan_{name}_{suffix}({real} x)\n{{\n");
-    if let Some(limit) = f.limit(precision) {
-        let limit = recorder.literal(limit);
-        let _ = write!(text, "    if (x > {limit} || x < -{limit})\n        return ");
-        let _ = match precision {
-            Precision::Double => writeln!(text, "cotan_{name}_large_f64(x);"),
-            Precision::Single => writeln!(text, "(float)cotan_{name}_f64((double)x);"),
+    let (body, y) = (recorder.text(), recorder.expression(y));
+    let near = if f.limit(precision).is_some() { "near_" } else { "" };
+    let mut text = format!(
+        "static inline {real} cotan_{name}_{near}{suffix}({real} x)\n{{\n{body}    return {y};\n}}\n"
+    );
+    if let Some(far) = far(f, precision, "x") {
+        let large = match precision {
+            Precision::Double => format!("cotan_{name}_large_f64(x)"),
+            Precision::Single => format!("(float)cotan_{name}_f64((double)x)"),
         };
+        let _ = write!(
+            text,
+            "\nstatic inline {real} cotan_{name}_{suffix}({real} x)\n{{\n    if ({far})\n        \
+             return {large};\n    return cotan_{name}_near_{suffix}(x);\n}}\n"
+        );
     }
-    let _ = write!(text, "{}    return {};\n}}\n", recorder.text(), recorder.expression(y));
     Some(text)
+}
+
+/// Whether an argument is past the limit of a formula; `None` if there is none.
+pub(crate) fn far(f: Unary, precision: Precision, x: &str) -> Option<String> {
+    let limit = Recorder::new(precision).literal(f.limit(precision)?);
+    Some(format!("({x} > {limit}) | ({x} < -{limit})"))
 }
 
 /// The definition of a circular function past the limit of its formula, `cotan_NAME_large_f64`.

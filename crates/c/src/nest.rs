@@ -35,14 +35,37 @@ pub(crate) fn write_nest(
     let nest = nest.without_dead();
     let shape = Shape::of(&nest, in_order);
     let product = if in_order { None } else { summed_product(&nest) };
-    let body = Body { nest: &nest, library, name, kept: FxHashSet::default() };
-    let mut loops = Loops { body, shape, product, parallel, dims: Vec::new(), level: Vec::new() };
-    loops.order();
-    match shape {
-        Shape::Parallel(lane) if nest.reduced > 0 => loops.blocks(lane, w),
-        Shape::Reduced(lane) => loops.lanes(lane, w),
-        Shape::Parallel(_) | Shape::Plain => loops.plain(w),
+    let write = |library: &mut Library, w: &mut Writer| {
+        let body = Body { nest: &nest, library, name, kept: FxHashSet::default() };
+        let mut loops =
+            Loops { body, shape, product, parallel, dims: Vec::new(), level: Vec::new() };
+        loops.order();
+        match shape {
+            Shape::Parallel(lane) if nest.reduced > 0 => loops.blocks(lane, w),
+            Shape::Reduced(lane) => loops.lanes(lane, w),
+            Shape::Parallel(_) | Shape::Plain => loops.plain(w),
+        }
+    };
+    let limited = |instr: &Instr| matches!(instr, Instr::Op(op, _) if Library::has_limit(*op));
+    if shape != Shape::Plain && nest.instrs.iter().any(limited) && can_run_again(&nest) {
+        // Compilers make vectors of loops without branches. Should an argument turn out to be past the
+        // limit of a formula, which is rare, everything is computed again.
+        w.line("uint64_t far = 0;");
+        library.set_near(true);
+        write(library, w);
+        library.set_near(false);
+        w.open("if (far) {");
+        write(library, w);
+        w.close("}");
+    } else {
+        write(library, w);
     }
+}
+
+/// Whether a nest gives the same when it is run a second time: it reads nothing that it writes.
+fn can_run_again(nest: &Nest) -> bool {
+    let writes = |b: BufferId| b == nest.target || nest.also.iter().any(|also| also.target == b);
+    !nest.write.scatters() && !nest.reads(writes)
 }
 
 struct Loops<'a> {
@@ -351,7 +374,15 @@ impl Loops<'_> {
             w.open(format_args!("for (ptrdiff_t j = 0; j < {whole}; j += {step}) {{"));
             for side in 0..sides {
                 let first = if side == 0 { "j".into() } else { format!("j + {}", side * width) };
-                let lanes = format!("for (int l = 0; l < {width}; ++l) {{");
+                // Choices among straight code are not made into vectors by gcc, those of a loop are.
+                let rolled = match self.nest().write {
+                    Write::Best { .. } => {
+                        self.body.library.need("rolled");
+                        "COTAN_ROLLED "
+                    }
+                    _ => "",
+                };
+                let lanes = format!("{rolled}for (int l = 0; l < {width}; ++l) {{");
                 self.on_lanes(&lanes, lane, &first, w, |this, w| {
                     this.define_level(&used, depth + 1, w);
                     this.body.store_also(w);

@@ -190,6 +190,14 @@ static inline float cotan_fma_f32(float a, float b, float c)
 }
 #endif
 
+/*@ rolled */
+/* Before a loop that gcc must not unroll before it makes vectors of it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define COTAN_ROLLED _Pragma("GCC unroll 1")
+#else
+#define COTAN_ROLLED
+#endif
+
 /*@ mul_add */
 /* a * b + c where it does not matter whether the product is rounded: as the machine does it best. */
 #if defined(__FP_FAST_FMA) || defined(__FMA__)

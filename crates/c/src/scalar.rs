@@ -20,12 +20,49 @@ pub(crate) struct Library {
     /// Elementary functions by the order of [`Unary::ALL`], and whether in single precision.
     unary: BTreeSet<(usize, bool)>,
     binary: BTreeSet<&'static str>,
+    /// Circular functions are those for arguments up to their limits, and nothing looks at these.
+    near: bool,
+    /// What tells of arguments past the limits, since it was taken.
+    far: Vec<String>,
 }
 
 impl Library {
     /// Notes that a function of the runtime is called.
     pub(crate) fn need(&mut self, name: &'static str) {
         self.runtime.insert(name);
+    }
+
+    /// From now on circular functions are those for arguments up to their limits, or all of them again.
+    /// [`take_far`](Library::take_far) says what has to be false for that.
+    pub(crate) fn set_near(&mut self, near: bool) {
+        self.near = near;
+    }
+
+    /// What tells of arguments past the limits of the functions that were called.
+    pub(crate) fn take_far(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.far)
+    }
+
+    /// Whether an operation calls a function with a limit.
+    pub(crate) fn has_limit(op: Op) -> bool {
+        match op.row().rule {
+            Rule::Real1(Real1::Elementary(f), _) => f.limit(Precision::Double).is_some(),
+            _ => false,
+        }
+    }
+
+    /// A call of an elementary function.
+    fn call(&mut self, f: Unary, single: bool, x: &str) -> String {
+        self.unary(f, single);
+        let precision = if single { Precision::Single } else { Precision::Double };
+        let suffix = if single { "f32" } else { "f64" };
+        match math::far(f, precision, x) {
+            Some(far) if self.near => {
+                self.far.push(far);
+                format!("cotan_{}_near_{suffix}({x})", f.name())
+            }
+            Some(_) | None => format!("cotan_{}_{suffix}({x})", f.name()),
+        }
     }
 
     fn unary(&mut self, f: Unary, single: bool) {
@@ -229,45 +266,19 @@ impl Library {
                 Dtype::I64 => format!("{a} != 0"),
                 Dtype::Bool => a.to_owned(),
             },
-            Op::Cbrt
-            | Op::Exp
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log10
-            | Op::Log1p
-            | Op::Pow
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Atan2
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Asinh
-            | Op::Acosh
-            | Op::Atanh
-            | Op::Erf
-            | Op::Erfc
-            | Op::Logistic => match op.row().rule {
+            // An operation that is an elementary function needs nothing here.
+            _ => match op.row().rule {
                 Rule::Real1(Real1::Elementary(f), _) if narrow && f.has_single() => {
-                    self.unary(f, true);
-                    format!("cotan_{}_f32({a})", f.name())
+                    self.call(f, true, a)
                 }
-                Rule::Real1(Real1::Elementary(f), _) => {
-                    self.unary(f, false);
-                    rounded(format!("cotan_{}_f64({})", f.name(), wide(a)))
-                }
+                Rule::Real1(Real1::Elementary(f), _) => rounded(self.call(f, false, &wide(a))),
                 Rule::Real2(Real2::Elementary(f), _) => {
                     self.binary.insert(f.name());
                     rounded(format!("cotan_{}_f64({}, {})", f.name(), wide(a), wide(b)))
                 }
-                // Every one of these is elementary: a test goes through the table.
-                _ => a.to_owned(),
+                // A test goes through the table: the C of an operation that is forgotten here would
+                // not compile.
+                _ => format!("cotan_{}_without_formula({a})", op.name()),
             },
         }
     }

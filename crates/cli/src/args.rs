@@ -603,7 +603,9 @@ pub enum Stage {
     Delta,
     Gradient,
     Optimised,
+    Placements,
     Nests,
+    Schedule,
     Kernels,
     Memory,
 }
@@ -620,7 +622,11 @@ impl Stage {
             Stage::Delta => ("delta", "The Delta terms alone"),
             Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
             Stage::Optimised => pass(CompilePass::OPTIMISE),
-            Stage::Nests => pass(CompilePass::PLACE),
+            Stage::Placements => pass(CompilePass::PLACE),
+            Stage::Nests => pass(CompilePass::LOWER),
+            Stage::Schedule => {
+                ("schedule", "Groups, blocks, orders of loops, and what threads have")
+            }
             Stage::Kernels => pass(CompilePass::SCHEDULE),
             Stage::Memory => pass(CompilePass::MEMORY),
         }
@@ -634,8 +640,14 @@ impl Stage {
 
 impl ValueEnum for Stage {
     fn value_variants<'a>() -> &'a [Stage] {
-        use Stage::{Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Source};
-        &[Source, Core, Bot, Dual, Delta, Gradient, Optimised, Nests, Kernels, Memory]
+        use Stage::{
+            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements,
+            Schedule, Source,
+        };
+        &[
+            Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Schedule,
+            Kernels, Memory,
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {

@@ -1,12 +1,14 @@
 //! `cotan build`
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
 use cotan_c::{Files, Function as Written, emit};
 use cotan_ir::Program;
-use cotan_pipeline::{Derivative, Pass, Pipeline};
+use cotan_nest::Plan;
+use cotan_pipeline::{Backend, CompileOptions, Derivative, Form, compile_to};
 
 use crate::args::{BuildArgs, Emit};
 use crate::failure::{Failure, Outcome};
@@ -39,12 +41,16 @@ pub fn build(args: &BuildArgs, terminal: &Terminal) -> Outcome {
         None => default_name(args, function.name),
     };
     let doc = format!("The function `{}` of the program.", function.name);
-    let mut made = vec![(name.clone(), doc, prepared(&program, &within)?)];
-    for mode in modes {
-        let derived = differentiated(program.clone(), mode, &wrt, &within)?;
-        let doc = format!("The {} of `{}`.", described(mode), function.name);
-        made.push((format!("{name}_{}", mode.name()), doc, prepared(&derived, &within)?));
-    }
+    let derived: Vec<Made> = modes
+        .into_iter()
+        .map(|mode| {
+            let derived = differentiated(program.clone(), mode, &wrt, &within)?;
+            let doc = format!("The {} of `{}`.", described(mode), function.name);
+            planned(derived, format!("{name}_{}", mode.name()), doc, args, &within)
+        })
+        .collect::<Outcome<_>>()?;
+    let mut made = vec![planned(program, name.clone(), doc, args, &within)?];
+    made.extend(derived);
     let files = match args.emit {
         Emit::C => as_c(&name, &made, args.in_order)?,
     };
@@ -86,31 +92,55 @@ fn default_name(args: &BuildArgs, function: &str) -> String {
     }
 }
 
-/// The program that runs.
-fn prepared(program: &Program, within: &Within<'_>) -> Outcome<Program> {
-    let Within { limits, terminal, .. } = *within;
-    watched(terminal, "compiling", || Pipeline::new(&[Pass::BULK, Pass::OPTIMISE]).run(program))
-        .map_err(|error| not_made(&error, program.sources(), limits, terminal))
+/// The stage of compilation that is written.
+const NESTS: &str = "nests";
+
+/// A function to be written: its name, what it is, the program that runs, and its loop nests.
+struct Made {
+    name: String,
+    doc: String,
+    program: Program,
+    plan: Plan,
 }
 
-fn as_c(stem: &str, made: &[(String, String, Program)], in_order: bool) -> Outcome<Files> {
-    let mut plans = Vec::with_capacity(made.len());
-    for (name, _, program) in made {
-        plans.push(cotan_c::plan(program, in_order).map_err(|why| {
-            let message = format!("error: `{name}` cannot be written as C: it has {}", why.0);
-            Failure::program(message)
-                .hint("only the interpreter runs this: `cotan run --backend interp`")
-        })?);
-    }
-    let function = |((name, doc, program), plan)| {
-        let (name, doc): (&String, &String) = (name, doc);
-        Written { name: name.clone(), program, plan, in_order, doc: doc.clone() }
+/// Takes a program through the passes up to loop nests, for the target it is written for.
+fn planned(
+    program: Program,
+    name: String,
+    doc: String,
+    args: &BuildArgs,
+    within: &Within<'_>,
+) -> Outcome<Made> {
+    let Within { limits, terminal, .. } = *within;
+    let target = match args.emit {
+        Emit::C => cotan_c::target(),
     };
+    let options =
+        CompileOptions { in_order: args.in_order, target, ..CompileOptions::new(Backend::Native) };
+    let sources = program.sources().clone();
+    let form =
+        watched(terminal, "compiling", || compile_to(Cow::Owned(program), &options, Some(NESTS)));
+    match form.map_err(|error| not_made(&error, &sources, limits, terminal))? {
+        Form::Plan(program, plan) => Ok(Made { name, doc, program, plan }),
+        Form::Interpreted(_, Some(why)) => {
+            let message = format!("error: `{name}` cannot be written as C: it has {}", why.0);
+            Err(Failure::program(message)
+                .hint("only the interpreter runs this: `cotan run --backend interp`"))
+        }
+        _ => Err(Failure::internal("there is no plan to write")),
+    }
+}
+
+fn as_c(stem: &str, made: &[Made], in_order: bool) -> Outcome<Files> {
     let functions: Vec<Written<'_>> = made
         .iter()
-        .map(|(name, doc, program)| (name, doc, program))
-        .zip(&plans)
-        .map(function)
+        .map(|Made { name, doc, program, plan }| Written {
+            name: name.clone(),
+            program,
+            plan,
+            in_order,
+            doc: doc.clone(),
+        })
         .collect();
     emit(stem, &functions).map_err(|error| {
         let failure = Failure::usage(&error);

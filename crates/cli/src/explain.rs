@@ -7,7 +7,9 @@ use std::time::Instant;
 use cotan_bot::{Firing, Options, Report};
 use cotan_interp::Value;
 use cotan_ir::{Output, Program, SourceMap};
-use cotan_pipeline::{Backend, CompileOptions, Cost, Derivative, Form, compile_to, derive};
+use cotan_pipeline::{
+    Backend, CompileOptions, CompilePass, Cost, Derivative, Form, compile_to, derive,
+};
 use cotan_syntax::format;
 
 use crate::args::{ExplainArgs, LimitArgs, Stage};
@@ -51,31 +53,43 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
         text += &head("\n# In the core language: ", &core);
     }
     let whole = args.stage.is_none();
+    match args.stage {
+        Some(Stage::Core) => return terminal.write(&text),
+        Some(
+            stage @ (Stage::Placements
+            | Stage::Nests
+            | Stage::Schedule
+            | Stage::Kernels
+            | Stage::Memory),
+        ) => {
+            return terminal.write(&plans(&core, stage, args, begin, terminal)?);
+        }
+        _ => {}
+    }
+    // Everything else begins with the program in bulk operations.
+    let trace_bulk = args.trace && wants(args, Stage::Bot);
+    let (bulk, report) = bulk(&core, trace_bulk, &args.limits, begin, terminal)?;
     if wants(args, Stage::Bot) {
-        let (bulk, report) = bulk(&core, args.trace, &args.limits, begin, terminal)?;
         text += &head("\n# In bulk operations: ", &bulk);
         text += &firings(&report);
         if args.trace {
             text += &trace(report.trace(), core.sources());
         }
     }
+    drop(core);
     let stages = [Stage::Dual, Stage::Delta, Stage::Gradient, Stage::Optimised];
     if stages.into_iter().any(|stage| wants(args, stage)) {
-        match differentiable(&core) {
+        match differentiable(&bulk) {
             // What has no derivatives is optimised all the same.
             Err(_) if args.stage == Some(Stage::Optimised) => {
-                let bulk = bulk(&core, false, &args.limits, begin, terminal)?.0;
                 text += &optimised(&bulk, args, begin, terminal)?;
             }
             Err(why) if whole => text += &format!("\n# No derivatives: {why}.\n"),
             Err(why) => {
                 return Err(Failure::program(format!("error: there are no derivatives: {why}")));
             }
-            Ok(()) => text += &derivatives(&core, args, &inputs, begin, terminal)?,
+            Ok(()) => text += &derivatives(&bulk, args, &inputs, begin, terminal)?,
         }
-    }
-    if let Some(stage @ (Stage::Nests | Stage::Kernels | Stage::Memory)) = args.stage {
-        text += &plans(&core, stage, args, begin, terminal)?;
     }
     terminal.write(&text)
 }
@@ -90,6 +104,11 @@ fn plans(
 ) -> Outcome<String> {
     let deadline = args.limits.deadline(begin);
     let rules = cotan_opt::Options { deadline, ..cotan_opt::Options::default() };
+    // A schedule is shown in two ways.
+    let last = match stage {
+        Stage::Schedule => CompilePass::SCHEDULE.name,
+        stage => stage.name(),
+    };
     let shown = |derivative: Option<Derivative>| {
         let derivative = derivative.map(|derivative| (derivative, None));
         let options = CompileOptions {
@@ -98,12 +117,14 @@ fn plans(
             ..CompileOptions::new(Backend::Native)
         };
         let compiled = watched(terminal, "compiling", || {
-            compile_to(Cow::Borrowed(core), &options, Some(stage.name()))
+            compile_to(Cow::Borrowed(core), &options, Some(last))
         });
         let form =
             compiled.map_err(|error| not_made(&error, core.sources(), &args.limits, terminal))?;
         Ok::<String, Failure>(match form {
+            Form::Placed(program, placements) => placements.text(&program),
             Form::Plan(_, plan) => plan.to_string(),
+            Form::Schedule(_, schedule) if stage == Stage::Schedule => schedule.to_string(),
             Form::Schedule(program, schedule) if stage == Stage::Memory => {
                 schedule.memory(&program)
             }
@@ -121,9 +142,9 @@ fn plans(
 }
 
 /// Value and gradient of a scalar, value and derivative in a direction of anything else.
-fn gradient(core: &Program, limits: &LimitArgs, terminal: &Terminal) -> Outcome<Program> {
-    watched(terminal, "differentiating", || derive(core, gradient_of(core), None))
-        .map_err(|error| not_made(&error, core.sources(), limits, terminal))
+fn gradient(bulk: &Program, limits: &LimitArgs, terminal: &Terminal) -> Outcome<Program> {
+    watched(terminal, "differentiating", || derive(bulk, gradient_of(bulk), None))
+        .map_err(|error| not_made(&error, bulk.sources(), limits, terminal))
 }
 
 /// The derivative that stands for the gradient of a program.
@@ -149,7 +170,7 @@ fn differentiable(program: &Program) -> Result<(), &'static str> {
 
 /// The stages of differentiation: dual arrays, Delta terms, gradient.
 fn derivatives(
-    core: &Program,
+    bulk: &Program,
     args: &ExplainArgs,
     inputs: &Inputs,
     begin: Instant,
@@ -157,9 +178,8 @@ fn derivatives(
 ) -> Outcome<String> {
     let mut text = String::new();
     let whole = args.stage.is_none();
-    let bulk = bulk(core, false, &args.limits, begin, terminal)?.0;
     if wants(args, Stage::Dual) || wants(args, Stage::Delta) {
-        let dual = cotan_ad::dual(&bulk, None)
+        let dual = cotan_ad::dual(bulk, None)
             .map_err(|error| not_made(&error, bulk.sources(), &args.limits, terminal))?;
         if wants(args, Stage::Dual) {
             let title = if whole { "\n# As dual arrays, the primal part: " } else { "# " };
@@ -173,18 +193,18 @@ fn derivatives(
         }
     }
     if wants(args, Stage::Gradient) || wants(args, Stage::Optimised) {
-        let gradient = gradient(core, &args.limits, terminal)?;
+        let gradient = gradient(bulk, &args.limits, terminal)?;
         if args.stage == Some(Stage::Optimised) {
             return optimised(&gradient, args, begin, terminal);
         }
         let title = if whole { "\n# Value and gradient: " } else { "# " };
         let _ = write!(text, "{title}{}\n{gradient}", size(&gradient));
-        text += &costs(&bulk, &gradient);
+        text += &costs(bulk, &gradient);
         let values: Option<Vec<Value>> =
             gradient.inputs().iter().map(|input| inputs.value(&input.name)).collect();
         if let Some(values) = values {
             let primal = values.get(..bulk.inputs().len()).unwrap_or_default();
-            let before = interpret(&bulk, primal, &args.limits, begin, terminal)?.counts;
+            let before = interpret(bulk, primal, &args.limits, begin, terminal)?.counts;
             let after = interpret(&gradient, &values, &args.limits, begin, terminal)?.counts;
             text += &ratio("scalar operations run", before.scalar_ops, after.scalar_ops);
             text += &ratio("elements read", before.reads, after.reads);

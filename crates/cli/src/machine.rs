@@ -1,12 +1,14 @@
 //! Running programs: by the machine where it has a plan, otherwise by the reference interpreter.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use cotan_array::Array;
-use cotan_cpu::{Engine, Executable, Planning, RunLimits, Stop, Unsupported};
+use cotan_cpu::{Executable, RunLimits, Stop};
 use cotan_interp::Value;
-use cotan_ir::{ErrorKind, Node, Program, SourceMap, Span};
+use cotan_ir::{ErrorKind, Program, SourceMap, Span, Spans};
+use cotan_pipeline::{CompileOptions, Compiled, compile};
 use cotan_syntax::{Code, Diagnostic};
 
 use crate::args::{Backend, LimitArgs};
@@ -18,22 +20,18 @@ use crate::run::interpret;
 use crate::terminal::Terminal;
 use crate::units::show_bytes;
 
-/// The environment variable that chooses where the command line does not.
-const VARIABLE: &str = "COTAN_BACKEND";
-
 impl Backend {
     /// The one that the command line says, or the environment, or the fastest.
     pub fn chosen(said: Option<Backend>) -> Outcome<Backend> {
-        let name = match (said, std::env::var_os(VARIABLE)) {
-            (Some(backend), _) => return Ok(backend),
-            (None, None) => return Ok(Backend::Jit),
-            (None, Some(name)) => name,
-        };
-        match name.to_str() {
-            Some("jit") => Ok(Backend::Jit),
-            Some("vm") => Ok(Backend::Vm),
-            Some("interp") => Ok(Backend::Interp),
-            _ => Err(Failure::usage(format_args!("{VARIABLE} is {name:?}"))
+        use cotan_pipeline::Backend as Chosen;
+        if let Some(backend) = said {
+            return Ok(backend);
+        }
+        match Chosen::chosen() {
+            Ok(Chosen::Native) => Ok(Backend::Jit),
+            Ok(Chosen::Machine) => Ok(Backend::Vm),
+            Ok(_) => Ok(Backend::Interp),
+            Err(name) => Err(Failure::usage(format_args!("{} is {name:?}", Chosen::VARIABLE))
                 .hint("set it to jit, vm or interp, or use --backend")),
         }
     }
@@ -48,17 +46,14 @@ pub fn compute(
     begin: Instant,
     terminal: &Terminal,
 ) -> Outcome<Vec<Array>> {
-    let engine = match backend {
-        Backend::Jit => Some(Engine::Native),
-        Backend::Vm => Some(Engine::Machine),
-        Backend::Interp => None,
+    let backend = match backend {
+        Backend::Jit => cotan_pipeline::Backend::Native,
+        Backend::Vm => cotan_pipeline::Backend::Machine,
+        Backend::Interp => cotan_pipeline::Backend::Interpreter,
     };
     let sources = program.sources().clone();
-    let planned = match engine {
-        Some(engine) => watched(terminal, "compiling", || Planned::new(program, engine))
-            .map_err(|error| not_made(&error, &sources, limits, terminal))?,
-        None => Err(program),
-    };
+    let planned = watched(terminal, "compiling", || Planned::new(program, backend))
+        .map_err(|error| not_made(&error, &sources, limits, terminal))?;
     let planned = match planned {
         Ok(planned) => planned,
         Err(program) => {
@@ -81,56 +76,48 @@ pub fn compute(
     })
 }
 
-/// The plan of a program, and what is said about the memory that it needs.
+/// A compiled program, and what is said about the memory that it needs.
 struct Planned {
     executable: Executable,
+    /// Where the terms of its program come from.
+    spans: Spans,
+    sources: Arc<SourceMap>,
     /// The bytes that inputs, results and what is in between take at once.
     bytes: u64,
-    /// Where the largest array comes from.
-    largest: Span,
-    sources: Arc<SourceMap>,
 }
 
-/// A program of at least so many nodes is not kept while its plan is made, in case that it has to be
-/// interpreted instead.
+/// A program of at least so many nodes is not kept while it is compiled, in case that it has to be
+/// interpreted instead: then that is done with the one that was compiled.
 const LONG: usize = 1 << 16;
 
 impl Planned {
-    /// Optimises and plans a program. Gives one to interpret if the machine cannot run it.
-    ///
-    /// A long program takes much memory in every form, so none is kept longer than it is needed.
-    fn new(program: Program, engine: Engine) -> cotan_ir::Result<Result<Planned, Program>> {
-        let elementwise = |t| matches!(program.node(t), Node::Build1(_) | Node::Index(..));
-        let (bulk, source) = if program.terms().any(elementwise) {
-            match cotan_bot::bulk(&program, &cotan_bot::Options::default()) {
-                Ok((bulk, _)) => (bulk, Some(program)),
-                // What the transform makes too large, the interpreter may still run.
-                Err(error) if error.kind() == ErrorKind::Limit => return Ok(Err(program)),
-                Err(error) => return Err(error),
-            }
+    /// Compiles a program. Gives one to interpret if the machine cannot run it.
+    fn new(
+        program: Program,
+        backend: cotan_pipeline::Backend,
+    ) -> cotan_ir::Result<Result<Planned, Program>> {
+        if backend == cotan_pipeline::Backend::Interpreter {
+            return Ok(Err(program));
+        }
+        let options = CompileOptions { outline: true, ..CompileOptions::new(backend) };
+        let (compiled, source) = if program.len() < LONG {
+            (compile(Cow::Borrowed(&program), &options), Some(program))
         } else {
-            (program, None)
+            (compile(Cow::Owned(program), &options), None)
         };
-        let program = cotan_opt::optimise_owned(bulk, &cotan_opt::Options::default())?.0;
-        let stopped = || cotan_ir::Error::new(ErrorKind::Deadline, "plan", "out of time");
-        let planning = match Planning::of(&program) {
-            Ok(planning) => planning,
-            Err(Unsupported::STOPPED) => return Err(stopped()),
-            Err(_) => return Ok(Err(source.unwrap_or(program))),
-        };
-        let kept = (program.len() < LONG).then(|| source.unwrap_or_else(|| program.clone()));
-        let (sources, spans) = (program.sources().clone(), program.into_spans());
-        let (executable, bytes) = match (planning.finish(engine), kept) {
-            (Ok(planned), _) => planned,
-            (Err(Unsupported::STOPPED), _) => return Err(stopped()),
-            (Err(_), Some(program)) => return Ok(Err(program)),
-            (Err(error), None) => {
-                return Err(cotan_ir::Error::new(ErrorKind::Limit, "plan", error.0));
+        let Compiled { program, executable, .. } = match (compiled, source) {
+            // What the passes make too large, the interpreter may still run.
+            (Err(error), Some(source)) if error.kind() == ErrorKind::Limit => {
+                return Ok(Err(source));
             }
+            (Err(error), _) => return Err(error),
+            (Ok(Compiled { executable: None, .. }), Some(source)) => return Ok(Err(source)),
+            (Ok(compiled), _) => compiled,
         };
-        let largest = executable.largest().and_then(|(_, term)| term);
-        let largest = largest.map_or(Span::NONE, |t| spans.get(t));
-        Ok(Ok(Planned { executable, bytes, largest, sources }))
+        let Some(executable) = executable else { return Ok(Err(program)) };
+        let bytes = executable.peak_bytes(&program);
+        let (sources, spans) = (program.sources().clone(), program.into_spans());
+        Ok(Ok(Planned { executable, spans, sources, bytes }))
     }
 
     /// The memory that a run takes, in words.
@@ -157,7 +144,9 @@ impl Planned {
 
     /// A failure at the place of the largest array.
     fn refusal(&self, message: String, hint: &str, terminal: &Terminal) -> Failure {
-        let diagnostic = Diagnostic::new(Code::LimitExceeded, self.largest, message).hint(hint);
+        let largest = self.executable.largest().and_then(|(_, term)| term);
+        let span = largest.map_or(Span::NONE, |t| self.spans.get(t));
+        let diagnostic = Diagnostic::new(Code::LimitExceeded, span, message).hint(hint);
         Failure::limit(terminal.render(&diagnostic.into(), &self.sources))
     }
 }

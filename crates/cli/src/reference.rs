@@ -101,6 +101,7 @@ fn title(group: Group) -> &'static str {
         Group::Linear => "Products of vectors and matrices",
         Group::Fourier => "Fourier transforms",
         Group::Loops => "Loops",
+        Group::Solvers => "Equations, differential equations and integrals",
         Group::Derivatives => "Derivatives of functions",
         Group::Elementwise => "Conversions and small formulas",
         Group::Neural => "Neural networks",

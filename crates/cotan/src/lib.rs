@@ -122,6 +122,10 @@ pub use library::{
     stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed, while_loop,
 };
 pub use library::{
+    Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
+    quadrature, root,
+};
+pub use library::{
     PadMode, Sections, Slice, Widths, arange, concat, eye, linspace, meshgrid, scatter_add, stack,
     tri,
 };

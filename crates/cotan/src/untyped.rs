@@ -27,6 +27,7 @@ use crate::arr::Arr;
 use crate::derive::apply_untyped;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::library::call::{In, call_all};
 use crate::ops;
 use crate::stage::{self, Raw, emit, emit_all};
 use crate::structure::{Arrays, Entries, Leaf, LeafKind, Leaves, Tree};
@@ -183,6 +184,53 @@ pub fn constant(elements: &Array) -> AnyArr {
 #[track_caller]
 pub fn elementwise(op: Op, operands: &[AnyArr]) -> AnyArr {
     AnyArr::of(ops::elementwise(op, &raws_of(operands)))
+}
+
+pub use cotan_library::{Arg, Function as LibraryFunction, Kind, find as library_function};
+
+/// An argument of a function of the standard library.
+#[derive(Clone, Debug)]
+pub enum LibraryArg {
+    /// An array.
+    Array(AnyArr),
+    /// Several arrays.
+    Arrays(Vec<AnyArr>),
+    /// What is known while staging: an axis, a size, a mode.
+    Known(Arg),
+}
+
+/// The arrays that a function of the standard library makes of arguments by the names of its
+/// parameters; those that are not given have their defaults.
+///
+/// ```
+/// # use cotan::untyped::{self, Arg, LibraryArg};
+/// # use cotan_array::{Dtype, Shape};
+/// # use cotan_ir::Type;
+/// let inputs = [("x".to_owned(), Type::new(Dtype::F64, Shape::new("example", &[2, 3])?))];
+/// let program = untyped::stage(&inputs, &mut |x| {
+///     let sum = untyped::library_function("sum").expect("a row of the table");
+///     let axis = LibraryArg::Known(Arg::Int(0));
+///     let made = untyped::library(sum, vec![("x", LibraryArg::Array(x[0])), ("axis", axis)])?;
+///     Ok(vec![("y".to_owned(), made[0])])
+/// })?;
+/// assert_eq!(program.to_string(), "def main(x: [2, 3]f64) = {y = sum_outer(x)}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[track_caller]
+pub fn library(
+    function: &'static LibraryFunction,
+    args: Vec<(&'static str, LibraryArg)>,
+) -> Result<Vec<AnyArr>> {
+    let args = args.into_iter().map(|(name, arg)| {
+        let arg = match arg {
+            LibraryArg::Array(x) => In::Array(x.raw),
+            LibraryArg::Arrays(xs) => In::Arrays(raws_of(&xs)),
+            LibraryArg::Known(arg) => In::Known(arg),
+        };
+        (name, arg)
+    });
+    let made = call_all(function.name, function, args.collect());
+    Ok(any(made.ok_or_else(Error::recorded)?))
 }
 
 /// The results of a program at arrays.

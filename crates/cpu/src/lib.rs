@@ -30,5 +30,5 @@ mod workspace;
 
 pub use cotan_schedule::Unsupported;
 pub use limits::{RunLimits, Stop};
-pub use run::{Engine, Executable, Planning};
+pub use run::{Engine, Executable};
 pub use target::host;

@@ -9,8 +9,7 @@ use cotan_array::Array;
 use cotan_ir::{Program, TermId, Type};
 use cotan_nest::{BufferId, Role, Step};
 use cotan_schedule::{
-    Contraction, Draft, Partial, Relaxed, Schedule, Target, Thresholds, Unsupported, Wedged, look,
-    split,
+    Contraction, Partial, Relaxed, Schedule, Target, Thresholds, Unsupported, Wedged, look, split,
 };
 use smallvec::SmallVec;
 
@@ -165,14 +164,14 @@ impl Executable {
         in_order: bool,
         engine: Engine,
     ) -> Result<Executable, Unsupported> {
-        let mut plan = schedule.compile(&mut TileMachine { in_order });
-        match engine {
-            Engine::Machine => {}
+        let plan = schedule.compile(&mut TileMachine { in_order });
+        let plan = match engine {
+            Engine::Machine => plan,
             #[cfg(target_arch = "x86_64")]
-            Engine::Native => crate::jit::attach(&mut plan),
+            Engine::Native => crate::jit::with_machine_code(plan),
             #[cfg(not(target_arch = "x86_64"))]
-            Engine::Native => {}
-        }
+            Engine::Native => plan,
+        };
         look()?;
         let prepared = transform::prepare_all(&plan.steps).into();
         Ok(Executable {
@@ -273,36 +272,6 @@ fn interface_bytes(program: &Program) -> u64 {
     let outputs = program.outputs().iter().map(|output| program.ty(output.term));
     let bytes = inputs.chain(outputs).map(|ty| ty.shape.bytes(ty.dtype));
     bytes.fold(0, u64::saturating_add)
-}
-
-/// The first half of planning, after which the program is not needed any more.
-///
-/// [`Executable::planned`] does both. A long program takes much memory, and so does its plan, so
-/// whoever has no more use for the program drops it in between.
-pub struct Planning {
-    draft: Draft,
-    target: Target,
-    interface: u64,
-}
-
-impl Planning {
-    /// Begins to plan a program, which may contain `build`s.
-    pub fn of(program: &Program) -> Result<Planning, Unsupported> {
-        let target = host();
-        let draft = Draft::of(program, false, &target)?;
-        Ok(Planning { draft, target, interface: interface_bytes(program) })
-    }
-
-    /// The plan, and the bytes of memory that a run by one thread needs, as
-    /// [`Executable::peak_bytes`] says it.
-    pub fn finish(self, engine: Engine) -> Result<(Executable, u64), Unsupported> {
-        let Planning { draft, target, interface } = self;
-        let mut schedule = Schedule::of_plan(draft.finish(&target), false, &target)?;
-        schedule.place_buffers();
-        let executable = Executable::from_schedule(schedule, false, engine)?;
-        let bytes = interface.saturating_add(executable.workspace_bytes() as u64);
-        Ok((executable, bytes))
-    }
 }
 
 /// Whether a condition holds that steps before have computed.

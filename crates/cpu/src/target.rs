@@ -4,6 +4,7 @@ use cotan_schedule::Target;
 
 use crate::contract::tile_shapes;
 use crate::isa::{self, Isa};
+use crate::vm::TILE;
 
 /// The machine that this runs on, or less of it if the environment variable `COTAN_ISA` says so.
 pub fn host() -> Target {
@@ -12,5 +13,5 @@ pub fn host() -> Target {
 
 /// A machine with a set of instructions.
 pub(crate) fn of(isa: Isa) -> Target {
-    Target::with_tiles(tile_shapes(isa))
+    Target { tile_lanes: TILE, ..Target::with_tiles(tile_shapes(isa)) }
 }

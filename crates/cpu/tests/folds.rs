@@ -1,4 +1,5 @@
-//! Loops that find the largest or smallest run as reductions, whatever the data.
+//! Loops that find the largest or smallest run as reductions, whatever the data: the plans are files
+//! in `crates/pipeline/tests/plans`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -42,19 +43,17 @@ fn the_largest_and_smallest_of_rows() {
         let arrays =
             [different(dims, |k| k as f64), different(dims, |k| k as f32), different(dims, |k| k)];
         for x in arrays {
-            let kernels = same(&[x], |b, xs| extremes(b, xs[0]));
-            assert!(!kernels.contains("loop of"), "{kernels}");
+            same(&[x], |b, xs| extremes(b, xs[0]));
         }
     }
 }
 
 #[test]
 fn along_an_axis_inside() {
-    let kernels = same(&[different(&[6, size(50, 10), 3], |k| k as f64)], |b, xs| {
+    same(&[different(&[6, size(50, 10), 3], |k| k as f64)], |b, xs| {
         let turned = b.transpose(&[1, 0, 2], xs[0])?;
         extremes(b, turned)
     });
-    assert!(kernels.contains("largest") && kernels.contains("smallest"), "{kernels}");
 }
 
 /// With the first of 0 and -0, and NaN, as the interpreter has it.
@@ -90,12 +89,11 @@ fn one_nan_is_enough() {
 #[test]
 fn a_beginning_that_is_no_row() {
     for begin in [f64::NEG_INFINITY, f64::INFINITY, 0.0, 3.5, f64::NAN] {
-        let kernels = same(&[different(&[size(100, 12), 3], |k| k as f64)], |b, xs| {
+        same(&[different(&[size(100, 12), 3], |k| k as f64)], |b, xs| {
             let begin = b.scalar(begin)?;
             let begin = b.replicate(3, begin)?;
             Ok(vec![fold(b, Op::Max, begin, xs[0])?, fold(b, Op::Min, begin, xs[0])?])
         });
-        assert!(!kernels.contains("loop of"), "{kernels}");
     }
 }
 
@@ -116,7 +114,7 @@ fn what_is_reduced_is_not_in_memory() {
 /// Steps that do something else are steps.
 #[test]
 fn other_loops_stay() {
-    let kernels = same(&[numbers(&[5, 3])], |b, xs| {
+    same(&[numbers(&[5, 3])], |b, xs| {
         let zero = b.scalar(0i64)?;
         let first = b.index(xs[0], &[zero])?;
         let params = [value(Dtype::F64, &[3]), value(Dtype::F64, &[3])];
@@ -128,15 +126,13 @@ fn other_loops_stay() {
         let found = b.map_accum(MapAccum { length: 5, reverse: false, init, inputs, step })?;
         Ok(vec![b.result(found, 0)?])
     });
-    assert!(kernels.contains("loop of 5 steps"), "{kernels}");
 }
 
 /// A long one is found in parts, which threads share.
 #[test]
 fn a_long_one_in_parts() {
     let x = different(&[size(100_000, 100)], |k| k as f64);
-    let kernels = same(&[x], |b, xs| extremes(b, xs[0]));
-    assert!(cfg!(miri) || kernels.contains("largest of the blocks of"), "{kernels}");
+    same(&[x], |b, xs| extremes(b, xs[0]));
 }
 
 /// The largest of each of 1000 rows of 1000, by a search and a read, and by a fold.

@@ -14,13 +14,6 @@ fn results(b: &mut Builder, m: MapAccum, count: usize) -> Result<Vec<TermId>> {
     (0..count).map(|n| b.result(m, n)).collect()
 }
 
-/// The kernels inside of the first loop.
-fn inside(kernels: &str) -> &str {
-    let start = kernels.find("loop of").unwrap();
-    let after = kernels[start..].find("\nkernel").map_or(kernels.len(), |end| start + end);
-    &kernels[start..after]
-}
-
 #[test]
 fn outputs_are_written_where_they_are_collected() {
     // The next state is collected, twice; so are a sum, the state, an input, and what no step changes.
@@ -115,7 +108,7 @@ fn states_are_read_where_they_begin() {
 fn operands_are_turned_before_the_loop() {
     // A product with a transposed matrix that no step changes.
     let (rows, n, length) = (size(64, 4), size(96, 6), 3);
-    let kernels = same(&[numbers(&[rows, n]), numbers(&[n, n])], |b, xs| {
+    same(&[numbers(&[rows, n]), numbers(&[n, n])], |b, xs| {
         let step = b.lambda(&[value(Dtype::F64, &[rows, n])], |b, vars| {
             let state = b.replicate(n, vars[0])?;
             let state = b.transpose(&[2, 1, 0], state)?;
@@ -135,20 +128,13 @@ fn operands_are_turned_before_the_loop() {
         let (init, inputs) = ([xs[0]].into(), [].into());
         results(b, MapAccum { length, reverse: false, init, inputs, step }, 1)
     });
-    let inside = inside(&kernels);
-    // So few elements are not worth it.
-    if cfg!(miri) {
-        return;
-    }
-    assert!(inside.contains("96 by 96 x 96, where they lie"), "not turned:\n{kernels}");
-    assert!(!inside.contains("96 i1]\n    t"), "turned in each step:\n{kernels}");
 }
 
 #[test]
 fn what_is_made_of_indices_is_stored_before_a_loop() {
     // Powers of numbers that are quotients of indices, element by element.
     let n = size(5000, 20);
-    let kernels = same(&[array(&[3], &[1.0, -2.0, 4.0])], |b, xs| {
+    same(&[array(&[3], &[1.0, -2.0, 4.0])], |b, xs| {
         let one = b.scalar(1.0)?;
         let (indices, eight) = (b.iota(n)?, b.scalar(8.0)?);
         let (indices, eight) = (b.op(Op::ToF64, &[indices])?, b.replicate(n, eight)?);
@@ -164,7 +150,6 @@ fn what_is_made_of_indices_is_stored_before_a_loop() {
         let (init, inputs) = ([b.replicate(n, zero)?].into(), [xs[0]].into());
         results(b, MapAccum { length: 3, reverse: true, init, inputs, step }, 1)
     });
-    assert!(cfg!(miri) || !inside(&kernels).contains("div("), "divided in each step:\n{kernels}");
 }
 
 /// `s' = s x + c`, row by row, over arrays with `n` rows; gives the last state, and of every step
@@ -195,12 +180,10 @@ fn rows_that_do_not_wait_for_each_other_between_steps() {
             let inputs = [numbers(dims), numbers(dims), numbers(&[length])];
             let choices = [&[0][..], &[0, 1, 2, 3], &[0, 3], &[0, 1], &[2, 3]];
             for outputs in choices.into_iter().take(size(5, 2)) {
-                let kernels = same(&inputs, |b, xs| {
+                same(&inputs, |b, xs| {
                     let all = horner(b, xs, dims, reverse)?;
                     Ok(outputs.iter().map(|&n| all[n]).collect())
                 });
-                let streams = kernels.contains("rows at a time");
-                assert!(streams || dims[0] < 5000 || outputs.len() > 2, "{kernels}");
             }
         }
     }
@@ -209,7 +192,7 @@ fn rows_that_do_not_wait_for_each_other_between_steps() {
 #[test]
 fn rows_that_depend_on_their_neighbours_wait() {
     let n = size(6000, 12);
-    let kernels = same(&[numbers(&[n])], |b, xs| {
+    same(&[numbers(&[n])], |b, xs| {
         let step = b.lambda(&[value(Dtype::F64, &[n])], |b, vars| {
             let before = b.index_function(&[n], |b, i| {
                 let one = b.scalar(1i64)?;
@@ -221,5 +204,4 @@ fn rows_that_depend_on_their_neighbours_wait() {
         let (init, inputs) = ([xs[0]].into(), [].into());
         results(b, MapAccum { length: 3, reverse: false, init, inputs, step }, 1)
     });
-    assert!(!kernels.contains("rows at a time"), "{kernels}");
 }

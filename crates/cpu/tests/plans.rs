@@ -1,5 +1,6 @@
 //! What plans leave out: arrays between two sums, copies into larger arrays, and the parts of states
-//! that a step does not change. The results are those of the reference interpreter.
+//! that a step does not change. The results are those of the reference interpreter; the plans
+//! themselves are files in `crates/pipeline/tests/plans`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -32,11 +33,9 @@ fn sum_of_sums(b: &mut Builder, ts: &[TermId], xs: usize, scaled: bool) -> Resul
 fn a_sum_that_is_a_factor_of_summed_products() {
     for scaled in [false, true] {
         let inputs = |xs| [numbers(&[6, 16]), numbers(&[4, 16]), numbers(&[4, xs, 6])];
-        let kernels = same(&inputs(32), |b, ts| sum_of_sums(b, ts, 32, scaled));
-        assert!(kernels.contains(" x 24 by 24 x "), "not one product:\n{kernels}");
-        // The operand would be larger than the inner sum.
-        let kernels = same(&inputs(3), |b, ts| sum_of_sums(b, ts, 3, scaled));
-        assert!(!kernels.contains(" x 24 by 24 x "), "one product:\n{kernels}");
+        same(&inputs(32), |b, ts| sum_of_sums(b, ts, 32, scaled));
+        // The operand of one product would be larger than the inner sum.
+        same(&inputs(3), |b, ts| sum_of_sums(b, ts, 3, scaled));
     }
 }
 
@@ -53,7 +52,7 @@ fn an_infinite_factor_of_a_sum_without_effect() {
 fn views_that_are_read_where_they_lie() {
     let ids: Vec<i64> = (0..40).map(|n| n * n % 9 - 1).collect();
     for numbered in [false, true] {
-        let kernels = same(&[numbers(&[40, 3]), array(&[40], &ids)], |b, ts| {
+        same(&[numbers(&[40, 3]), array(&[40], &ids)], |b, ts| {
             let rows = b.iota(40)?;
             let spread = |b: &mut Builder, t: TermId| {
                 let copies = b.replicate(3, t)?;
@@ -63,8 +62,6 @@ fn views_that_are_read_where_they_lie() {
             let keys = if numbered { rows } else { ts[0] };
             Ok(vec![b.segment_arg(Extreme::Max, 7, keys, ids)?])
         });
-        assert_eq!(kernels.lines().count(), 1, "{kernels}");
-        assert!(kernels.contains("segment_argmax"), "{kernels}");
     }
 }
 
@@ -98,13 +95,12 @@ fn loops_that_change_a_part_of_a_state() {
     let positions = array(&[6], &[3i64, 7, -1, 7, 9, 0]);
     let inputs = [positions, numbers(&[6, 2]), numbers(&[9, 2])];
     for reverse in [false, true] {
-        let kernels = same(&inputs, |b, xs| {
+        same(&inputs, |b, xs| {
             let zero = b.scalar(0.0)?;
             let row = b.replicate(2, zero)?;
             let init = b.replicate(9, row)?;
             rows_added(b, init, xs, reverse)
         });
-        assert!(kernels.contains("result0[%"), "all of the state is made:\n{kernels}");
         // It may begin with negative zeros.
         same(&inputs, |b, xs| rows_added(b, xs[2], xs, reverse));
     }
@@ -121,7 +117,7 @@ fn negative_zeros_of_a_state_stay_what_they_are() {
 #[test]
 fn parts_of_arrays_are_computed_where_they_belong() {
     // Rows as a stack of columns, and stacks of stacks.
-    let kernels = same(&[numbers(&[5]), numbers(&[5])], |b, xs| {
+    same(&[numbers(&[5]), numbers(&[5])], |b, xs| {
         let (x, y) = (xs[0], xs[1]);
         let (sum, product) = (b.op(Op::Add, &[x, y])?, b.op(Op::Mul, &[x, y])?);
         let columns = b.stack(&[sum, product, x])?;
@@ -130,8 +126,6 @@ fn parts_of_arrays_are_computed_where_they_belong() {
         let both = b.stack(&[rows, other])?;
         Ok(vec![b.reshape(&[30], both)?])
     });
-    let to_memory = |line: &str| line.trim_start().starts_with('t');
-    assert!(!kernels.lines().any(to_memory), "a copy:\n{kernels}");
 }
 
 /// A sum of products over the rows of a group, multiplied by an array that the group makes row by
@@ -196,10 +190,4 @@ fn squares_of_product(b: &mut Builder, ts: &[TermId], n: usize) -> Result<Vec<Te
 #[test]
 fn products_do_not_join_groups_of_sums() {
     same(&[numbers(&[12, 12]), numbers(&[12, 12])], |b, ts| squares_of_product(b, ts, 12));
-    // So large that blocks of the first product would read too much again: its sum is alone.
-    let n = 512;
-    let inputs = [numbers(&[n, n]), numbers(&[n, n])];
-    let program = common::program(&inputs, |b, ts| squares_of_product(b, ts, n));
-    let kernels = Executable::new(&program).unwrap().kernels(&program);
-    assert!(!kernels.contains("for each block"), "a product in blocks:\n{kernels}");
 }

@@ -7,9 +7,8 @@
 
 mod common;
 
-use common::{array, numbers, program, same, value};
+use common::{array, numbers, same, value};
 use cotan_array::{Array, Dtype};
-use cotan_cpu::Executable;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Custom, CustomKind, Extreme, MapAccum, Result, TermId, While};
 
@@ -485,26 +484,6 @@ fn branches_in_loops() {
         let w = b.while_accum(w)?;
         Ok(vec![b.result(w, 0)?, b.result(w, 1)?])
     });
-}
-
-#[test]
-fn plans_show_branches() {
-    let inputs = [numbers(&[4]), Array::scalar(true)];
-    let with_loop = program(&inputs, |b, xs| {
-        let [sum, _] = a_loop(b, xs[0])?;
-        Ok(vec![b.cond(xs[1], sum, xs[0])?])
-    });
-    let text = Executable::new(&with_loop).unwrap().kernels(&with_loop);
-    let (before, after) = text.split_once("if x1:").unwrap();
-    assert!(!before.contains("loop") && after.contains("loop of 3 steps"), "{text}");
-    assert!(text.contains("else:\n  result0 = a copy of x0"), "{text}");
-    // Little work is a selection.
-    let small = program(&inputs, |b, xs| {
-        let double = b.op(Op::Add, &[xs[0], xs[0]])?;
-        Ok(vec![b.cond(xs[1], double, xs[0])?])
-    });
-    let text = Executable::new(&small).unwrap().kernels(&small);
-    assert!(!text.contains("else:") && text.contains("where"), "{text}");
 }
 
 /// What is found among no elements, block by block, by a group that needs no more than a block of it.

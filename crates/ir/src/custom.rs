@@ -37,9 +37,16 @@ fn custom_rule(arena: &Arena, c: &Custom) -> std::result::Result<(), String> {
             return Err(format!("argument {n} is {t}, but the function takes {p}"));
         }
     }
+    let (twice, thrice) = (results.repeat(2), results.repeat(3));
     let (from, to, what) = match c.kind {
         CustomKind::Vjp => (results, params, ("cotangents of the results", "of the arguments")),
         CustomKind::Jvp => (params, results, ("tangents of the arguments", "of the results")),
+        CustomKind::Implicit => {
+            if let Some(&t) = results.iter().find(|&&t| !arena.ty(t).dtype.is_float()) {
+                return Err(format!("the solution of an equation is floats, not {}", arena.ty(t)));
+            }
+            (&*twice, &*thrice, ("unknown and the right side", "residual and two solutions"))
+        }
     };
     for (side, expected, found) in [("take", from, taken), ("give", to, given)] {
         let expected = expected.iter().map(|&t| arena.ty(t)).filter(|ty| ty.dtype.is_float());

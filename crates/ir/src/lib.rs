@@ -32,6 +32,7 @@ mod extract;
 mod limits;
 mod linalg;
 mod literal;
+pub mod magnitude;
 mod operands;
 mod out_of_range;
 mod print;
@@ -46,7 +47,7 @@ mod walk;
 mod while_loop;
 mod widen;
 
-pub use affine::Affine;
+pub use affine::{Affine, Linear};
 pub use arrange::broadcast_dims;
 pub use bounds::Interval;
 pub use build::Builder;
@@ -58,7 +59,7 @@ pub use limits::{CancelToken, Limits, Watch, look, within};
 pub use literal::Literal;
 pub use operands::Operands;
 pub use out_of_range::OutOfRange;
-pub use routine::{Cell, CellValue, Routine, RoutineRow, root_of_unity};
+pub use routine::{Cell, CellValue, NEARLY, Routine, RoutineRow, negligible, root_of_unity};
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{

@@ -55,33 +55,6 @@ pub const fn same(a: &str, b: &str) -> bool {
     true
 }
 
-/// An enumeration whose variants are documented by a string each, and that lists them all: the
-/// deliberate faults of a pass, for example.
-///
-/// ```
-/// cotan_ir::listed! {
-///     /// A fault.
-///     pub enum Fault {
-///         SubReversed "`x - y` becomes `y - x`.",
-///         MaskDropped "`where(p, x, 0)` becomes `x`.",
-///     }
-/// }
-/// assert_eq!(Fault::ALL, [Fault::SubReversed, Fault::MaskDropped]);
-/// ```
-#[macro_export]
-macro_rules! listed {
-    ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident $doc:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $(#[doc = $doc] $variant),* }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: &'static [$name] = &[$($name::$variant),*];
-        }
-    };
-}
-
 /// One firing of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Firing {

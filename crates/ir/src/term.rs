@@ -252,20 +252,25 @@ pub struct While {
     pub step: RegionId,
 }
 
-/// Whether a derivative rule takes cotangents or tangents.
+/// What stands beside a function for its derivative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CustomKind {
     /// From cotangents of the float results to cotangents of the float arguments.
     Vjp,
     /// From tangents of the float arguments to tangents of the float results.
     Jvp,
+    /// An equation of which the results, all floats, are the solution, `g(x) = 0`. Beside the
+    /// function stand, for an unknown `x` and a right side `r`, both like the results: the residual
+    /// `g(x)`, and the solutions `v` of `g'(x) v = r` and of `g'(x)^T v = r`. Unlike a rule it counts
+    /// for what is captured, too.
+    Implicit,
 }
 
 /// A function and its derivative, side by side in one region.
 ///
 /// The region's parameters are the arguments, then what the rule takes (see [`CustomKind`]); its
 /// results are those of the function, which do not depend on the latter, then those of the rule,
-/// which are linear in them.
+/// which are linear in them; solutions beside an equation are linear in the right side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Custom {
     /// What the rule takes and gives.
@@ -412,6 +417,7 @@ impl Node {
             Node::Custom(c) => match c.kind {
                 CustomKind::Vjp => "with_vjp",
                 CustomKind::Jvp => "with_jvp",
+                CustomKind::Implicit => "with_equation",
             },
             Node::Result(..) => "result",
         }
@@ -647,6 +653,14 @@ impl Program {
         for (output, name) in self.outputs.iter_mut().zip(names) {
             output.name = name;
         }
+    }
+
+    /// The program without its nodes and regions, which are most of its memory. What is left knows
+    /// inputs and outputs, types and places in the source; nobody may ask it for a node.
+    pub fn outline(mut self) -> Program {
+        self.arena.nodes = Vec::new();
+        self.arena.regions = Vec::new();
+        self
     }
 
     /// Where its nodes come from, for a program that is not needed any more.

@@ -188,7 +188,7 @@ pub(crate) fn stacked<'c>(c: &'c Context, parts: &[Term<'c>]) -> Term<'c> {
 
 /// Equal lengths are a stack with two axes made one; others are joined two by two, in a balanced
 /// tree, by reading each array where it stands in the whole.
-fn concatenated<'c>(c: &'c Context, arrays: &[Term<'c>], axis: i64) -> Term<'c> {
+pub(crate) fn concatenated<'c>(c: &'c Context, arrays: &[Term<'c>], axis: i64) -> Term<'c> {
     let Some(&first) = arrays.first() else {
         let hint = "the shape of the result is that of the arrays; `zeros` makes an empty one";
         return c.wrong("no arrays to put together", hint);

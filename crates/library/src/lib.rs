@@ -28,6 +28,7 @@ mod axes;
 mod context;
 mod contract;
 mod cumulative;
+mod decompositions;
 mod einsum;
 mod elementwise;
 mod fourier;
@@ -39,6 +40,7 @@ pub mod operator;
 mod products;
 mod reduce;
 mod segment;
+pub mod solve;
 mod sort;
 mod term;
 mod windows;
@@ -55,6 +57,7 @@ pub use term::Term;
 pub mod functions {
     pub use crate::arrange::*;
     pub use crate::cumulative::*;
+    pub use crate::decompositions::*;
     pub use crate::elementwise::*;
     pub use crate::fourier::*;
     pub use crate::losses::*;
@@ -79,6 +82,7 @@ pub fn all() -> &'static [&'static Function] {
             sort::TABLE,
             products::TABLE,
             fourier::TABLE,
+            decompositions::TABLE,
             elementwise::TABLE,
             neural::TABLE,
             windows::TABLE,

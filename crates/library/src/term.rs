@@ -100,7 +100,7 @@ impl<'c> Term<'c> {
         self.t.map_or_else(|| "nothing".to_owned(), |t| self.c.read(|b| b.ty(t).to_string()))
     }
 
-    fn ty(self) -> Option<Type> {
+    pub(crate) fn ty(self) -> Option<Type> {
         self.t.map(|t| self.c.read(|b| b.ty(t).clone()))
     }
 

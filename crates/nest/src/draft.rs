@@ -1,7 +1,6 @@
 //! Contractions before it is known how they are run.
 
-use crate::nest::{Affine, BufferId, Nest};
-use crate::plan::Touches;
+use crate::nest::{Affine, BufferId, Nest, Touches};
 
 /// A sum of products that a machine may have a better way for than its nest.
 #[derive(Clone, Debug)]

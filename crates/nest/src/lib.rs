@@ -28,10 +28,12 @@ pub use check::{PlanFault, check_memory};
 pub use draft::Draft;
 pub use interp::InterpretError;
 pub use memory::place_temporaries;
-pub use nest::{Affine, Also, BufferId, Component, Instr, Nest, Reduction, Val, Write};
+pub use nest::{Affine, Also, BufferId, Component, Instr, Nest, Reduction, Touches, Val, Write};
 pub use packed::{MAX_PACKED, Packed, Short, Stored};
-pub use plan::{Branches, Buffer, Compute, Loop, Plan, Role, Step, Touches, WhileStep};
-pub use routine::{Cells, PANEL, Room, RoutineStep, family, is_read, routine_room};
+pub use plan::{Branches, Buffer, Compute, Loop, Plan, Role, Step, WhileStep};
+pub use routine::{
+    Cells, PANEL, REFLECTED, Room, RoutineStep, family, fewest, is_read, routine_room,
+};
 pub use segment::{SegmentStep, Strided};
 pub use text::{ParseError, Printer, Show};
 pub use transform::Transform;

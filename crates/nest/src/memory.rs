@@ -44,7 +44,7 @@ pub fn place_temporaries<C: Compute>(buffers: &mut [Buffer], steps: &[Step<C>]) 
         let unit = [ALIGNMENT, SCALAR][which];
         (which, buffer.bytes().max(1).div_ceil(unit).saturating_mul(unit))
     };
-    let mut memories = [Memory::default(), Memory::default()];
+    let mut memories = [FreeSpace::default(), FreeSpace::default()];
     // Buffers that have a place, the one that is needed shortest on top, with the last step.
     let mut live: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
     for &k in &order {
@@ -76,7 +76,7 @@ pub fn place_temporaries<C: Compute>(buffers: &mut [Buffer], steps: &[Step<C>]) 
 
 /// Memory from 0 to `end`, with holes.
 #[derive(Default)]
-struct Memory {
+struct FreeSpace {
     end: usize,
     /// From the offset of each hole to its bytes. No two touch.
     holes: BTreeMap<usize, usize>,
@@ -84,7 +84,7 @@ struct Memory {
     by_size: BTreeSet<(usize, usize)>,
 }
 
-impl Memory {
+impl FreeSpace {
     /// A place of so many bytes: in the smallest hole that has them, of several the first, or else
     /// at the end.
     fn take(&mut self, bytes: usize) -> usize {

@@ -5,11 +5,10 @@
 //! computed places. Reads are affine in the indices wherever that is possible.
 
 use cotan_array::Dtype;
+pub use cotan_ir::Affine;
 use cotan_ir::TermId;
 use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
-
-use crate::plan::Touches;
 
 /// A piece of memory that holds an array in row-major order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,57 +18,6 @@ impl BufferId {
     /// Its position in the list of buffers.
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-}
-
-/// $c + \sum_k c_k i_k$ over the loop indices.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Affine {
-    /// $c$.
-    pub constant: i64,
-    /// $c_k$, for every dimension of the nest.
-    pub coeffs: SmallVec<[i64; 4]>,
-}
-
-impl Affine {
-    /// A number, in a nest of so many dimensions.
-    pub fn constant(c: i64, dims: usize) -> Affine {
-        Affine { constant: c, coeffs: SmallVec::from_elem(0, dims) }
-    }
-
-    /// The index of a dimension.
-    pub fn index(dim: usize, dims: usize) -> Affine {
-        let mut affine = Affine::constant(0, dims);
-        affine.coeffs[dim] = 1;
-        affine
-    }
-
-    /// The value, when it does not depend on the indices.
-    pub fn known(&self) -> Option<i64> {
-        self.coeffs.iter().all(|&c| c == 0).then_some(self.constant)
-    }
-
-    /// `self + factor * other`, unless that overflows.
-    pub fn plus(&self, factor: i64, other: &Affine) -> Option<Affine> {
-        let scaled = |c: i64| c.checked_mul(factor);
-        let mut sum = self.clone();
-        sum.constant = sum.constant.checked_add(scaled(other.constant)?)?;
-        for (c, &d) in sum.coeffs.iter_mut().zip(&other.coeffs) {
-            *c = c.checked_add(scaled(d)?)?;
-        }
-        Some(sum)
-    }
-
-    /// The least and the greatest value over the space; `None` when it is empty or they overflow.
-    pub fn range(&self, extents: &[usize]) -> Option<(i64, i64)> {
-        let (mut lo, mut hi) = (self.constant, self.constant);
-        for (&c, &k) in self.coeffs.iter().zip(extents) {
-            let last = i64::try_from(k).ok()?.checked_sub(1).filter(|&last| last >= 0)?;
-            let end = c.checked_mul(last)?;
-            lo = lo.checked_add(end.min(0))?;
-            hi = hi.checked_add(end.max(0))?;
-        }
-        Some((lo, hi))
     }
 }
 
@@ -297,6 +245,12 @@ pub struct Nest {
     pub also: Vec<Also>,
     /// The term that it computes, if it is known.
     pub source: Option<TermId>,
+}
+
+/// What touches buffers.
+pub trait Touches {
+    /// The buffers that it touches, those that it writes first.
+    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId));
 }
 
 impl Touches for Nest {

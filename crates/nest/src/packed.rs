@@ -8,8 +8,7 @@ use cotan_ir::TermId;
 use cotan_ir::scalar::Op;
 use smallvec::SmallVec;
 
-use crate::nest::{Affine, Also, BufferId, Instr, Nest, Val, Write};
-use crate::plan::Touches;
+use crate::nest::{Affine, Also, BufferId, Instr, Nest, Touches, Val, Write};
 
 /// There are at most so many instructions: positions are bytes.
 pub const MAX_PACKED: usize = 256;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype, Shape};
 
 use crate::draft::Draft;
-use crate::nest::{BufferId, Nest};
+use crate::nest::{BufferId, Nest, Touches};
 use crate::packed::Packed;
 use crate::routine::RoutineStep;
 use crate::segment::SegmentStep;
@@ -43,12 +43,6 @@ impl Buffer {
     pub fn bytes(&self) -> usize {
         self.shape.numel() * self.dtype.size()
     }
-}
-
-/// What touches buffers.
-pub trait Touches {
-    /// The buffers that it touches, those that it writes first.
-    fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId));
 }
 
 /// What computes elements: a nest, or what a machine makes of nests. The steps of a plan are about

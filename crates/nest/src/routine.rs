@@ -78,6 +78,24 @@ impl Room {
 /// So many columns are eliminated one after the other, in a panel of their own.
 pub const PANEL: usize = 16;
 
+/// So many reflections are applied at once.
+pub const REFLECTED: usize = 32;
+
+/// The room for two matrices of which one is transposed, and for blocks of reflections.
+fn reflector_room(rows: usize, columns: usize) -> usize {
+    let matrices = rows.saturating_mul(columns).saturating_mul(2);
+    let blocks = rows.saturating_add(columns.saturating_mul(3)).saturating_mul(REFLECTED);
+    matrices.saturating_add(blocks).saturating_add(REFLECTED * REFLECTED)
+}
+
+/// The room for eigenvalues and eigenvectors: five matrices, blocks of reflections, and vectors.
+fn eigen_room(n: usize) -> usize {
+    let matrices = n.saturating_mul(n).saturating_mul(5);
+    let blocks = n.saturating_mul(4 * REFLECTED);
+    let vectors = n.saturating_mul(16);
+    matrices.saturating_add(blocks).saturating_add(vectors).saturating_add(REFLECTED * REFLECTED)
+}
+
 /// The room that a routine needs, in numbers of 8 bytes: for packed operands, for a panel of columns
 /// and the exchanges of its rows, and for right sides.
 pub fn routine_room(routine: Routine, rows: usize, columns: usize) -> usize {
@@ -93,13 +111,27 @@ pub fn routine_room(routine: Routine, rows: usize, columns: usize) -> usize {
         | Routine::SolveUpper
         | Routine::SolveUnitLower
         | Routine::SolveUnitUpper => 0,
+        Routine::QrQ | Routine::QrR => reflector_room(rows, columns),
+        Routine::EighValues | Routine::EighVectors => eigen_room(rows),
+        Routine::SvdLeft | Routine::SvdValues | Routine::SvdRight => rows
+            .saturating_mul(columns)
+            .saturating_mul(2)
+            .saturating_add(eigen_room(columns))
+            .saturating_add(columns.saturating_mul(columns))
+            .saturating_add(columns.saturating_mul(4)),
+        Routine::Pseudoinverse => columns.saturating_mul(columns),
     };
     // Vectors that are solved for one at a time.
     packed.saturating_add(own).saturating_add(rows)
 }
 
 /// Routines that are results of one factorisation, in the order of its results.
-const FAMILIES: &[&[Routine]] = &[&[Routine::LuFactors, Routine::LuRows]];
+const FAMILIES: &[&[Routine]] = &[
+    &[Routine::LuFactors, Routine::LuRows],
+    &[Routine::QrR, Routine::QrQ],
+    &[Routine::EighValues, Routine::EighVectors],
+    &[Routine::SvdValues, Routine::SvdLeft, Routine::SvdRight],
+];
 
 /// The results of the factorisation that a routine is one of, and itself otherwise.
 pub fn family(routine: Routine) -> &'static [Routine] {
@@ -110,10 +142,21 @@ pub fn family(routine: Routine) -> &'static [Routine] {
     })
 }
 
+/// How many results of its family a routine has at least: where nothing else is needed the first, if
+/// it is cheaper to have alone.
+pub fn fewest(routine: Routine) -> usize {
+    match family(routine) {
+        [Routine::LuFactors, ..] => 2,
+        _ => 1,
+    }
+}
+
 /// Which operands a routine reads.
 pub fn is_read(routine: Routine, operand: usize) -> bool {
     // The matrix is there for the derivative only.
-    operand > 0 || !matches!(routine, Routine::LuSolve | Routine::LuSolveTransposed)
+    let by_factors =
+        matches!(routine, Routine::LuSolve | Routine::LuSolveTransposed | Routine::Pseudoinverse);
+    operand > 0 || !by_factors
 }
 
 impl RoutineStep {

@@ -14,7 +14,6 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Error, MapAccum, Node, Result, TermId, TermMap, TermSet};
 
 use crate::loops::Body;
-use crate::options::Fault;
 use crate::pass::{Opt, rule};
 use crate::view::AxisMap;
 
@@ -204,9 +203,6 @@ impl Opt<'_> {
         let start = m.init[accumulator.state];
         let whole = self.source.shape(start).numel();
         let mut sum = self.image(start)?;
-        if self.faulty(Fault::LoopSumFromZero) {
-            sum = self.zeros(&self.b.ty(sum).clone())?;
-        }
         // The summands over all steps, operands first.
         let mut made: TermMap<TermId> = TermMap::new();
         let mut stack: Vec<TermId> = accumulator.summands.iter().map(|&(f, _)| f).collect();

@@ -4,7 +4,7 @@
 //! Arithmetic on `i64` wraps, so it is arithmetic in a ring, and everything here is exact.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Affine, Arena, RegionId, Result, TermId};
+use cotan_ir::{Arena, RegionId, Result, TermId};
 use smallvec::SmallVec;
 
 use crate::pass::Opt;
@@ -93,10 +93,9 @@ pub(crate) fn forms_of(arena: &Arena, r: RegionId, ts: &[TermId]) -> Vec<Option<
 }
 
 fn form(arena: &Arena, level: u8, vars: usize, positions: usize, root: TermId) -> Option<Form> {
-    let Affine { vars, others, constant } = arena.affine(level, vars, root)?;
-    let mut form = Form { vars, constant, ..Form::zero(0, positions) };
-    others.into_iter().for_each(|(t, c)| form.add_other(t, c));
-    Some(form)
+    let (of_vars, rest) = arena.affine(level, vars, root)?;
+    let (vars, constant) = (of_vars.coeffs, of_vars.constant);
+    Some(Form { vars, constant, others: rest.terms, ..Form::zero(0, positions) })
 }
 
 impl Opt<'_> {

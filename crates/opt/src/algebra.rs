@@ -4,7 +4,6 @@ use cotan_array::{Array, Dtype, Element};
 use cotan_ir::scalar::{Op, Scalar, eval};
 use cotan_ir::{Literal, Node, Result, TermId};
 
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{
     AxisMap, View, all_the_same, is_all, scalar_array, shape_of, uniform, uniform_integer, view,
@@ -106,12 +105,7 @@ impl Opt<'_> {
                 parts.push(self.view_of(v.base, &map, &small)?);
             }
             let once = self.op(op, &parts)?;
-            let mut map: AxisMap = (0..rank).map(|n| kept.iter().position(|&k| k == n)).collect();
-            if self.faulty(Fault::BroadcastTransposed)
-                && let Some(n) = (1..rank).find(|&n| dims[n] == dims[n - 1])
-            {
-                map.swap(n, n - 1);
-            }
+            let map: AxisMap = (0..rank).map(|n| kept.iter().position(|&k| k == n)).collect();
             return Ok(Some((rule!("op/replicate"), self.view_of(once, &map, &dims)?)));
         }
         let Some(first) = views.iter().find(|v| v.is_full()) else { return Ok(None) };
@@ -271,10 +265,7 @@ impl Opt<'_> {
             return Ok(Some((rule!("sub/self"), self.zeros(&ty)?)));
         }
         match self.negated(y)? {
-            Some(z) => {
-                let op = if self.faulty(Fault::SubReversed) { Op::Sub } else { Op::Add };
-                Ok(Some((rule!("sub/neg"), self.op(op, &[x, z])?)))
-            }
+            Some(z) => Ok(Some((rule!("sub/neg"), self.op(Op::Add, &[x, z])?))),
             None => self.both_masked(Op::Sub, x, y),
         }
     }
@@ -415,7 +406,6 @@ impl Opt<'_> {
             return Ok(Some((rule!("where/equal"), x)));
         }
         if let Some(Scalar::Bool(p)) = uniform(&self.b, p) {
-            let p = p != self.faulty(Fault::SelectSwapped);
             return Ok(Some((rule!("where/known"), if p { x } else { y })));
         }
         if let Some(q) = self.argument_of(Op::Not, p)
@@ -512,45 +502,9 @@ impl Opt<'_> {
         Ok(Some((quotient, self.op(Op::Ge, &[x, limit])?)))
     }
 
-    /// Whether all elements are known to be finite: integers, finite constants, and what is made of
-    /// them without rounding to infinity.
-    pub(crate) fn is_finite(&self, t: TermId) -> bool {
-        let mut stack = vec![t];
-        for _ in 0..16 {
-            let Some(t) = stack.pop() else { return true };
-            if !self.b.dtype(t).is_float() {
-                continue;
-            }
-            match self.b.node(t) {
-                Node::Const(c) => {
-                    if !scalars(c).iter().all(|x| match x {
-                        Scalar::F64(x) => x.is_finite(),
-                        Scalar::F32(x) => x.is_finite(),
-                        Scalar::I64(_) | Scalar::Bool(_) | Scalar::Fp(_) => true,
-                    }) {
-                        return false;
-                    }
-                }
-                Node::Op(Op::Neg | Op::Abs | Op::Select, args) => stack.extend(args.iter()),
-                Node::Op(Op::ToF64, args) => stack.extend(args.iter()),
-                Node::Op(Op::ToF32, args) if !self.b.dtype(args[0]).is_float() => {}
-                Node::Cond(_, u, v) => stack.extend([*u, *v]),
-                Node::Replicate(_, u) | Node::Transpose(_, u) | Node::Reshape(_, u) => {
-                    stack.push(*u);
-                }
-                Node::Gather(u, _) | Node::Index(u, _) | Node::OneHot(_, u, _) => stack.push(*u),
-                Node::Input(_) | Node::Var { .. } | Node::Op(..) | Node::SumOuter(_) => {
-                    return false;
-                }
-                Node::Scatter(..) | Node::Stack(_) | Node::Build1(_) | Node::Iota(_) => {
-                    return false;
-                }
-                Node::ArgExtreme(..) | Node::ArgSort(_) | Node::MapAccum(_) => return false,
-                Node::SegmentArg(..) | Node::While(_) | Node::Custom(_) => return false,
-                Node::Routine(..) | Node::Result(..) => return false,
-            }
-        }
-        false
+    /// Whether all elements are known to be finite.
+    pub(crate) fn is_finite(&mut self, t: TermId) -> bool {
+        self.magnitudes.is_finite(&self.b, t)
     }
 }
 

@@ -11,7 +11,6 @@
 use cotan_ir::{Node, RegionId, Result, TermId, TermMap};
 
 use crate::affine::forms_of;
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 
 /// Index functions of more nodes than this are not looked through.
@@ -107,12 +106,7 @@ impl Opt<'_> {
                     (Some(n), _) => vars[n],
                     (None, Node::Index(u, _)) => {
                         let u = *u;
-                        if opt.faulty(Fault::ApartFirstPlace) {
-                            let zeros = vec![opt.b.scalar(0i64)?; vars.len()];
-                            opt.index(u, &zeros)?
-                        } else {
-                            opt.index(u, vars)?
-                        }
+                        opt.index(u, vars)?
                     }
                     (None, _) => return Err(cotan_ir::Error::internal("a read that is none")),
                 };

@@ -11,7 +11,6 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Extreme, MapAccum, Node, Param, Result, TermId, Type};
 use smallvec::SmallVec;
 
-use crate::options::Fault;
 use crate::pass::Opt;
 use crate::view::view;
 
@@ -70,7 +69,7 @@ impl Opt<'_> {
     /// The extremes that a read is one of; none if there is no better way to find them than the
     /// search.
     pub(crate) fn extremes(&mut self, read: &ExtremeRead) -> Result<Option<TermId>> {
-        let max = (read.extreme == Extreme::Max) != self.faulty(Fault::ExtremeOther);
+        let max = read.extreme == Extreme::Max;
         let op = if max { Op::Max } else { Op::Min };
         let (dims, dtype) = (self.dims(read.rows), self.b.dtype(read.rows));
         let Some((&length, row)) = dims.split_first() else { return Ok(None) };

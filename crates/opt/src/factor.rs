@@ -14,7 +14,6 @@ use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Node, Result, TermId};
 
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{View, is_all, uniform, view};
 
@@ -159,7 +158,6 @@ impl Opt<'_> {
             }
             let Some(Multiple { factor, of }) = self.movable(part, other)? else { continue };
             let product = self.op(op, &if first { [of, other] } else { [other, of] })?;
-            let factor = if self.faulty(Fault::FactorLost) { 1.0 } else { factor };
             return Ok(Some((rule!("factor/product"), self.times(product, factor)?)));
         }
         Ok(None)
@@ -218,7 +216,6 @@ impl Opt<'_> {
             b.factor = -b.factor;
         }
         let Some(Multiple { factor, of }) = self.joined(a, b) else { return Ok(None) };
-        let factor = if self.faulty(Fault::FactorLost) { a.factor } else { factor };
         Ok(Some((rule!("factor/multiples"), self.times(of, factor)?)))
     }
 

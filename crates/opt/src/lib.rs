@@ -53,6 +53,6 @@ mod sum;
 mod view;
 
 pub use cotan_ir::rewrite::{Firing, Report};
-pub use options::{Fault, Options};
+pub use options::Options;
 pub use pass::{optimise, optimise_owned};
 pub use rules::{Exactness, Group, RULES, Rule};

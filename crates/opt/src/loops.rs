@@ -11,7 +11,6 @@ use cotan_ir::{
 };
 
 use crate::accumulate::Outside;
-use crate::options::Fault;
 use crate::pass::{Opt, rule};
 use crate::view::{AxisMap, view};
 
@@ -188,16 +187,6 @@ impl Opt<'_> {
             shrunk.states.fill(true);
             shrunk.inputs.fill(true);
         }
-        if self.faulty(Fault::LoopDropsState)
-            && let Some(first) = shrunk.invariant.first_mut()
-        {
-            *first = shrunk.states.iter().filter(|s| **s).count() > 1;
-        }
-        if self.faulty(Fault::LoopFreezesState)
-            && let Some(last) = shrunk.invariant.last_mut()
-        {
-            *last = true;
-        }
         self.shrunk(t, m, body, used, &shrunk)
     }
 
@@ -302,7 +291,7 @@ impl Opt<'_> {
             let step = self.b.close(&[next, &stored].concat())?;
             let remade = self.b.map_accum(MapAccum {
                 length: m.length,
-                reverse: m.reverse != self.faulty(Fault::LoopReversed),
+                reverse: m.reverse,
                 init: init.into(),
                 inputs: inputs.into(),
                 step,

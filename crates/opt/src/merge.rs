@@ -7,7 +7,7 @@
 use cotan_ir::{Node, Program, Scope, Scopes, TermId, TermSet};
 use rustc_hash::FxHashMap;
 
-use crate::options::{Fault, Options};
+use crate::options::Options;
 
 /// So many loops are made as one at most, and another.
 const MOST: usize = 8;
@@ -43,17 +43,16 @@ struct Way<'a> {
 pub(crate) fn merged(program: &Program, scopes: &Scopes, options: &Options) -> Merged {
     let mut merged = Merged::default();
     if options.loops {
-        let faulty = cfg!(feature = "faults") && options.fault == Some(Fault::LoopMergesOther);
         let regions = program.regions().map(|r| scopes.region(r));
         for scope in std::iter::once(scopes.top()).chain(regions) {
-            merge(program, scopes, scope, faulty, &mut merged);
+            merge(program, scopes, scope, &mut merged);
         }
     }
     merged
 }
 
 /// The loops of a scope that go the same way.
-fn merge(program: &Program, scopes: &Scopes, scope: &Scope, faulty: bool, merged: &mut Merged) {
+fn merge(program: &Program, scopes: &Scopes, scope: &Scope, merged: &mut Merged) {
     let mut ways: FxHashMap<Way<'_>, TermId> = FxHashMap::default();
     for &t in scope.order() {
         let Node::MapAccum(m) = program.node(t) else { continue };
@@ -61,7 +60,7 @@ fn merge(program: &Program, scopes: &Scopes, scope: &Scope, faulty: bool, merged
         let way = Way {
             length: m.length,
             reverse: m.reverse,
-            init: if faulty { &region.params()[..m.init.len()] } else { &m.init },
+            init: &m.init,
             inputs: &m.inputs,
             next: &region.results()[..m.init.len()],
             level: region.level(),

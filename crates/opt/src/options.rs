@@ -33,9 +33,6 @@ pub struct Options {
     pub deadline: Option<Instant>,
     /// Stops the work.
     pub cancel: CancelToken,
-    /// A deliberate fault, to test the tests. Has no effect unless the crate is built with the
-    /// feature `faults`.
-    pub fault: Option<Fault>,
 }
 
 impl Default for Options {
@@ -52,7 +49,6 @@ impl Default for Options {
             trace: false,
             deadline: None,
             cancel: CancelToken::new(),
-            fault: None,
         }
     }
 }
@@ -70,33 +66,5 @@ impl Options {
             loops: false,
             ..Options::default()
         }
-    }
-}
-
-cotan_ir::listed! {
-    /// A deliberate fault in one rule.
-    pub enum Fault {
-        ScatterNoMask "scatter/mask forgets its mask.",
-        ScatterWrongSign "a solved index has the wrong sign.",
-        ScatterDropsConstant "a solved index loses its constant.",
-        ScatterOneSumMissing "scatter/window takes the first summand for the sum.",
-        KnownPlaceReversed "scatter/stack counts places from the last.",
-        ApartFirstPlace "gather/apart looks up the first place only.",
-        FactorLost "factor/product and factor/multiples forget a factor.",
-        SumReplicateOnce "sum/replicate counts one copy.",
-        SumFactorKept "sum/factor sums the invariant factor too.",
-        SumExchangeWrongAxis "sum/exchange gives the axes back in the wrong order.",
-        SumMaskDropped "sum/mask drops the mask.",
-        GatherViewSwapped "gather/view exchanges two axes of one size.",
-        SelectSwapped "where/known takes the other branch.",
-        SubReversed "sub/neg subtracts.",
-        BroadcastTransposed "op/replicate replicates along the wrong axis.",
-        LoopDropsState "loop/dead drops the first state.",
-        LoopFreezesState "loop/invariant takes the first state as one that does not change.",
-        LoopReversed "loops run in the other direction.",
-        LoopSumFromZero "loop/sum forgets the start.",
-        LoopStoresOther "loop/stored takes arrays of one type for one array.",
-        LoopMergesOther "loop/merge takes loops that begin elsewhere for one loop.",
-        ExtremeOther "index/extreme and gather/extreme take the other extreme.",
     }
 }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use cotan_ir::magnitude::Magnitudes;
 use cotan_ir::rewrite::Report;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
@@ -15,7 +16,7 @@ use cotan_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::merge::{Merged, merged};
-use crate::options::{Fault, Options};
+use crate::options::Options;
 use crate::rules::RULES;
 use crate::stored::{Stored, stored};
 
@@ -83,6 +84,7 @@ fn round(program: &Program, options: &Options, report: &mut Report) -> Result<Pr
         simple: TermSet::new(),
         done: FxHashMap::default(),
         depth: 0,
+        magnitudes: Magnitudes::default(),
         options,
         report,
     };
@@ -220,6 +222,8 @@ pub(crate) struct Opt<'a> {
     simple: TermSet,
     done: FxHashMap<TermId, TermId>,
     depth: usize,
+    /// How large the elements of the result may be.
+    pub magnitudes: Magnitudes,
     pub options: &'a Options,
     pub report: &'a mut Report,
 }
@@ -236,11 +240,6 @@ macro_rules! rule {
 pub(crate) use rule;
 
 impl Opt<'_> {
-    /// Whether a deliberate fault is on.
-    pub fn faulty(&self, fault: Fault) -> bool {
-        cfg!(feature = "faults") && self.options.fault == Some(fault)
-    }
-
     /// What stands for a node of the source.
     pub fn image(&self, t: TermId) -> Result<TermId> {
         let image = self.images.get(t.index()).copied().flatten();

@@ -8,7 +8,6 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, Type};
 
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 
 /// So many places at most are written out.
@@ -45,10 +44,7 @@ impl Opt<'_> {
         }
         let mut sums: Vec<Option<TermId>> = vec![None; places];
         for (&part, at) in parts.iter().zip(at) {
-            let Some(mut at) = at else { continue };
-            if self.faulty(Fault::KnownPlaceReversed) {
-                at = places - 1 - at;
-            }
+            let Some(at) = at else { continue };
             sums[at] = Some(match sums[at] {
                 Some(sum) => self.op(Op::Add, &[sum, part])?,
                 None => part,

@@ -3,7 +3,6 @@
 use cotan_ir::{Node, RegionId, Result, TermId};
 
 use crate::affine::{Form, forms};
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, View, is_all, uniform, view};
 
@@ -194,12 +193,6 @@ impl Opt<'_> {
         let Some(mut map) = whole_axes(&forms, &sizes, &dims) else {
             return self.gather_turned(t, r, &forms);
         };
-        if self.faulty(Fault::GatherViewSwapped)
-            && let [.., m, n] = map.as_mut_slice()
-            && m.zip(*n).is_some_and(|(m, n)| dims[m] == dims[n])
-        {
-            std::mem::swap(m, n);
-        }
         map.extend((ix.len()..dims.len()).map(Some));
         Ok(Some((rule!("gather/view"), self.view_of(t, &map, ty.shape.dims())?)))
     }

@@ -14,7 +14,6 @@ use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, TermMap, Type};
 
 use crate::affine::{Form, forms};
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, is_all};
 
@@ -242,29 +241,22 @@ impl Opt<'_> {
         }
         let whole = self.dims(value);
         let masked = !masks.is_empty();
-        if !self.faulty(Fault::ScatterNoMask) {
-            let mut all: Option<TermId> = None;
-            for mask in masks {
-                all = Some(match all {
-                    Some(all) => self.op(Op::And, &[all, mask])?,
-                    None => mask,
-                });
-            }
-            if let Some(all) = all {
-                let rank = space.dims.len();
-                let map: AxisMap = (0..whole.len()).map(|n| (n < rank).then_some(n)).collect();
-                let all = self.view_of(all, &map, &whole)?;
-                let zeros = self.zeros(&self.b.ty(value).clone())?;
-                value = self.op(Op::Select, &[all, value, zeros])?;
-            }
+        let mut all: Option<TermId> = None;
+        for mask in masks {
+            all = Some(match all {
+                Some(all) => self.op(Op::And, &[all, mask])?,
+                None => mask,
+            });
+        }
+        if let Some(all) = all {
+            let rank = space.dims.len();
+            let map: AxisMap = (0..whole.len()).map(|n| (n < rank).then_some(n)).collect();
+            let all = self.view_of(all, &map, &whole)?;
+            let zeros = self.zeros(&self.b.ty(value).clone())?;
+            value = self.op(Op::Select, &[all, value, zeros])?;
         }
         for _ in &space.free {
-            value = if self.faulty(Fault::ScatterOneSumMissing) {
-                let first = self.b.scalar(0i64)?;
-                self.index(value, &[first])?
-            } else {
-                self.sum(value)?
-            };
+            value = self.sum(value)?;
         }
         debug_assert_eq!(self.b.ty(value), ty);
         let uses = |k: usize| {
@@ -300,16 +292,7 @@ impl Opt<'_> {
         for (k, form) in solution.vars.iter().enumerate() {
             made.push(match form {
                 None => all[k],
-                Some(form) => {
-                    let mut form = form.clone();
-                    if self.faulty(Fault::ScatterDropsConstant) {
-                        form.constant = 0;
-                    }
-                    if self.faulty(Fault::ScatterWrongSign) {
-                        form.constant = form.constant.wrapping_neg();
-                    }
-                    self.form_term(&form, &all, positions)?
-                }
+                Some(form) => self.form_term(form, &all, positions)?,
             });
         }
         Ok(made)

@@ -18,7 +18,7 @@ use cotan_ir::{MapAccum, Node, Program, Scopes, TermId, TermMap, Type};
 use rustc_hash::FxHashMap;
 
 use crate::merge::Merged;
-use crate::options::{Fault, Options};
+use crate::options::Options;
 
 /// How many times as much as a loop reads may be stored for it.
 const MOST: usize = 4;
@@ -170,10 +170,7 @@ impl Again<'_> {
                 _ => None,
             };
             let mut pairs = a.inputs.iter().zip(&one.params()[a.init.len()..]);
-            let faulty =
-                cfg!(feature = "faults") && self.options.fault == Some(Fault::LoopStoresOther);
-            let equal = |other: TermId| other == x || faulty && program.ty(other) == program.ty(x);
-            let read = pairs.find(|(other, _)| equal(**other)).map(|(_, param)| param);
+            let read = pairs.find(|(other, _)| **other == x).map(|(_, param)| param);
             if let Some(&there) = collected.or(read) {
                 same.insert(param, there);
             }

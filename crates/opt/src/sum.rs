@@ -3,7 +3,6 @@
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, Type};
 
-use crate::options::Fault;
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, View, compose, is_all, view};
 
@@ -31,8 +30,7 @@ impl Opt<'_> {
         let v = view(&self.b, t);
         if v.map[0].is_none() {
             let one = self.without_axis(&v, &dims, 0)?;
-            let count = if self.faulty(Fault::SumReplicateOnce) { 1 } else { k as i64 };
-            let count = self.fill_number(&ty, count)?;
+            let count = self.fill_number(&ty, k as i64)?;
             return Ok(Some((rule!("sum/replicate"), self.op(Op::Mul, &[one, count])?)));
         }
         if v.map.contains(&None) {
@@ -122,12 +120,7 @@ impl Opt<'_> {
                 };
                 let summed = whole(self, 1 - factor)?;
                 let sum = self.sum(summed)?;
-                let kept = if self.faulty(Fault::SumFactorKept) {
-                    let all = whole(self, factor)?;
-                    self.sum(all)?
-                } else {
-                    once(self, factor)?
-                };
+                let kept = once(self, factor)?;
                 let product = if factor == 0 { [kept, sum] } else { [sum, kept] };
                 Ok(Some((rule!("sum/factor"), self.op(op, &product)?)))
             }
@@ -136,9 +129,6 @@ impl Opt<'_> {
                 let Some(zero) = zero else { return Ok(None) };
                 let other = whole(self, 3 - zero)?;
                 let sum = self.sum(other)?;
-                if self.faulty(Fault::SumMaskDropped) {
-                    return Ok(Some((rule!("sum/mask"), sum)));
-                }
                 let (mask, nothing) = (once(self, 0)?, self.zeros(ty)?);
                 let choice = if zero == 2 { [mask, sum, nothing] } else { [mask, nothing, sum] };
                 Ok(Some((rule!("sum/mask"), self.op(Op::Select, &choice)?)))
@@ -319,14 +309,8 @@ impl Opt<'_> {
         let once = self.sum(t)?;
         let both = self.sum(once)?;
         // Axes of the view, less the one summed: of `inner`, then of u, then of `both`.
-        let mut map: AxisMap =
+        let map: AxisMap =
             v.map[1..].iter().map(|m| m.map(|n| if n > axis { n - 1 } else { n })).collect();
-        if self.faulty(Fault::SumExchangeWrongAxis)
-            && let [.., m, n] = map.as_mut_slice()
-            && dims[dims.len() - 1] == dims[dims.len() - 2]
-        {
-            std::mem::swap(m, n);
-        }
         Ok(Some((rule, self.view_of(both, &map, &dims[1..])?)))
     }
 

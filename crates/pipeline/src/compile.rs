@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use cotan_cpu::{Engine, Executable, Unsupported, host};
 use cotan_ir::{Error, ErrorKind, Node, Program, Result};
-use cotan_nest::Plan;
-use cotan_schedule::{Schedule, Target, lower};
+use cotan_nest::{Plan, check_memory};
+use cotan_schedule::{Draft, Placements, Schedule, Target};
 
 use crate::derivative::{Derivative, derive_owned};
 
@@ -68,13 +68,17 @@ pub struct CompileOptions {
     pub in_order: bool,
     /// The machine that it is planned for.
     pub target: Target,
+    /// Whether the program that runs becomes an outline ([`Program::outline`]) as soon as its plan is
+    /// begun: a long program takes much memory, and so does its plan.
+    pub outline: bool,
 }
 
 impl CompileOptions {
     /// The program itself, with all rules, for this machine.
     pub fn new(backend: Backend) -> CompileOptions {
         let rules = cotan_opt::Options::default();
-        CompileOptions { derivative: None, rules, backend, in_order: false, target: host() }
+        let target = host();
+        CompileOptions { derivative: None, rules, backend, in_order: false, target, outline: false }
     }
 }
 
@@ -83,6 +87,8 @@ impl CompileOptions {
 pub enum Form<'a> {
     /// A program of the core language.
     Program(Cow<'a, Program>),
+    /// The program, and what becomes of each of its nodes.
+    Placed(Program, Box<Placements>),
     /// The program, and the loop nests that compute it.
     Plan(Program, Plan),
     /// The program, and its nests in groups with blocks and loop orders.
@@ -91,6 +97,24 @@ pub enum Form<'a> {
     Executable(Program, Executable),
     /// The program, which has no plan, and why: it is for the interpreter.
     Interpreted(Program, Option<Unsupported>),
+}
+
+impl Form<'_> {
+    /// Whether it keeps the invariants of its language; buffers have places if so said.
+    fn check(&self, placed: bool) -> std::result::Result<(), String> {
+        match self {
+            Form::Program(program) => program.check().map_err(|error| error.to_string()),
+            Form::Placed(program, placements) => placements.check(program),
+            Form::Plan(_, plan) => plan.check().map_err(|fault| fault.to_string()),
+            Form::Schedule(_, schedule) => {
+                schedule.check()?;
+                let Schedule { buffers, steps, arena, .. } = &**schedule;
+                let memory = if placed { check_memory(buffers, steps, *arena) } else { Ok(()) };
+                memory.map_err(|fault| fault.to_string())
+            }
+            Form::Executable(..) | Form::Interpreted(..) => Ok(()),
+        }
+    }
 }
 
 /// A step of compilation.
@@ -121,7 +145,8 @@ passes! {
     TRANSFORM "bot" transform, "Bulk operations: no build is left";
     DIFFERENTIATE "gradient" differentiate, "Value and gradient, with their cost";
     OPTIMISE "optimised" optimise, "Value and gradient after optimisation, with the rules that fired";
-    PLACE "nests" place, "The plan: which arrays are made, and the loop nests that make them";
+    PLACE "placements" place, "What becomes of each node: which arrays are made, and how";
+    LOWER "nests" lower, "The plan: the loop nests that make the arrays";
     SCHEDULE "kernels" schedule, "The loop nests of the value and of the value with its gradient";
     MEMORY "memory" plan_memory, "The memory plan: which arrays are stored, and where";
     CODE "code" generate, "Kernels and machine code";
@@ -149,7 +174,7 @@ pub fn compile(program: Cow<'_, Program>, options: &CompileOptions) -> Result<Co
         Form::Interpreted(program, unsupported) => {
             Compiled { program, executable: None, unsupported }
         }
-        Form::Program(_) | Form::Plan(..) | Form::Schedule(..) => {
+        Form::Program(_) | Form::Placed(..) | Form::Plan(..) | Form::Schedule(..) => {
             return Err(Error::internal("compilation has not come to its end"));
         }
     })
@@ -165,10 +190,9 @@ pub fn compile_to<'a>(
     for pass in CompilePass::ALL {
         form = (pass.run)(form, options)?;
         if cfg!(debug_assertions)
-            && let Form::Program(program) = &form
-            && let Err(error) = program.check()
+            && let Err(fault) = form.check(pass.name == CompilePass::MEMORY.name)
         {
-            return Err(Error::internal(format!("after {}: {error}", pass.name)));
+            return Err(Error::internal(format!("after {}: {fault}", pass.name)));
         }
         if last == Some(pass.name) {
             break;
@@ -204,17 +228,29 @@ fn optimise<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     Ok(Form::Program(Cow::Owned(optimised)))
 }
 
-/// Decides which arrays are made, and by which nests.
+/// Decides which arrays are made, and how.
 fn place<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     let Form::Program(program) = form else { return Ok(form) };
     let program = program.into_owned();
     if options.backend == Backend::Interpreter {
         return Ok(Form::Interpreted(program, None));
     }
-    match lower(&program, options.in_order, &options.target) {
-        Ok(plan) => Ok(Form::Plan(program, plan)),
+    match Placements::of(&program, options.in_order, &options.target) {
+        Ok(placements) => Ok(Form::Placed(program, Box::new(placements))),
         Err(why) => interpreted(program, why),
     }
+}
+
+/// Makes the nests of what is made.
+fn lower<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
+    let Form::Placed(program, placements) = form else { return Ok(form) };
+    let draft = match Draft::placed(&program, &placements, &options.target) {
+        Ok(draft) => draft,
+        Err(why) => return interpreted(program, why),
+    };
+    drop(placements);
+    let program = if options.outline { program.outline() } else { program };
+    Ok(Form::Plan(program, draft.finish(&options.target)))
 }
 
 /// Decides which nests are run together, in which blocks and with which loops.
@@ -222,6 +258,7 @@ fn schedule<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     let Form::Plan(program, plan) = form else { return Ok(form) };
     match Schedule::of_plan(plan, options.in_order, &options.target) {
         Ok(schedule) => Ok(Form::Schedule(program, Box::new(schedule))),
+        Err(why) if options.outline => too_large(why),
         Err(why) => interpreted(program, why),
     }
 }
@@ -239,7 +276,16 @@ fn generate<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     };
     match Executable::from_schedule(*schedule, options.in_order, engine) {
         Ok(executable) => Ok(Form::Executable(program, executable)),
+        Err(why) if options.outline => too_large(why),
         Err(why) => interpreted(program, why),
+    }
+}
+
+/// An outline cannot be interpreted.
+fn too_large<'a>(why: Unsupported) -> Result<Form<'a>> {
+    match why {
+        Unsupported::STOPPED => Err(Error::new(ErrorKind::Deadline, "plan", "out of time")),
+        Unsupported(why) => Err(Error::new(ErrorKind::Limit, "plan", why)),
     }
 }
 

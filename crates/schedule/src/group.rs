@@ -35,9 +35,6 @@ pub use partial::{Partial, Spread};
 pub use relax::{Relaxed, largest};
 pub use wedge::{Wedge, Wedged};
 
-/// How many groups a nest is tried with.
-const TRIES: usize = 4;
-
 /// Nests that are run block by block, by kernels of some kind.
 #[derive(Debug)]
 pub struct Group<K> {
@@ -96,6 +93,13 @@ pub struct Local {
     row: usize,
     /// Bytes besides.
     fixed: usize,
+}
+
+impl Local {
+    /// How many bytes it has for blocks of so many positions.
+    pub(crate) fn bytes(&self, block: usize) -> usize {
+        self.row * block + self.fixed
+    }
 }
 
 impl<K> Default for Group<K> {
@@ -382,7 +386,8 @@ impl Scheduler<'_> {
     /// The first group from `earliest` on that may take an item: its slot, and the ways that are left.
     fn group_for(&self, item: &Item, earliest: usize, slots: &Slots) -> Option<(usize, Vec<Way>)> {
         let joining = self.joining();
-        let near = slots.slots.iter().enumerate().skip(earliest / 2).take(TRIES);
+        let near =
+            slots.slots.iter().enumerate().skip(earliest / 2).take(self.target.search.group_tries);
         near.filter_map(|(n, slot)| match slot {
             Slot::Open(open) => Some((n, joining.together(open, item)?)),
             Slot::Other(_) => None,

@@ -8,6 +8,7 @@
 //! All that is known about a machine is a [`Target`]. What a machine makes of a schedule, such as
 //! kernels, takes the place of the loop orders ([`Schedule::compile`]).
 
+mod check;
 mod contract;
 mod explain;
 mod group;
@@ -15,13 +16,16 @@ mod lower;
 mod order;
 mod schedule;
 mod target;
+mod text;
 
 pub use contract::form::{Axis, Extents, Form, Operand};
 pub use contract::{Blocking, Contraction, Product, Ranged};
 pub use group::{
     Group, Local, LoopSchedule, Member, Partial, Relaxed, Spread, Wedge, Wedged, largest,
 };
-pub use lower::{Draft, Unsupported, columns_of_room, look, lower, split};
+pub use lower::{Draft, Placement, Placements, Unsupported, columns_of_room, look, lower, split};
 pub use order::{LoopOrder, fuse_products};
 pub use schedule::{Machine, Schedule, Scheduled};
-pub use target::{Costs, Inlining, Target, Thresholds, TileShape};
+pub use target::{
+    Caches, Costs, Gains, Inlining, Search, Target, Thresholds, TileShape, Unrolling,
+};

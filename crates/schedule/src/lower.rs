@@ -16,12 +16,12 @@ use crate::target::Target;
 mod arrange;
 mod branch;
 mod contract;
-mod decide;
 mod expand;
 mod fold;
 mod join;
 mod order;
 mod part;
+mod placement;
 mod places;
 mod product;
 mod repeat;
@@ -34,8 +34,9 @@ mod twice;
 mod update;
 
 use branch::Side;
-use decide::{Decisions, Placement};
 pub(crate) use expand::row_major;
+use placement::{NOWHERE, Operands, ScopePlacements};
+pub use placement::{Placement, Placements};
 
 /// Why a program has no plan: something in it is for the interpreter only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +51,6 @@ impl Unsupported {
 pub fn look() -> R<()> {
     cotan_ir::look("plan").map_err(|_| Unsupported::STOPPED)
 }
-
-/// How many nodes are lowered between two looks.
-const NODES_PER_LOOK: usize = 64;
 
 pub(crate) type R<T> = Result<T, Unsupported>;
 
@@ -83,14 +81,16 @@ pub(crate) struct Lowering<'a> {
     pub(crate) target: &'a Target,
     /// The level of the scope that is being lowered.
     level: u8,
-    /// Steps that must come before the nest in the making.
-    pending: Vec<Step<Nest>>,
-    /// Nodes that have got a place on the way to a nest, and the place that they had.
-    made: Vec<(TermId, Option<Place>)>,
+    /// For each list of steps in the making the arrays that are made in it for some nests only, and
+    /// are gone with it.
+    lists: Vec<FxHashMap<TermId, BufferId>>,
+    /// Whether nests are surveyed for what should be in memory for them.
+    surveys: bool,
+    /// In such a survey: what should be.
+    wanted: Option<Operands>,
 }
 
-/// The plan of a program: which arrays are made, and the nests that make them. `in_order` keeps the
-/// order of additions.
+/// The plan of a program: the nests that make what is made. `in_order` keeps the order of additions.
 pub fn lower(program: &Program, in_order: bool, target: &Target) -> R<Plan> {
     Ok(Draft::of(program, in_order, target)?.finish(target))
 }
@@ -108,42 +108,37 @@ pub struct Draft {
 impl Draft {
     /// Plans a program, as far as it is needed.
     pub fn of(program: &Program, in_order: bool, target: &Target) -> R<Draft> {
-        drafted(program, in_order, target)
+        Draft::placed(program, &Placements::of(program, in_order, target)?, target)
+    }
+
+    /// The same, if it is decided what becomes of each node, for the same target.
+    pub fn placed(program: &Program, placements: &Placements, target: &Target) -> R<Draft> {
+        drafted(program, placements, target)
     }
 
     /// The plan.
     pub fn finish(self, target: &Target) -> Plan {
         let Draft { mut buffers, mut steps, mut outputs, compact, in_order } = self;
         compact.finish(&mut steps, &mut buffers, &mut outputs);
-        arrange::arrange(&mut steps, &buffers, &FxHashSet::default());
-        scalars::fuse(&mut steps, &buffers, target.thresholds.min_scalar_run);
+        arrange::arrange(&mut steps, &buffers, &FxHashSet::default(), target);
+        let run = (target.thresholds.min_scalar_run, target.search.max_fused_instrs);
+        scalars::fuse(&mut steps, &buffers, run);
         if !in_order {
-            arrange::copy_columns(&mut steps, &mut buffers, &target.costs);
+            arrange::copy_columns(&mut steps, &mut buffers, target);
         }
         Plan { buffers, steps, outputs }
     }
 }
 
-fn drafted(program: &Program, in_order: bool, target: &Target) -> R<Draft> {
-    let scopes = Scopes::new(program);
-    let mut lowering = Lowering {
-        program,
-        scopes: &scopes,
-        buffers: Vec::new(),
-        places: TermMap::new(),
-        several: Vec::new(),
-        relatives: routine::relatives(program),
-        constants: FxHashMap::default(),
-        in_order,
-        target,
-        level: 0,
-        pending: Vec::new(),
-        made: Vec::new(),
-    };
+fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<Draft> {
+    let Placements { scopes, top, in_order } = placements;
+    let mut lowering = Lowering::new(program, scopes, *in_order, target);
+    lowering.relatives = routine::relatives(program);
     let mut steps = Vec::new();
     let results: Vec<TermId> = program.outputs().iter().map(|output| output.term).collect();
     let mut compact = scalars::Compact::new(target);
-    lowering.scope(scopes.top(), &results, &mut steps, |steps| compact.look(steps))?;
+    lowering.lists.push(FxHashMap::default());
+    lowering.scope(scopes.top(), top, &mut steps, |steps| compact.look(steps))?;
     let mut outputs = Vec::with_capacity(results.len());
     let mut taken: FxHashSet<BufferId> = FxHashSet::default();
     for &t in &results {
@@ -159,10 +154,33 @@ fn drafted(program: &Program, in_order: bool, target: &Target) -> R<Draft> {
         lowering.buffers[buffer.index()].role = Role::Output;
         outputs.push(buffer);
     }
-    Ok(Draft { buffers: lowering.buffers, steps, outputs, compact, in_order })
+    Ok(Draft { buffers: lowering.buffers, steps, outputs, compact, in_order: *in_order })
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
+    fn new(
+        program: &'a Program,
+        scopes: &'a Scopes,
+        in_order: bool,
+        target: &'a Target,
+    ) -> Lowering<'a> {
+        Lowering {
+            program,
+            scopes,
+            buffers: Vec::new(),
+            places: TermMap::new(),
+            several: Vec::new(),
+            relatives: routine::Relatives::default(),
+            constants: FxHashMap::default(),
+            in_order,
+            target,
+            level: 0,
+            lists: Vec::new(),
+            surveys: false,
+            wanted: None,
+        }
+    }
+
     fn buffer(&mut self, dtype: Dtype, shape: Shape, role: Role) -> BufferId {
         self.buffers.push(Buffer { dtype, shape, role });
         BufferId((self.buffers.len() - 1) as u32)
@@ -198,6 +216,9 @@ impl Lowering<'_> {
         if let Some(&b) = self.constants.get(&t) {
             return b;
         }
+        if self.wanted.is_some() {
+            return NOWHERE;
+        }
         let ty = self.program.ty(t).clone();
         let array = match self.program.node(t) {
             Node::Const(c) => c.contiguous().unwrap_or_else(|_| (**c).clone()),
@@ -208,23 +229,32 @@ impl Lowering<'_> {
         b
     }
 
-    /// The steps of a scope. Its `results` and what its loops need end up in memory. What was made so
-    /// far is shown from time to time.
+    /// Where an array is, if it is in memory.
+    fn held(&self, t: TermId) -> Option<BufferId> {
+        if let Some(Place::Buffer(b)) = self.places.get(t) {
+            return Some(*b);
+        }
+        match &self.wanted {
+            Some(wanted) => wanted.contains(&t).then_some(NOWHERE),
+            None => self.lists.iter().rev().find_map(|list| list.get(&t).copied()),
+        }
+    }
+
+    /// The steps of a scope. What was made so far is shown from time to time.
     fn scope(
         &mut self,
         scope: &Scope,
-        results: &[TermId],
+        placements: &ScopePlacements,
         steps: &mut Vec<Step<Nest>>,
         mut show: impl FnMut(&mut Vec<Step<Nest>>),
     ) -> R<()> {
-        let decisions = self.decide(scope, results)?;
         for (n, &t) in scope.order().iter().enumerate() {
-            if n.is_multiple_of(NODES_PER_LOOK) {
+            if n.is_multiple_of(self.target.search.nodes_per_look) {
                 look()?;
                 show(steps);
             }
-            if decisions.sides.of(t) == Side::ALWAYS {
-                let place = self.node(t, &decisions, steps)?;
+            if placements.sides.of(t) == Side::ALWAYS {
+                let place = self.node(t, placements, steps)?;
                 self.places.insert(t, place);
             }
         }
@@ -233,32 +263,70 @@ impl Lowering<'_> {
     }
 
     /// The steps of a region whose results end up in memory.
-    fn region(&mut self, r: RegionId, results: &[TermId], steps: &mut Vec<Step<Nest>>) -> R<()> {
+    fn region(
+        &mut self,
+        r: RegionId,
+        placements: &ScopePlacements,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> R<()> {
         let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
-        let before = self.made.len();
-        self.scope(self.scopes.region(r), results, steps, |_| {})?;
-        self.unmake(before, |_| false);
+        self.lists.push(FxHashMap::default());
+        self.scope(self.scopes.region(r), placements, steps, |_| {})?;
+        self.lists.pop();
         self.level = outer;
         Ok(())
     }
 
-    /// Forgets the places that nodes have got on the way since the log had a length, as what is
-    /// there may not have run, but for those that only what has run needs.
-    fn unmake(&mut self, before: usize, keep: impl Fn(TermId) -> bool) {
-        for (t, place) in self.made.split_off(before.min(self.made.len())) {
-            match place {
-                _ if keep(t) => self.made.push((t, place)),
-                Some(place) => drop(self.places.insert(t, place)),
-                None => drop(self.places.remove(t)),
+    /// Makes what a node reads at computed positions, and before it what that reads so.
+    fn make_operands(
+        &mut self,
+        operands: Option<&Operands>,
+        placements: &ScopePlacements,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> R<()> {
+        let Some(operands) = operands else { return Ok(()) };
+        let mut open: Vec<(TermId, bool)> = operands.iter().rev().map(|&t| (t, false)).collect();
+        while let Some((t, ready)) = open.pop() {
+            if self.held(t).is_some() {
+                continue;
+            }
+            let below = placements.operands.get(&t).filter(|_| !ready);
+            if let Some(below) = below {
+                open.push((t, true));
+                open.extend(below.iter().rev().map(|&u| (u, false)));
+                continue;
+            }
+            let to = self.temporary(self.program.ty(t));
+            let nests = match self.program.node(t) {
+                Node::Stack(ts) => {
+                    let part = |(n, &part)| self.store_nest(part, to, n);
+                    ts.iter().enumerate().map(part).collect::<R<Vec<Nest>>>()?
+                }
+                _ => self.array_nests(t, to, None)?,
+            };
+            nests.into_iter().for_each(|nest| push(nest, steps));
+            if let Some(list) = self.lists.last_mut() {
+                list.insert(t, to);
             }
         }
+        Ok(())
     }
 
-    fn node(&mut self, t: TermId, decisions: &Decisions, steps: &mut Vec<Step<Nest>>) -> R<Place> {
+    fn node(
+        &mut self,
+        t: TermId,
+        placements: &ScopePlacements,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> R<Place> {
         let program = self.program;
         let ty = program.ty(t);
-        if let Some(sides) = decisions.sides.of_condition(t) {
-            return self.condition(t, sides, decisions, steps);
+        if let Some(sides) = placements.sides.of_condition(t) {
+            return self.condition(t, sides, placements, steps);
+        }
+        let placement = placements.chosen(t);
+        // Those of others are made when they are.
+        if !matches!(placement, Placement::Operand | Placement::Factor { .. }) {
+            self.make_operands(placements.operands.get(&t), placements, steps)?;
         }
         Ok(match program.node(t) {
             Node::Input(k) => {
@@ -269,29 +337,27 @@ impl Lowering<'_> {
                 Some(&place) => place,
                 None => return Err(Unsupported("a variable without a place")),
             },
-            Node::Const(_) if ty.shape.rank() > 0 || decisions.forced.contains(&t) => {
+            Node::Const(_) if ty.shape.rank() > 0 || placements.forced.contains(&t) => {
                 Place::Buffer(self.constant_buffer(t))
             }
-            Node::SumOuter(_) => match decisions.placement(t) {
-                Placement::Inline | Placement::Unrolled => Place::Inline,
-                Placement::Absorbed | Placement::Factor { .. } => Place::Inline,
-                Placement::Stored => self.sum(t, None, decisions, steps)?,
-                Placement::Joined(factor) => self.sum(t, Some(factor), decisions, steps)?,
-                Placement::StoredUnrolled => self.array(t, decisions, steps)?,
+            Node::SumOuter(_) => match placement {
+                Placement::Stored => self.sum(t, placements, steps)?,
+                Placement::Joined(factor) => self.join(t, factor, placements, steps)?,
+                Placement::StoredUnrolled => self.array(t, placements, steps)?,
+                _ => Place::Inline,
             },
             Node::Scatter(..) => {
                 let to = self.temporary(ty);
                 let nest = self.scatter_nest(t, to)?;
-                steps.append(&mut self.pending);
                 steps.push(Step::Zero(to));
                 self.scatter_steps(nest, steps);
                 Place::Buffer(to)
             }
-            Node::Stack(ts) if decisions.placement(t) == Placement::Stored => {
+            Node::Stack(ts) if placement == Placement::Stored => {
                 let to = self.temporary(ty);
                 for (n, &part) in ts.iter().enumerate() {
                     let nest = self.store_nest(part, to, n)?;
-                    self.push(nest, steps);
+                    push(nest, steps);
                 }
                 Place::Buffer(to)
             }
@@ -299,7 +365,7 @@ impl Lowering<'_> {
             Node::ArgExtreme(..) => {
                 let to = self.temporary(ty);
                 let nest = self.extreme_nest(t, to)?;
-                self.push(nest, steps);
+                push(nest, steps);
                 Place::Buffer(to)
             }
             Node::ArgSort(u) => {
@@ -318,13 +384,13 @@ impl Lowering<'_> {
             Node::MapAccum(m) if let Some(fold) = self.fold(m) => {
                 let to = self.temporary(self.program.ty(fold.init));
                 let (nest, begins) = self.fold_nest(t, &fold, to)?;
-                self.push(nest, steps);
+                push(nest, steps);
                 if begins {
                     return Ok(self.several(vec![to]));
                 }
                 let all = self.temporary(self.program.ty(fold.init));
                 let nest = self.fold_init(t, &fold, to, all)?;
-                self.push(nest, steps);
+                push(nest, steps);
                 self.several(vec![all])
             }
             Node::MapAccum(m) => {
@@ -339,7 +405,8 @@ impl Lowering<'_> {
                 }
                 let mut inner = Vec::new();
                 let first = self.buffers.len();
-                self.region(m.step, step.results(), &mut inner)?;
+                let inside = inside(placements, t, 0)?;
+                self.region(m.step, inside, &mut inner)?;
                 let mut outputs = Vec::new();
                 let types = program.result_types(t).unwrap_or_default();
                 let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
@@ -377,9 +444,11 @@ impl Lowering<'_> {
                 // The step runs only if the condition holds; what both need is computed once.
                 let (mut before, mut inner) = (Vec::new(), Vec::new());
                 let mut done = FxHashSet::default();
-                self.function(w.step, &[condition], &mut done, &mut before)?;
+                let inside_test = inside(placements, t, 0)?;
+                self.function((w.step, &[condition]), inside_test, &mut done, &mut before)?;
                 let condition = self.buffer_of(condition)?;
-                self.function(w.step, rest, &mut done, &mut inner)?;
+                let inside_step = inside(placements, t, 1)?;
+                self.function((w.step, rest), inside_step, &mut done, &mut inner)?;
                 let types = program.result_types(t).unwrap_or_default();
                 let mut several: Vec<BufferId> = states.iter().map(|s| s.1).collect();
                 let mut outputs = Vec::new();
@@ -418,7 +487,8 @@ impl Lowering<'_> {
                 }
                 let results: Vec<TermId> =
                     region.results().iter().take(c.outputs).copied().collect();
-                self.function(c.region, &results, &mut FxHashSet::default(), steps)?;
+                let (inside, mut done) = (inside(placements, t, 0)?, FxHashSet::default());
+                self.function((c.region, &results), inside, &mut done, steps)?;
                 let several: R<Vec<BufferId>> =
                     results.iter().map(|&y| self.buffer_of(y)).collect();
                 self.forget(c.region);
@@ -431,7 +501,7 @@ impl Lowering<'_> {
                 },
                 _ => return Err(Unsupported("a result of nothing")),
             },
-            _ if decisions.placement(t) == Placement::Stored => self.array(t, decisions, steps)?,
+            _ if placement == Placement::Stored => self.array(t, placements, steps)?,
             _ => Place::Inline,
         })
     }
@@ -440,82 +510,41 @@ impl Lowering<'_> {
     fn parts(
         &self,
         t: TermId,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
     ) -> impl Iterator<Item = Option<usize>> + use<> {
         let most = self.target.inlining.max_stack_parts;
-        parts(self.program.ty(t), decisions.stacked.contains(&t), most)
+        parts(self.program.ty(t), placements.stacked.contains(&t), most)
     }
 
     /// Makes an array at its own shape.
-    fn array(&mut self, t: TermId, decisions: &Decisions, steps: &mut Vec<Step<Nest>>) -> R<Place> {
+    fn array(
+        &mut self,
+        t: TermId,
+        placements: &ScopePlacements,
+        steps: &mut Vec<Step<Nest>>,
+    ) -> R<Place> {
         let to = self.temporary(self.program.ty(t));
-        for part in self.parts(t, decisions) {
+        for part in self.parts(t, placements) {
             for nest in self.array_nests(t, to, part)? {
-                self.push(nest, steps);
+                push(nest, steps);
             }
         }
         Ok(Place::Buffer(to))
     }
 
-    /// Makes a sum at its own shape, perhaps one that has another sum among its factors.
+    /// Makes a sum at its own shape.
     fn sum(
         &mut self,
         t: TermId,
-        factor: Option<TermId>,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
         steps: &mut Vec<Step<Nest>>,
     ) -> R<Place> {
         let to = self.temporary(self.program.ty(t));
-        if let Some(factor) = factor {
-            self.join(t, factor, to, decisions, steps)?;
-            return Ok(Place::Buffer(to));
-        }
-        for part in self.parts(t, decisions) {
-            let nest = self.sum_nest(t, to, part, None, decisions)?;
-            steps.append(&mut self.pending);
+        for part in self.parts(t, placements) {
+            let nest = self.sum_nest(t, to, part, None, placements)?;
             self.sum_steps(nest, steps);
         }
         Ok(Place::Buffer(to))
-    }
-
-    /// Adds a nest to the steps, after what it needs.
-    fn push(&mut self, mut nest: Nest, steps: &mut Vec<Step<Nest>>) {
-        nest.instrs.shrink_to_fit();
-        steps.append(&mut self.pending);
-        steps.push(Step::Compute(Box::new(nest)));
-    }
-
-    /// Makes an array of parts that a nest reads at a position that is not known, before that nest.
-    pub(crate) fn make_stack(&mut self, t: TermId, ts: &[TermId]) -> R<BufferId> {
-        let to = self.temporary(self.program.ty(t));
-        for (n, &part) in ts.iter().enumerate() {
-            let nest = self.store_nest(part, to, n)?;
-            self.pending.push(Step::Compute(Box::new(nest)));
-        }
-        self.put(t, to);
-        Ok(to)
-    }
-
-    /// Makes an array, if it is not in memory, before the nest in the making.
-    pub(crate) fn make_array(&mut self, t: TermId) -> R<()> {
-        if !matches!(self.places.get(t), Some(Place::Inline)) {
-            return Ok(());
-        }
-        if let Node::Stack(ts) = self.program.node(t) {
-            return self.make_stack(t, ts).map(drop);
-        }
-        let to = self.temporary(self.program.ty(t));
-        for nest in self.array_nests(t, to, None)? {
-            self.pending.push(Step::Compute(Box::new(nest)));
-        }
-        self.put(t, to);
-        Ok(())
-    }
-
-    /// Notes the place of what was made on the way to a nest.
-    fn put(&mut self, t: TermId, to: BufferId) {
-        let before = self.places.insert(t, Place::Buffer(to));
-        self.made.push((t, before));
     }
 
     /// The states of a loop: where each begins, and where it is during a step.
@@ -570,8 +599,8 @@ impl Lowering<'_> {
     /// The part of a region that some of its results need, without what is `done` already.
     fn function(
         &mut self,
-        r: RegionId,
-        results: &[TermId],
+        (r, results): (RegionId, &[TermId]),
+        placements: &ScopePlacements,
         done: &mut FxHashSet<TermId>,
         steps: &mut Vec<Step<Nest>>,
     ) -> R<()> {
@@ -585,11 +614,11 @@ impl Lowering<'_> {
             }
         }
         let outer = std::mem::replace(&mut self.level, self.program.region(r).level());
-        let (decisions, before) = (self.decide(scope, results)?, self.made.len());
+        self.lists.push(FxHashMap::default());
         for &t in scope.order() {
-            let here = needed.contains(&t) && decisions.sides.of(t) == Side::ALWAYS;
+            let here = needed.contains(&t) && placements.sides.of(t) == Side::ALWAYS;
             if here && !done.contains(&t) {
-                let place = self.node(t, &decisions, steps)?;
+                let place = self.node(t, placements, steps)?;
                 if matches!(place, Place::Buffer(_) | Place::Several(_)) {
                     done.insert(t);
                 }
@@ -597,8 +626,8 @@ impl Lowering<'_> {
             }
         }
         // What other results need of a side, they have to compute again.
-        self.unmake(before, |_| false);
-        for t in decisions.sides.inside() {
+        self.lists.pop();
+        for t in placements.sides.inside() {
             self.places.remove(t);
         }
         self.level = outer;
@@ -611,6 +640,17 @@ impl Lowering<'_> {
             self.places.remove(*t);
         }
     }
+}
+
+/// Adds a nest to some steps.
+fn push(mut nest: Nest, steps: &mut Vec<Step<Nest>>) {
+    nest.instrs.shrink_to_fit();
+    steps.push(Step::Compute(Box::new(nest)));
+}
+
+/// The placements in one of the scopes inside of a loop.
+fn inside(placements: &ScopePlacements, t: TermId, n: usize) -> R<&ScopePlacements> {
+    placements.inside(t).get(n).ok_or(Unsupported("a loop without placements"))
 }
 
 /// The parts along the outermost axis that an array is made in, if not in one: then stacks in it

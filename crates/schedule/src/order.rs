@@ -5,7 +5,7 @@ use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
 use smallvec::SmallVec;
 
-use crate::target::Costs;
+use crate::target::{Costs, Target, Unrolling};
 
 /// A nest with the order of its loops.
 #[derive(Debug)]
@@ -27,13 +27,18 @@ pub struct LoopOrder {
     pub levels: Vec<usize>,
     /// The factors, if products are added up, each rounded once with the sum.
     pub product: Option<(Val, Val)>,
+    /// A parallel dimension of few positions that share what is read along the lanes: they may be done
+    /// side by side, without a loop.
+    pub jam: Option<usize>,
+    /// How many results may be computed side by side.
+    pub unrolling: Unrolling,
 }
 
 impl LoopOrder {
     /// Chooses the order of a nest that is run for ranges of a dimension. `in_order` keeps sums in
     /// the order of their indices, and rounds products.
-    pub fn new(nest: Nest, in_order: bool, block: Option<usize>, costs: &Costs) -> LoopOrder {
-        let lane = choose_lane(&nest, in_order, costs);
+    pub fn new(nest: Nest, in_order: bool, block: Option<usize>, target: &Target) -> LoopOrder {
+        let lane = choose_lane(&nest, in_order, &target.costs);
         let parallel = nest.extents.len() - nest.reduced;
         let lanes_reduced = lane.is_some_and(|lane| lane >= parallel);
         // Parallel dimensions around reduced ones; the lanes innermost among their own.
@@ -56,7 +61,10 @@ impl LoopOrder {
         if !in_order {
             product = fuse_products(&mut nest, &levels, dims.len());
         }
-        LoopOrder { nest, dims, lane_loop, first_reduced, block, levels, product }
+        let unrolling = target.unrolling;
+        let blocked = dims.get(block).copied();
+        let jam = lane.and_then(|lane| jam(&nest, lane, blocked, unrolling.max_jam));
+        LoopOrder { nest, dims, lane_loop, first_reduced, block, levels, product, jam, unrolling }
     }
 
     /// The dimension that a run may be restricted to a range of.
@@ -80,6 +88,28 @@ impl Touches for LoopOrder {
     fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         self.nest.for_each_buffer(f);
     }
+}
+
+/// A dimension of at most so many positions that share what is read along lanes, if its loop is
+/// outside.
+fn jam(nest: &Nest, lane: usize, blocked: Option<usize>, most: usize) -> Option<usize> {
+    if !matches!(nest.write, Write::Store(_) | Write::Sum(_) | Write::Best { .. }) {
+        return None;
+    }
+    let parallel = nest.extents.len() - nest.reduced;
+    let shared = |dim: usize| {
+        nest.instrs.iter().any(|instr| match instr {
+            Instr::Load { at, checks, .. } => {
+                let mut all = std::iter::once(at).chain(checks.iter().map(|(form, _)| form));
+                at.coeffs[lane] != 0 && all.all(|form| form.coeffs[dim] == 0)
+            }
+            _ => false,
+        })
+    };
+    (0..parallel).find(|&dim| {
+        let few = (2..=most).contains(&nest.extents[dim]);
+        few && dim != lane && Some(dim) != blocked && shared(dim)
+    })
 }
 
 /// How many loops are around each instruction.

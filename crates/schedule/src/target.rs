@@ -2,6 +2,12 @@
 
 use cotan_array::Dtype;
 
+mod gains;
+mod search;
+
+pub use gains::Gains;
+pub use search::Search;
+
 /// A machine, as far as planning is concerned.
 ///
 /// Results depend on a target only in the order of additions, and not at all if that is fixed.
@@ -9,8 +15,8 @@ use cotan_array::Dtype;
 pub struct Target {
     /// How many elements of eight bytes the tile machine, or a block of loops, takes at a time.
     pub tile_lanes: usize,
-    /// The bytes of a line of the cache: what threads have for themselves begins at one.
-    pub line_bytes: usize,
+    /// The caches of a core.
+    pub caches: Caches,
     /// The tile of a matrix product that stays in registers, for elements of eight bytes and of four.
     pub tiles: [TileShape; 2],
     /// Most rows of a block of a matrix product: packed and as deep as a block, they stay in the
@@ -33,8 +39,36 @@ pub struct Target {
     pub costs: Costs,
     /// What is computed again for each user rather than stored.
     pub inlining: Inlining,
+    /// How far loops are unrolled.
+    pub unrolling: Unrolling,
     /// When which plan is worth it.
     pub thresholds: Thresholds,
+    /// The same as shares and counts.
+    pub gains: Gains,
+    /// How far planning looks.
+    pub search: Search,
+    /// The element operations between two looks whether a run should stop: a few milliseconds. What
+    /// cannot be cut is no longer.
+    pub operations_per_look: usize,
+}
+
+/// The caches of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caches {
+    /// The bytes of a line: what threads have for themselves begins at one, and runs of neighbours
+    /// that are longer stay together.
+    pub line_bytes: usize,
+    /// The bytes of the first cache. A half of it is for what a loop goes through in blocks of rows.
+    pub first_bytes: usize,
+    /// The bytes of the second cache. An eighth of it is for what the nests of a group touch for a
+    /// block: the rest is for what they all read, and for other programs.
+    pub second_bytes: usize,
+}
+
+impl Caches {
+    /// The smallest that usual machines have.
+    pub const USUAL: Caches =
+        Caches { line_bytes: 64, first_bytes: 32 << 10, second_bytes: 1 << 20 };
 }
 
 /// A tile of a matrix product.
@@ -74,6 +108,26 @@ impl Costs {
     /// Vectors of eight elements, caches that are shared with nobody.
     pub const VECTORS_OF_EIGHT: Costs =
         Costs { lanes: 8, near: 1.0, reversed: 3.0, apart: 8.0, far: 16.0, fold: 16.0, begin: 8.0 };
+}
+
+/// How many results are computed side by side. A machine that sees its registers run out takes fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unrolling {
+    /// Most vectors of lanes side by side, halved until registers suffice.
+    pub max_copies: usize,
+    /// .. if they have at most so many instructions together: longer code is better not unrolled.
+    pub max_instrs: usize,
+    /// Most positions of a small dimension that are jammed into the loop inside of it.
+    pub max_jam: usize,
+    /// Of so many instructions that stand side by side one may have its value in memory: that takes
+    /// less than waiting for results.
+    pub instrs_per_spill: usize,
+}
+
+impl Unrolling {
+    /// A dozen or more vector registers that hold results for four cycles.
+    pub const VECTOR_REGISTERS: Unrolling =
+        Unrolling { max_copies: 4, max_instrs: 400, max_jam: 4, instrs_per_spill: 16 };
 }
 
 /// What is expanded into its users, and so never stored.
@@ -162,10 +216,10 @@ thresholds! {
     /// Nests of so many positions look at arrays first if that spares something.
     min_relaxed_positions: 1 << 16, 0;
     /// The bytes that the nests of a group touch for a block: they should stay in the second cache.
-    block_bytes: 128 << 10, 16;
+    block_bytes: Caches::USUAL.second_bytes / 8, 16;
     /// The bytes that a loop touches for a block of rows that goes through all steps: they should
     /// stay in the first cache.
-    stream_bytes: 16 << 10, 64;
+    stream_bytes: Caches::USUAL.first_bytes / 2, 64;
     /// The element operations of a step for such a block, at least.
     min_stream_operations: 1 << 11, 1;
     /// The element operations of a block, at least: what it costs to begin one must not count.
@@ -221,7 +275,7 @@ impl Target {
     pub fn with_tiles(tiles: [TileShape; 2]) -> Target {
         Target {
             tile_lanes: 256,
-            line_bytes: 64,
+            caches: Caches::USUAL,
             tiles,
             block_rows: 72,
             block_columns: 1024,
@@ -232,7 +286,11 @@ impl Target {
             min_scattered_products: 4096,
             costs: Costs::VECTORS_OF_EIGHT,
             inlining: Inlining::REGISTERS_AND_CACHES,
+            unrolling: Unrolling::VECTOR_REGISTERS,
             thresholds: Thresholds::USUAL,
+            gains: Gains::USUAL,
+            search: Search::USUAL,
+            operations_per_look: 1 << 22,
         }
     }
 

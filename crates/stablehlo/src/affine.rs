@@ -3,87 +3,27 @@
 use cotan_ir::{Affine, Node, Program, RegionId, TermId};
 use rustc_hash::FxHashSet;
 
-/// $c + \sum_k a_k i_k$ over the variables of an index function.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Form {
-    pub factors: Vec<i64>,
-    pub constant: i64,
-}
-
 /// The forms of the components of an index function, if all are affine and cannot wrap.
-pub(crate) fn forms(program: &Program, r: RegionId) -> Option<Vec<Form>> {
+pub(crate) fn forms(program: &Program, r: RegionId) -> Option<Vec<Affine>> {
     forms_of(program, r, program.region(r).results())
 }
 
 /// The forms of terms over the variables of an index function, alike.
-pub(crate) fn forms_of(program: &Program, r: RegionId, terms: &[TermId]) -> Option<Vec<Form>> {
+pub(crate) fn forms_of(program: &Program, r: RegionId, terms: &[TermId]) -> Option<Vec<Affine>> {
     let level = program.region(r).level();
     let sizes = program.index_sizes(r);
     let form = |&t: &TermId| {
-        let Affine { vars, others, constant } = program.affine(level, sizes.len(), t)?;
-        let form = Form { factors: vars.to_vec(), constant };
-        (others.is_empty() && form.is_small(&sizes)).then_some(form)
+        let (form, others) = program.affine(level, sizes.len(), t)?;
+        (others.terms.is_empty() && is_small(&form, &sizes)).then_some(form)
     };
     terms.iter().map(form).collect()
 }
 
-impl Form {
-    /// Whether no position overflows, nor any that differs by the size of an array.
-    fn is_small(&self, sizes: &[usize]) -> bool {
-        let reach = |(&c, &k): (&i64, &usize)| i128::from(c).abs() * k as i128;
-        let parts = self.factors.iter().zip(sizes).map(reach);
-        parts.sum::<i128>() + i128::from(self.constant).abs() < 1 << 60
-    }
-
-    /// The variables it depends on.
-    pub fn vars(&self) -> impl Iterator<Item = usize> + '_ {
-        self.factors.iter().enumerate().filter(|(_, c)| **c != 0).map(|(k, _)| k)
-    }
-
-    /// The factor of a variable; 0 of one that it does not know.
-    pub fn factor(&self, var: usize) -> i64 {
-        self.factors.get(var).copied().unwrap_or(0)
-    }
-
-    /// Whether it is the same function, whatever variables it knows.
-    pub fn same(&self, other: &Form) -> bool {
-        let most = self.factors.len().max(other.factors.len());
-        self.constant == other.constant && (0..most).all(|k| self.factor(k) == other.factor(k))
-    }
-
-    /// The form with forms in place of its variables, unless that overflows.
-    pub fn composed(&self, vars: &[Form]) -> Option<Form> {
-        let mut found = Form { factors: Vec::new(), constant: self.constant };
-        for (&c, form) in self.factors.iter().zip(vars).filter(|(c, _)| **c != 0) {
-            if found.factors.len() < form.factors.len() {
-                found.factors.resize(form.factors.len(), 0);
-            }
-            for (sum, &factor) in found.factors.iter_mut().zip(&form.factors) {
-                *sum = sum.checked_add(c.checked_mul(factor)?)?;
-            }
-            found.constant = found.constant.checked_add(c.checked_mul(form.constant)?)?;
-        }
-        Some(found)
-    }
-
-    /// The least and the largest value over variables of these sizes.
-    pub fn bounds(&self, sizes: &[usize]) -> (i128, i128) {
-        let mut bounds = (i128::from(self.constant), i128::from(self.constant));
-        for (&c, &size) in self.factors.iter().zip(sizes) {
-            let reach = i128::from(c) * (size as i128 - 1);
-            bounds.0 += reach.min(0);
-            bounds.1 += reach.max(0);
-        }
-        bounds
-    }
-
-    /// The same with a number in place of a variable.
-    pub fn at(&self, var: usize, value: usize) -> Form {
-        let mut form = self.clone();
-        let c = std::mem::take(&mut form.factors[var]);
-        form.constant += c * value as i64;
-        form
-    }
+/// Whether no position overflows, nor any that differs by the size of an array.
+fn is_small(form: &Affine, sizes: &[usize]) -> bool {
+    let reach = |(&c, &k): (&i64, &usize)| i128::from(c).abs() * k as i128;
+    let parts = form.coeffs.iter().zip(sizes).map(reach);
+    parts.sum::<i128>() + i128::from(form.constant).abs() < 1 << 60
 }
 
 /// What an affine index function does along one axis of the array it reads or writes.
@@ -97,16 +37,16 @@ pub(crate) enum Axis {
 
 /// The axes of an index function, if each depends on one variable at most and no variable is used
 /// twice.
-pub(crate) fn axes(forms: &[Form]) -> Option<Vec<Axis>> {
+pub(crate) fn axes(forms: &[Affine]) -> Option<Vec<Axis>> {
     let mut used: Vec<usize> = Vec::new();
-    let axis = |form: &Form| {
-        let mut vars = form.vars();
+    let axis = |form: &Affine| {
+        let mut vars = form.indices();
         let Some(var) = vars.next() else { return Some(Axis::Fixed(form.constant)) };
         if vars.next().is_some() || used.contains(&var) {
             return None;
         }
         used.push(var);
-        Some(Axis::Moves { var, step: form.factors[var], start: form.constant })
+        Some(Axis::Moves { var, step: form.coeffs[var], start: form.constant })
     };
     forms.iter().map(axis).collect()
 }
@@ -114,15 +54,17 @@ pub(crate) fn axes(forms: &[Form]) -> Option<Vec<Axis>> {
 /// A component that is the position in row-major order within several variables, as reshaping makes
 /// it, becomes these variables, each a component of its own. Gives the sizes of the axes that the
 /// array has then, and their forms.
-pub(crate) fn split(forms: &[Form], dims: &[usize], sizes: &[usize]) -> (Vec<Form>, Vec<usize>) {
+pub(crate) fn split(
+    forms: &[Affine],
+    dims: &[usize],
+    sizes: &[usize],
+) -> (Vec<Affine>, Vec<usize>) {
     let (mut parts, mut shape) = (Vec::new(), Vec::new());
     for (form, &size) in forms.iter().zip(dims) {
         match radix(form, size, sizes) {
             Some(vars) => {
                 for var in vars {
-                    let mut factors = vec![0; sizes.len()];
-                    factors[var] = 1;
-                    parts.push(Form { factors, constant: 0 });
+                    parts.push(Affine::index(var, sizes.len()));
                     shape.push(sizes[var]);
                 }
             }
@@ -136,15 +78,15 @@ pub(crate) fn split(forms: &[Form], dims: &[usize], sizes: &[usize]) -> (Vec<For
 }
 
 /// The variables of a form that counts through `size` positions, outermost first.
-fn radix(form: &Form, size: usize, sizes: &[usize]) -> Option<Vec<usize>> {
-    let mut vars: Vec<usize> = form.vars().collect();
+fn radix(form: &Affine, size: usize, sizes: &[usize]) -> Option<Vec<usize>> {
+    let mut vars: Vec<usize> = form.indices().collect();
     if vars.len() < 2 || form.constant != 0 {
         return None;
     }
-    vars.sort_by_key(|&k| std::cmp::Reverse(form.factors[k]));
+    vars.sort_by_key(|&k| std::cmp::Reverse(form.coeffs[k]));
     let mut stride = 1i64;
     for &k in vars.iter().rev() {
-        if form.factors[k] != stride {
+        if form.coeffs[k] != stride {
             return None;
         }
         stride = stride.checked_mul(i64::try_from(sizes[k]).ok()?)?;
@@ -195,16 +137,16 @@ const MAX_WINDOW: usize = 64;
 
 /// A variable to try all values of, so that the index function falls apart into simpler ones: one
 /// that shares a component with another, and the shortest of these.
-fn window(forms: &[Form], sizes: &[usize]) -> Option<usize> {
-    let shared = forms.iter().filter(|form| form.vars().count() > 1);
-    let vars: Vec<usize> = shared.flat_map(Form::vars).collect();
+fn window(forms: &[Affine], sizes: &[usize]) -> Option<usize> {
+    let shared = forms.iter().filter(|form| form.indices().count() > 1);
+    let vars: Vec<usize> = shared.flat_map(Affine::indices).collect();
     let shortest = vars.into_iter().min_by_key(|&k| sizes[k])?;
     (sizes[shortest] <= MAX_WINDOW).then_some(shortest)
 }
 
 /// Whether trying all values of windows makes index functions of axes that depend on one variable
 /// each, and not too many of them.
-fn falls_apart(forms: &[Form], sizes: &[usize]) -> bool {
+fn falls_apart(forms: &[Affine], sizes: &[usize]) -> bool {
     let (mut forms, mut parts) = (forms.to_vec(), 1usize);
     while axes(&forms).is_none() {
         let Some(var) = window(&forms, sizes) else { return false };
@@ -224,12 +166,12 @@ pub(crate) struct Parts {
     /// The sizes of the variables, with 1 in its place.
     pub sizes: Vec<usize>,
     /// The index function for each of its values.
-    pub forms: Vec<Vec<Form>>,
+    pub forms: Vec<Vec<Affine>>,
 }
 
 /// The parts of an index function of which these, or parts of these, are simple, if there are not too
 /// many.
-pub(crate) fn parts(forms: &[Form], sizes: &[usize]) -> Option<Parts> {
+pub(crate) fn parts(forms: &[Affine], sizes: &[usize]) -> Option<Parts> {
     if !falls_apart(forms, sizes) {
         return None;
     }

@@ -5,9 +5,9 @@
 //! has the other. Everything else goes along one index each, as in a matrix product.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Error, Node, Program, Result, TermId};
+use cotan_ir::{Affine, Error, Node, Program, Result, TermId};
 
-use crate::affine::{self, Axis, Form};
+use crate::affine::{self, Axis};
 use crate::contract::{single_operand, without_ones};
 use crate::emit::Emitter;
 use crate::read::strided;
@@ -33,14 +33,14 @@ pub(crate) struct Convolution {
 #[derive(Clone, Debug)]
 struct Reading {
     base: TermId,
-    forms: Vec<Form>,
+    forms: Vec<Affine>,
     dims: Vec<usize>,
 }
 
 /// A position that has to be within an axis, lest the product be 0.
 #[derive(Clone, Debug)]
 struct Range {
-    form: Form,
+    form: Affine,
     size: usize,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn convolution(program: &Program, root: TermId, uses: &[u32]) -> Opti
     let sizes = program.shape(root).dims().to_vec();
     let rank = sizes.len();
     let mut walk = Walk { program, sizes, ranges: Vec::new(), through: Vec::new() };
-    let mut forms: Vec<Form> = (0..rank).map(|id| walk.position(id)).collect();
+    let mut forms: Vec<Affine> = (0..rank).map(|id| walk.position(id)).collect();
     let mut t = root;
     loop {
         if t != root && uses[t.index()] != 1 {
@@ -90,7 +90,7 @@ pub(crate) fn convolution(program: &Program, root: TermId, uses: &[u32]) -> Opti
             {
                 let a = walk.reading(args[0], forms.clone())?;
                 let b = walk.reading(args[1], forms)?;
-                let windows = |x: &Reading| x.forms.iter().any(|form| form.vars().count() > 1);
+                let windows = |x: &Reading| x.forms.iter().any(|form| form.indices().count() > 1);
                 let factors = match (windows(&a), windows(&b)) {
                     (true, false) => [a, b],
                     (false, true) => [b, a],
@@ -117,12 +117,12 @@ impl Range {
 
 impl Walk<'_> {
     /// The position along an index: 0 if there is one only.
-    fn position(&self, id: usize) -> Form {
-        if self.sizes[id] == 1 { Form::default() } else { unit(id) }
+    fn position(&self, id: usize) -> Affine {
+        if self.sizes[id] == 1 { Affine::default() } else { Affine::index(id, id + 1) }
     }
 
     /// The array that a factor is read from.
-    fn reading(&mut self, mut t: TermId, mut forms: Vec<Form>) -> Option<Reading> {
+    fn reading(&mut self, mut t: TermId, mut forms: Vec<Affine>) -> Option<Reading> {
         while let Some((next, moved)) = self.step(t, &forms) {
             self.through.push(t);
             (t, forms) = (next, moved);
@@ -132,7 +132,7 @@ impl Walk<'_> {
     }
 
     /// What a view is a view of, and the position there.
-    fn step(&mut self, t: TermId, forms: &[Form]) -> Option<(TermId, Vec<Form>)> {
+    fn step(&mut self, t: TermId, forms: &[Affine]) -> Option<(TermId, Vec<Affine>)> {
         let program = self.program;
         let moved = match program.node(t) {
             Node::Replicate(..) => forms[1..].to_vec(),
@@ -146,7 +146,7 @@ impl Walk<'_> {
             Node::Reshape(_, u) => {
                 let (to, from) = (program.shape(t).dims(), program.shape(*u).dims());
                 let step = without_ones(to, from)?;
-                let mut moved = vec![Form::default(); from.len()];
+                let mut moved = vec![Affine::default(); from.len()];
                 for (n, axis) in step.iter().enumerate() {
                     if let Some(k) = axis {
                         moved[*k] = forms[n].clone();
@@ -157,7 +157,7 @@ impl Walk<'_> {
             Node::Gather(u, r) => {
                 let inner = affine::forms(program, *r)?;
                 let (vars, rest) = forms.split_at(program.index_sizes(*r).len());
-                let mut moved: Vec<Form> =
+                let mut moved: Vec<Affine> =
                     inner.iter().map(|form| form.composed(vars)).collect::<Option<_>>()?;
                 let dims = program.shape(*u).dims();
                 let read = moved.iter().zip(dims);
@@ -186,11 +186,11 @@ impl Convolution {
     fn roles(&self) -> Option<[Vec<Option<Role>>; 2]> {
         let [a, b] = &self.factors;
         let axes_along =
-            |x: &Reading, id: usize| x.forms.iter().filter(|form| form.factor(id) != 0).count();
+            |x: &Reading, id: usize| x.forms.iter().filter(|form| form.coeff(id) != 0).count();
         let mut windows = Vec::new();
         let mut first = Vec::new();
         for (form, &size) in a.forms.iter().zip(&a.dims) {
-            let vars: Vec<usize> = form.vars().collect();
+            let vars: Vec<usize> = form.indices().collect();
             first.push(match vars[..] {
                 [] => None,
                 [id] if id < self.rank => Some(Role::Own),
@@ -210,13 +210,15 @@ impl Convolution {
         let window_of = |id: usize| windows.iter().find(|(_, within)| *within == id);
         let mut second = Vec::new();
         for form in &b.forms {
-            let vars: Vec<usize> = form.vars().collect();
+            let vars: Vec<usize> = form.indices().collect();
             second.push(match vars[..] {
                 [] => None,
                 [id] if id < self.rank => Some(Role::Own),
                 [id] => Some(match window_of(id) {
                     // The window itself has to be whole.
-                    Some(&(out, within)) if form.same(&unit(id)) => Role::Window { out, within },
+                    Some(&(out, within)) if form.same(&Affine::index(id, id + 1)) => {
+                        Role::Window { out, within }
+                    }
                     Some(_) => return None,
                     None => Role::Summed,
                 }),
@@ -235,7 +237,7 @@ impl Convolution {
             }
         });
         let whole = windows.iter().all(|&(_, within)| {
-            let axis = b.forms.iter().position(|form| form.factor(within) != 0);
+            let axis = b.forms.iter().position(|form| form.coeff(within) != 0);
             axis.is_some_and(|k| b.dims[k] == self.sizes[within])
         });
         (fits && whole).then_some([first, second])
@@ -243,8 +245,8 @@ impl Convolution {
 
     /// Whether each position of a window meets an element: otherwise what it holds would never be
     /// looked at, infinite or not.
-    fn meets(&self, form: &Form, out: usize, within: usize, size: usize) -> bool {
-        let (step, by) = (i128::from(form.factor(out)), i128::from(form.factor(within)));
+    fn meets(&self, form: &Affine, out: usize, within: usize, size: usize) -> bool {
+        let (step, by) = (i128::from(form.coeff(out)), i128::from(form.coeff(within)));
         let reach = step * (self.sizes[out] as i128 - 1);
         let (step, last) = (step.abs(), reach.abs());
         (0..self.sizes[within]).all(|w| {
@@ -254,13 +256,6 @@ impl Convolution {
             first < size as i128 && first <= start + last
         })
     }
-}
-
-/// The position along one index.
-fn unit(id: usize) -> Form {
-    let mut factors = vec![0; id + 1];
-    factors[id] = 1;
-    Form { factors, constant: 0 }
 }
 
 impl Emitter<'_> {
@@ -294,16 +289,16 @@ impl Convolution {
     fn side(&self, w: &mut Writer, base: &Val, reading: &Reading, roles: &[Option<Role>]) -> Side {
         let (mut axes, mut sizes, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for ((form, role), &dim) in reading.forms.iter().zip(roles).zip(&reading.dims) {
-            let id = form.vars().next();
+            let id = form.indices().next();
             let (Some(role), Some(id)) = (role, id) else {
                 axes.push(Axis::Fixed(form.constant));
                 continue;
             };
             let var = sizes.len();
-            axes.push(match form.vars().count() {
+            axes.push(match form.indices().count() {
                 1 => {
                     sizes.push(self.sizes[id]);
-                    Axis::Moves { var, step: form.factor(id), start: form.constant }
+                    Axis::Moves { var, step: form.coeff(id), start: form.constant }
                 }
                 _ => {
                     sizes.push(dim);
@@ -332,9 +327,9 @@ impl Convolution {
         let mut widths = vec![(0, 0, 0); left.value.ty.rank()];
         let (mut reversed, mut turned) = (Vec::new(), Vec::new());
         for (n, &(out, within)) in a.windows.iter().enumerate() {
-            let form = self.factors[0].forms.iter().find(|form| form.factor(within) != 0);
-            let (step, by, mut start) = form
-                .map_or((1, 1, 0), |form| (form.factor(out), form.factor(within), form.constant));
+            let form = self.factors[0].forms.iter().find(|form| form.coeff(within) != 0);
+            let (step, by, mut start) =
+                form.map_or((1, 1, 0), |form| (form.coeff(out), form.coeff(within), form.constant));
             let (outs, inner) = (self.sizes[out] as i64, self.sizes[within] as i64);
             if by < 0 {
                 start += by * (inner - 1);

@@ -1,8 +1,8 @@
 //! Reads: single positions, and arrays of them. Out of range there are zeros.
 
-use cotan_ir::{RegionId, Result, TermId};
+use cotan_ir::{Affine, RegionId, Result, TermId};
 
-use crate::affine::{self, Axis, Form, Parts};
+use crate::affine::{self, Axis, Parts};
 use crate::emit::Emitter;
 use crate::value::{Along, Profile, Ty, Val};
 use crate::writer::{Writer, list};
@@ -164,7 +164,7 @@ pub(crate) fn positions(w: &mut Writer, at: &[Val], sizes: &[usize]) -> Val {
 pub(crate) fn affine_read(
     w: &mut Writer,
     source: &Val,
-    forms: &[Form],
+    forms: &[Affine],
     sizes: &[usize],
     ty: &Ty,
 ) -> Option<Val> {

@@ -3,7 +3,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{Result, Routine, TermId};
+use cotan_ir::{Error, Result, Routine, TermId};
 
 use crate::emit::Emitter;
 use crate::value::{Ty, Val};
@@ -37,6 +37,22 @@ impl Emitter<'_> {
                 let y = self.substituted(&operands[1], &operands[3], turned(false, false));
                 let x = self.substituted(&operands[1], &y, turned(true, true));
                 self.permuted(&operands[2], &x, false)
+            }
+            Routine::QrQ
+            | Routine::QrR
+            | Routine::EighValues
+            | Routine::EighVectors
+            | Routine::SvdLeft
+            | Routine::SvdValues
+            | Routine::SvdRight => {
+                let message = format!("StableHLO has no operation for `{}`", routine.name());
+                let hint = "run the program here, or use cholesky, solve or inverse, which it has";
+                return Err(Error::type_error("stablehlo", message).with_hint(hint));
+            }
+            // Its factors are of these routines.
+            Routine::Pseudoinverse => {
+                let message = "StableHLO has no operation for the singular values of `pinv`";
+                return Err(Error::type_error("stablehlo", message));
             }
             Routine::SolveLower => {
                 self.substituted(&operands[0], &operands[1], triangle(true, false))

@@ -35,6 +35,13 @@ fn mistyped(op: Op) -> cotan_ir::Error {
     cotan_ir::Error::internal(format!("`{op}` has arguments of the wrong number or types"))
 }
 
+/// An operation of the table that has no arm here, for so many arguments: a test goes through the table,
+/// so it is one that was added just now.
+fn unwritten(op: Op) -> cotan_ir::Error {
+    let message = format!("`{op}` cannot be written as StableHLO");
+    cotan_ir::Error::new(cotan_ir::ErrorKind::Type, "export", message)
+}
+
 fn unary(w: &mut Writer, op: Op, a: &Val) -> Result<Val> {
     Ok(match op {
         Op::Neg => w.unary("negate", a),
@@ -105,17 +112,7 @@ fn unary(w: &mut Writer, op: Op, a: &Val) -> Result<Val> {
             let zero = w.zeros(&a.ty);
             w.compare("NE", a, &zero)
         }
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv | Op::Rem | Op::Min | Op::Max => {
-            return Err(mistyped(op));
-        }
-        Op::Pow | Op::Powi | Op::Atan2 | Op::Polygamma | Op::Scale | Op::StrongMul => {
-            return Err(mistyped(op));
-        }
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => return Err(mistyped(op)),
-        Op::And | Op::Or | Op::Xor | Op::ShiftLeft | Op::ShiftRight | Op::ShiftRightZero => {
-            return Err(mistyped(op));
-        }
-        Op::IntPow | Op::Select => return Err(mistyped(op)),
+        _ => return Err(unwritten(op)),
     })
 }
 
@@ -162,25 +159,7 @@ fn binary(w: &mut Writer, op: Op, a: &Val, b: &Val) -> Result<Val> {
         Op::ShiftRight => shift(w, a, b, down, up),
         Op::ShiftRightZero => shift(w, a, b, down_zero, up),
         Op::IntPow => special::int_pow(w, a, b),
-        Op::Neg | Op::Abs | Op::Sign | Op::Recip | Op::Sqrt | Op::Cbrt | Op::Exp | Op::Exp2 => {
-            return Err(mistyped(op));
-        }
-        Op::Expm1 | Op::Log | Op::Log2 | Op::Log10 | Op::Log1p | Op::Sin | Op::Cos | Op::Tan => {
-            return Err(mistyped(op));
-        }
-        Op::Asin | Op::Acos | Op::Atan | Op::Sinh | Op::Cosh | Op::Tanh => {
-            return Err(mistyped(op));
-        }
-        Op::Asinh | Op::Acosh | Op::Atanh | Op::Erf | Op::Erfc | Op::Lgamma | Op::Digamma => {
-            return Err(mistyped(op));
-        }
-        Op::Logistic | Op::StopGradient | Op::Floor | Op::Ceil | Op::Round | Op::Trunc => {
-            return Err(mistyped(op));
-        }
-        Op::Not | Op::Popcount | Op::Clz | Op::Ctz | Op::ToBits | Op::FromBits => {
-            return Err(mistyped(op));
-        }
-        Op::Select | Op::ToF64 | Op::ToF32 | Op::ToI64 | Op::ToBool => return Err(mistyped(op)),
+        _ => return Err(unwritten(op)),
     })
 }
 

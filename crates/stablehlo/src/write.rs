@@ -1,9 +1,9 @@
 //! Writes: sums at computed positions, and single elements. What is out of range is dropped.
 
 use cotan_array::Shape;
-use cotan_ir::{Node, RegionId, Result, TermId};
+use cotan_ir::{Affine, Node, RegionId, Result, TermId};
 
-use crate::affine::{self, Axis, Form, Parts};
+use crate::affine::{self, Axis, Parts};
 use crate::emit::Emitter;
 use crate::read::{Hints, in_range, positions, window_at};
 use crate::value::{Ty, Val};
@@ -124,7 +124,7 @@ pub(crate) fn scattered(
 fn affine_write(
     w: &mut Writer,
     source: &Val,
-    forms: &[Form],
+    forms: &[Affine],
     sizes: &[usize],
     ty: &Ty,
 ) -> Option<Val> {

@@ -115,6 +115,7 @@ fn builtin_table() -> Vec<String> {
                 Group::Linear => "Linear algebra",
                 Group::Fourier => "Fourier transforms",
                 Group::Loops => "Loops",
+                Group::Solvers => "Equations, differential equations and integrals",
                 Group::Derivatives => "Derivatives",
                 Group::Elementwise => "Conversions and small formulas",
                 Group::Neural => "Neural networks",

@@ -1,1 +1,4 @@
-"""Functions of this package inside other libraries: ``cotan.interop.torch``, ``cotan.interop.jax``."""
+"""Functions of this package inside others: ``ct.interop.torch.wrap``, ``ct.interop.jax.wrap``."""
+
+from . import jax as jax
+from . import torch as torch

@@ -22,6 +22,7 @@ from ._inspect import __array_api_version__ as __array_api_version__
 from ._inspect import __array_namespace_info__ as __array_namespace_info__
 from ._known import *
 from ._known import REPLACED as _REPLACED
+from ._ordered import *
 from ._products import *
 from ._rearranged import *
 from ._reduce import *
@@ -34,6 +35,4 @@ def __getattr__(name: str) -> Any:
 
         return linalg
     hint = _REPLACED.get(name)
-    raise AttributeError(
-        f"cotan.numpy has no `{name}`" + (f": {hint}" if hint else ""), name=name
-    )
+    raise AttributeError(f"cotan.numpy has no `{name}`" + (f": {hint}" if hint else ""), name=name)

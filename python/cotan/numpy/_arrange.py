@@ -12,7 +12,7 @@ from .. import _core
 from .._core import Array, lib
 from .._data import to_numpy
 from .._errors import make
-from .._operation import operation, sizes_of
+from .._operation import operation, row, shape_of, sizes_of
 from ._inspect import shape
 
 __all__ = [
@@ -38,6 +38,8 @@ __all__ = [
     "reshape",
     "roll",
     "rot90",
+    "segment_argmax",
+    "segment_argmin",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -81,13 +83,22 @@ def reshape(a: Any, shape: Any, *, copy: bool | None = None) -> Any:
 
 @operation("a")
 def ravel(a: Any) -> Any:
-    """The elements as a vector."""
+    """The elements as a vector.
+
+    >>> ravel(np.array([[1, 2], [3, 4]]))
+    array([1, 2, 3, 4])
+    """
     return reshape(a, (-1,)) if _core.asarray(a).size else lib.reshape(a, [0])
 
 
 @operation("a")
 def transpose(a: Any, axes: Any = None) -> Any:
-    """The axes in another order; reversed by default."""
+    """The axes in another order; reversed by default.
+
+    >>> transpose(np.array([[1, 2], [3, 4]]))
+    array([[1, 3],
+           [2, 4]])
+    """
     x = _core.asarray(a)
     order = list(range(x.ndim))[::-1] if axes is None else sizes_of(axes)
     return lib.transpose(x, order)
@@ -98,13 +109,22 @@ permute_dims = transpose
 
 @operation("x")
 def matrix_transpose(x: Any) -> Any:
-    """With the last two axes swapped."""
+    """With the last two axes swapped.
+
+    >>> matrix_transpose(np.array([[1, 2], [3, 4]]))
+    array([[1, 3],
+           [2, 4]])
+    """
     return swapaxes(x, -1, -2)
 
 
 @operation("a")
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    """With two axes swapped."""
+    """With two axes swapped.
+
+    >>> swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     x = _core.asarray(a)
     order = list(range(x.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
@@ -129,13 +149,21 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 @operation("a")
 def expand_dims(a: Any, axis: Any) -> Any:
-    """With new axes of size 1."""
+    """With new axes of size 1.
+
+    >>> expand_dims(np.zeros((2, 3)), 1).shape
+    (2, 1, 3)
+    """
     return lib.expand_dims(a, sizes_of(axis))
 
 
 @operation("a")
 def squeeze(a: Any, axis: Any = None) -> Any:
-    """Without axes of size 1."""
+    """Without axes of size 1.
+
+    >>> squeeze(np.zeros((2, 1, 3))).shape
+    (2, 3)
+    """
     x = _core.asarray(a)
     if axis is None:
         return lib.reshape(x, [k for k in x.shape if k != 1])
@@ -144,13 +172,22 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 @operation("a")
 def broadcast_to(a: Any, shape: Any) -> Any:
-    """At every position of a larger shape."""
-    return lib.broadcast_to(a, sizes_of(shape))
+    """At every position of a larger shape.
+
+    >>> broadcast_to(np.array([1, 2]), (2, 2))
+    array([[1, 2],
+           [1, 2]])
+    """
+    return lib.broadcast_to(a, shape_of(shape))
 
 
 @operation("arrays")
 def broadcast_arrays(*arrays: Any) -> Any:
-    """The arrays in the shape that they have in common."""
+    """The arrays in the shape that they have in common.
+
+    >>> [x.shape for x in broadcast_arrays(np.zeros(3), np.zeros((2, 1)))]
+    [(2, 3), (2, 3)]
+    """
     xs = [_core.asarray(x) for x in arrays]
     shape = list(np.broadcast_shapes(*(x.shape for x in xs)))
     return [lib.broadcast_to(x, shape) for x in xs]
@@ -158,9 +195,13 @@ def broadcast_arrays(*arrays: Any) -> Any:
 
 @operation("a")
 def tile(a: Any, reps: Any) -> Any:
-    """Repeated along axes."""
+    """Repeated along axes.
+
+    >>> tile(np.array([1, 2]), 2)
+    array([1, 2, 1, 2])
+    """
     x = _core.asarray(a)
-    counts = sizes_of(reps)
+    counts = shape_of(reps)
     if len(counts) > x.ndim:
         x = lib.reshape(x, [1] * (len(counts) - x.ndim) + list(x.shape))
     return lib.tile(x, [1] * (x.ndim - len(counts)) + counts)
@@ -174,7 +215,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     >>> repeat(np.array([1.0, 2.0]), [0, 3])
     array([2., 2., 2.])
     """
-    return _repeated(a, tuple(sizes_of(repeats)), axis)
+    return _repeated(a, tuple(shape_of(repeats)), axis)
 
 
 @operation("a")
@@ -187,7 +228,11 @@ def _repeated(a: Any, counts: tuple[int, ...], axis: int | None) -> Any:
 
 @operation("a")
 def flip(a: Any, axis: Any = None) -> Any:
-    """In reversed order along axes."""
+    """In reversed order along axes.
+
+    >>> flip(np.array([1, 2, 3]))
+    array([3, 2, 1])
+    """
     x = _core.asarray(a)
     return lib.flip(x, list(range(x.ndim)) if axis is None else sizes_of(axis))
 
@@ -211,7 +256,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 @operation("m")
 def rot90(m: Any, k: int = 1) -> Any:
-    """Turned by quarters, in the plane of the first two axes."""
+    """Turned by quarters, in the plane of the first two axes.
+
+    >>> rot90(np.array([[1, 2], [3, 4]]))
+    array([[2, 4],
+           [1, 3]])
+    """
     x = _core.asarray(m)
     for _ in range(k % 4):
         x = lib.flip(swapaxes(x, 0, 1), [0])
@@ -235,40 +285,67 @@ concat = concatenate
 
 @operation("arrays")
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one shape along a new axis."""
+    """Arrays of one shape along a new axis.
+
+    >>> stack([np.array([1, 2]), np.array([3, 4])])
+    array([[1, 2],
+           [3, 4]])
+    """
     return lib.stack(list(arrays), axis)
 
 
 @operation("arrays")
 def hstack(arrays: Sequence[Any]) -> Any:
-    """Side by side: along the second axis, of vectors along the only one."""
+    """Side by side: along the second axis, of vectors along the only one.
+
+    >>> hstack([np.array([1, 2]), np.array([3])])
+    array([1, 2, 3])
+    """
     xs = [atleast_1d(x) for x in arrays]
     return lib.concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @operation("arrays")
 def vstack(arrays: Sequence[Any]) -> Any:
-    """One above the other: vectors are rows."""
+    """One above the other: vectors are rows.
+
+    >>> vstack([np.array([1, 2]), np.array([3, 4])])
+    array([[1, 2],
+           [3, 4]])
+    """
     return lib.concatenate([atleast_2d(x) for x in arrays], 0)
 
 
 @operation("arrays")
 def column_stack(arrays: Sequence[Any]) -> Any:
-    """Vectors as columns."""
+    """Vectors as columns.
+
+    >>> column_stack([np.array([1, 2]), np.array([3, 4])])
+    array([[1, 3],
+           [2, 4]])
+    """
     xs = [_core.asarray(x) for x in arrays]
     return lib.concatenate([x[:, None] if x.ndim == 1 else x for x in xs], 1)
 
 
 @operation("x")
 def atleast_1d(x: Any) -> Any:
-    """With an axis if it has none."""
+    """With an axis if it has none.
+
+    >>> atleast_1d(3.0)
+    array([3.])
+    """
     x = _core.asarray(x)
     return x[None] if x.ndim == 0 else x
 
 
 @operation("x")
 def atleast_2d(x: Any) -> Any:
-    """With two axes if it has fewer."""
+    """With two axes if it has fewer.
+
+    >>> atleast_2d(np.array([1, 2]))
+    array([[1, 2]])
+    """
     x = _core.asarray(x)
     return {0: lambda: x[None, None], 1: lambda: x[None]}.get(x.ndim, lambda: x)()
 
@@ -297,14 +374,22 @@ def split(a: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 @operation("x")
 def unstack(x: Any, axis: int = 0) -> Any:
-    """The parts along an axis, a tuple."""
+    """The parts along an axis, a tuple.
+
+    >>> unstack(np.array([[1, 2], [3, 4]]))
+    (array([1, 2]), array([3, 4]))
+    """
     x = moveaxis(x, axis, 0)
     return tuple(x[k] for k in range(x.shape[0]))
 
 
 @operation("a")
 def diagonal(a: Any, offset: int = 0) -> Any:
-    """The diagonal of the last two axes."""
+    """The diagonal of the last two axes.
+
+    >>> diagonal(np.array([[1, 2], [3, 4]]))
+    array([1, 4])
+    """
     return lib.diagonal(a, offset)
 
 
@@ -322,19 +407,33 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @operation("m")
 def tril(m: Any, k: int = 0) -> Any:
-    """With zeros above a diagonal."""
+    """With zeros above a diagonal.
+
+    >>> tril(np.array([[1, 2], [3, 4]]))
+    array([[1, 0],
+           [3, 4]])
+    """
     return lib.tril(m, k)
 
 
 @operation("m")
 def triu(m: Any, k: int = 0) -> Any:
-    """With zeros below a diagonal."""
+    """With zeros below a diagonal.
+
+    >>> triu(np.array([[1, 2], [3, 4]]))
+    array([[1, 2],
+           [0, 4]])
+    """
     return lib.triu(m, k)
 
 
 @operation("a")
 def trace(a: Any, offset: int = 0, *, dtype: Any = None) -> Any:
-    """The sum of a diagonal of the last two axes."""
+    """The sum of a diagonal of the last two axes.
+
+    >>> trace(np.array([[1, 2], [3, 4]]))
+    array(5)
+    """
     x = _core.asarray(a)
     parts = lib.diagonal(x if dtype is None else x.astype(dtype), offset)
     return lib.sum(parts, [-1], False)
@@ -367,7 +466,13 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
 
 @operation("x")
 def sliding_window_view(x: Any, window: int, axis: int = -1, stride: int = 1) -> Any:
-    """The windows of so many elements along an axis."""
+    """The windows of so many elements along an axis.
+
+    >>> sliding_window_view(np.arange(4), 2)
+    array([[0, 1],
+           [1, 2],
+           [2, 3]])
+    """
     return lib.sliding_window(x, window, stride, axis)
 
 
@@ -402,7 +507,12 @@ def _taken(a: Any, indices: Any, axis: int | None) -> Any:
 
 
 def take_along_axis(a: Any, indices: Any, axis: int = -1) -> Any:
-    """For each position along an axis the element there; positions as of :func:`take`."""
+    """For each position along an axis the element there; positions as of :func:`take`.
+
+    >>> take_along_axis(np.array([[5, 7], [9, 8]]), np.array([[1], [0]]), axis=1)
+    array([[7],
+           [9]])
+    """
     return _taken_along(a, _from_start("take_along_axis", a, indices, axis), axis)
 
 
@@ -413,7 +523,11 @@ def _taken_along(a: Any, indices: Any, axis: int) -> Any:
 
 @operation("x")
 def bincount(x: Any, length: int) -> Any:
-    """How often each of the numbers from 0 occurs."""
+    """How often each of the numbers from 0 occurs.
+
+    >>> bincount(np.array([1, 3, 1]), length=4)
+    array([0, 2, 0, 1])
+    """
     array = _core.asarray(x)
     return _core.scatter_add([length], [array], lib.broadcast_to(1, list(array.shape)))
 
@@ -430,17 +544,50 @@ def segment_sum(x: Any, ids: Any, num_segments: int) -> Any:
 
 @operation("x", "ids")
 def segment_max(x: Any, ids: Any, num_segments: int) -> Any:
-    """The largest of parts along the outermost axis, by their numbers."""
+    """The largest of parts along the outermost axis, by their numbers.
+
+    >>> segment_max(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 0]), 2)
+    array([3., 2.])
+    """
     return lib.segment_max(x, ids, num_segments)
 
 
 @operation("x", "ids")
 def segment_min(x: Any, ids: Any, num_segments: int) -> Any:
-    """The smallest of parts along the outermost axis, by their numbers."""
+    """The smallest of parts along the outermost axis, by their numbers.
+
+    >>> segment_min(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 0]), 2)
+    array([1., 2.])
+    """
     return lib.segment_min(x, ids, num_segments)
 
 
 @operation("x", "ids")
 def segment_mean(x: Any, ids: Any, num_segments: int) -> Any:
-    """The means of parts along the outermost axis, by their numbers."""
+    """The means of parts along the outermost axis, by their numbers.
+
+    >>> segment_mean(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 0]), 2)
+    array([2., 2.])
+    """
     return lib.segment_mean(x, ids, num_segments)
+
+
+@operation("x", "ids")
+def segment_argmax(x: Any, ids: Any, num_segments: int) -> Any:
+    """For each number the position of the largest of its parts; the first of equals, and ``len(x)``
+    for none.
+
+    >>> segment_argmax(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), 3)
+    array([1, 3, 2])
+    """
+    return row("segment_argmax", x=x, ids=ids, n=num_segments)
+
+
+@operation("x", "ids")
+def segment_argmin(x: Any, ids: Any, num_segments: int) -> Any:
+    """For each number the position of the smallest of its parts, likewise.
+
+    >>> segment_argmin(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), 3)
+    array([1, 3, 0])
+    """
+    return row("segment_argmin", x=x, ids=ids, n=num_segments)

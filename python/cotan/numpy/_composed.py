@@ -46,19 +46,33 @@ __all__ = [
 
 @operation("m")
 def flipud(m: Any) -> Any:
-    """In reversed order along the first axis."""
+    """In reversed order along the first axis.
+
+    >>> flipud(np.array([[1, 2], [3, 4]]))
+    array([[3, 4],
+           [1, 2]])
+    """
     return flip(m, 0)
 
 
 @operation("m")
 def fliplr(m: Any) -> Any:
-    """In reversed order along the second axis."""
+    """In reversed order along the second axis.
+
+    >>> fliplr(np.array([[1, 2], [3, 4]]))
+    array([[2, 1],
+           [4, 3]])
+    """
     return flip(m, 1)
 
 
 @operation("arrays")
 def dstack(arrays: Any) -> Any:
-    """Arrays one behind the other, along the third axis."""
+    """Arrays one behind the other, along the third axis.
+
+    >>> dstack([np.array([1, 2]), np.array([3, 4])]).shape
+    (1, 2, 2)
+    """
     parts = [atleast_2d(x) for x in arrays]
     return concatenate([x[..., None] if x.ndim == 2 else x for x in parts], axis=2)
 
@@ -116,6 +130,10 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     array([1., 2.])
     """
     at, places, values = _core.asarray(x), _core.asarray(xp), _core.asarray(fp)
+    if places.ndim != 1 or places.shape != values.shape or places.size == 0:
+        message = f"positions of shape {places.shape} and values of shape {values.shape}"
+        hint = "`xp` and `fp` are vectors of one length, of at least one element"
+        raise make("ArrayTypeError", "interp", message, hint)
     last = len(places) - 1
     if last == 0:
         return lib.broadcast_to(values[0], list(at.shape))
@@ -141,7 +159,11 @@ def polyval(p: Any, x: Any) -> Any:
 
 @operation("x")
 def sinc(x: Any) -> Any:
-    """``sin(pi x) / (pi x)``, and 1 at 0."""
+    """``sin(pi x) / (pi x)``, and 1 at 0.
+
+    >>> sinc(np.array([0.0, 0.5]))
+    array([1.        , 0.63661977])
+    """
     angle = np.pi * _core.asarray(x)
     near = absolute(angle) < 1e-8
     return where(near, 1.0 - angle * angle / 6.0, sin(angle) / where(near, 1.0, angle))
@@ -149,14 +171,22 @@ def sinc(x: Any) -> Any:
 
 @operation("x", "y")
 def heaviside(x: Any, y: Any) -> Any:
-    """0 below 0, 1 above, and ``y`` at 0."""
+    """0 below 0, 1 above, and ``y`` at 0.
+
+    >>> heaviside(np.array([-1.0, 0.0, 1.0]), 0.5)
+    array([0. , 0.5, 1. ])
+    """
     array = _core.asarray(x)
     return where(array == 0, y, where(array > 0, 1.0, 0.0))
 
 
 @operation("element", "test_elements")
 def isin(element: Any, test_elements: Any) -> Any:
-    """Where elements are among others."""
+    """Where elements are among others.
+
+    >>> isin(np.array([1, 2, 3]), np.array([2, 5]))
+    array([False,  True, False])
+    """
     x, others = _core.asarray(element), _core.asarray(test_elements).reshape(-1)
     return lib.any_or_all(x[..., None] == others, [-1], False, False)
 
@@ -181,7 +211,11 @@ def nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @operation("a")
 def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The mean of the elements that are not NaN."""
+    """The mean of the elements that are not NaN.
+
+    >>> nanmean(np.array([1.0, np.nan, 3.0]))
+    array(2.)
+    """
     present, missing = _without_nan("nanmean", a, 0.0)
     count = count_nonzero(~missing, axis, keepdims=keepdims).cast_to(present.dtype_name)
     return sum(present, axis, keepdims=keepdims) / count
@@ -189,25 +223,41 @@ def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @operation("a")
 def nanmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The largest of the elements that are not NaN."""
+    """The largest of the elements that are not NaN.
+
+    >>> nanmax(np.array([1.0, np.nan, 3.0]))
+    array(3.)
+    """
     return largest(_without_nan("nanmax", a, -np.inf)[0], axis, keepdims=keepdims)
 
 
 @operation("a")
 def nanmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The smallest of the elements that are not NaN."""
+    """The smallest of the elements that are not NaN.
+
+    >>> nanmin(np.array([1.0, np.nan, 3.0]))
+    array(1.)
+    """
     return smallest(_without_nan("nanmin", a, np.inf)[0], axis, keepdims=keepdims)
 
 
 @operation("a")
 def nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The product of the elements that are not NaN."""
+    """The product of the elements that are not NaN.
+
+    >>> nanprod(np.array([2.0, np.nan, 3.0]))
+    array(6.)
+    """
     return prod(_without_nan("nanprod", a, 1.0)[0], axis, keepdims=keepdims)
 
 
 @operation("a")
 def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-    """The variance of the elements that are not NaN."""
+    """The variance of the elements that are not NaN.
+
+    >>> nanvar(np.array([1.0, np.nan, 3.0]))
+    array(1.)
+    """
     present, missing = _without_nan("nanvar", a, 0.0)
     middle = nanmean(a, axis, keepdims=True)
     squares = where(missing, 0.0, (present - middle) ** 2)
@@ -217,29 +267,49 @@ def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -
 
 @operation("a")
 def nanstd(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-    """The standard deviation of the elements that are not NaN."""
+    """The standard deviation of the elements that are not NaN.
+
+    >>> nanstd(np.array([1.0, np.nan, 3.0]))
+    array(1.)
+    """
     return sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims))
 
 
 @operation("a")
 def nancumsum(a: Any, axis: int | None = None) -> Any:
-    """Running sums, NaN counting as 0."""
+    """Running sums, NaN counting as 0.
+
+    >>> nancumsum(np.array([1.0, np.nan, 3.0]))
+    array([1., 1., 4.])
+    """
     return cumsum(_without_nan("nancumsum", a, 0.0)[0], axis)
 
 
 @operation("a")
 def nancumprod(a: Any, axis: int | None = None) -> Any:
-    """Running products, NaN counting as 1."""
+    """Running products, NaN counting as 1.
+
+    >>> nancumprod(np.array([2.0, np.nan, 3.0]))
+    array([2., 2., 6.])
+    """
     return cumprod(_without_nan("nancumprod", a, 1.0)[0], axis)
 
 
 @operation("a")
 def nanargmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The position of the largest element that is not NaN."""
+    """The position of the largest element that is not NaN.
+
+    >>> nanargmax(np.array([1.0, np.nan, 3.0]))
+    array(2)
+    """
     return argmax(_without_nan("nanargmax", a, -np.inf)[0], axis, keepdims=keepdims)
 
 
 @operation("a")
 def nanargmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The position of the smallest element that is not NaN."""
+    """The position of the smallest element that is not NaN.
+
+    >>> nanargmin(np.array([np.nan, 2.0, 3.0]))
+    array(1)
+    """
     return argmin(_without_nan("nanargmin", a, np.inf)[0], axis, keepdims=keepdims)

@@ -11,7 +11,8 @@ from .. import _core
 from .._core import Array, is_tracing, lib
 from .._data import to_numpy
 from .._errors import make
-from .._operation import operation, sizes_of
+from .._examples import with_example
+from .._operation import operation, shape_of
 from ._inspect import own_dtype
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
@@ -52,7 +53,7 @@ def known_by_numpy(name: str, doc: str) -> Callable[..., Any]:
         return tuple(map(_made, found)) if isinstance(found, tuple) else _made(found)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return f
 
 
@@ -93,35 +94,56 @@ def asarray(a: Any, dtype: Any = None, *, device: Any = None, copy: bool | None 
 
 
 def array(a: Any, dtype: Any = None, *, copy: bool = True) -> Any:
-    """The array of a value, a new one."""
+    """The array of a value, a new one.
+
+    >>> array([1.0, 2.0])
+    array([1., 2.])
+    """
     return asarray(a, dtype, copy=True if copy else None)
 
 
 def _filled(shape: Any, value: Any, dtype: Any, device: Any) -> Any:
     _expect_host(device)
     if _has_traced(value):
-        made = lib.broadcast_to(value, sizes_of(shape))
+        made = lib.broadcast_to(value, shape_of(shape))
         return made if dtype is None else made.astype(dtype)
-    return _made(np.full(sizes_of(shape), value, own_dtype(dtype)))
+    return _made(np.full(shape_of(shape), value, own_dtype(dtype)))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """Zeros of a shape."""
+    """Zeros of a shape.
+
+    >>> zeros((2, 2))
+    array([[0., 0.],
+           [0., 0.]])
+    """
     return _filled(shape, 0, dtype, device)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """Ones of a shape."""
+    """Ones of a shape.
+
+    >>> ones(3)
+    array([1., 1., 1.])
+    """
     return _filled(shape, 1, dtype, device)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """Zeros of a shape."""
+    """Zeros of a shape.
+
+    >>> empty((2, 3)).shape
+    (2, 3)
+    """
     return _filled(shape, 0, dtype, device)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """One value at every position of a shape; it may be traced."""
+    """One value at every position of a shape; it may be traced.
+
+    >>> full(2, 7.0)
+    array([7., 7.])
+    """
     if dtype is None and not _has_traced(fill_value):
         dtype = to_numpy(fill_value).dtype
     return _filled(shape, fill_value, dtype, device)
@@ -133,24 +155,40 @@ def _like(a: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-    """Zeros in the shape and element type of an array."""
+    """Zeros in the shape and element type of an array.
+
+    >>> zeros_like(np.array([1, 2]))
+    array([0, 0])
+    """
     return zeros(*_like(a, shape, dtype), device=device)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-    """Ones in the shape and element type of an array."""
+    """Ones in the shape and element type of an array.
+
+    >>> ones_like(np.array([1, 2]))
+    array([1, 1])
+    """
     return ones(*_like(a, shape, dtype), device=device)
 
 
 def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-    """Zeros in the shape and element type of an array."""
+    """Zeros in the shape and element type of an array.
+
+    >>> empty_like(np.array([1, 2])).shape
+    (2,)
+    """
     return zeros(*_like(a, shape, dtype), device=device)
 
 
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """One value in the shape and element type of an array."""
+    """One value in the shape and element type of an array.
+
+    >>> full_like(np.array([1, 2]), 7)
+    array([7, 7])
+    """
     sizes, wanted = _like(a, shape, dtype)
     return _filled(sizes, fill_value, wanted, device)
 
@@ -158,7 +196,11 @@ def full_like(
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
 ) -> Any:
-    """The numbers from ``start`` to before ``stop``, which are known."""
+    """The numbers from ``start`` to before ``stop``, which are known.
+
+    >>> arange(1.0, 2.0, 0.25)
+    array([1.  , 1.25, 1.5 , 1.75])
+    """
     _expect_host(device)
     if _has_traced([start, stop, step]):
         hint = "sizes are known: take them from shapes, or pass them as `static_argnums`"
@@ -189,18 +231,33 @@ def linspace(
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
-    """Ones on a diagonal."""
+    """Ones on a diagonal.
+
+    >>> eye(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
     _expect_host(device)
     return _made(np.eye(n, m, k, own_dtype(dtype)))
 
 
 def identity(n: int, dtype: Any = None) -> Any:
-    """The unit matrix."""
+    """The unit matrix.
+
+    >>> identity(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    """Ones on and below a diagonal."""
+    """Ones on and below a diagonal.
+
+    >>> tri(2, 3)
+    array([[1., 0., 0.],
+           [1., 1., 0.]])
+    """
     return _made(np.tri(n, m, k, own_dtype(dtype)))
 
 
@@ -234,7 +291,11 @@ def one_hot(indices: Any, num_classes: int, dtype: Any = None) -> Any:
 
 
 def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
-    """With elements of another type."""
+    """With elements of another type.
+
+    >>> astype(np.array([1.5, -1.5]), int)
+    array([ 1, -1])
+    """
     _expect_host(device)
     if isinstance(x, Array):
         return x.astype(dtype)
@@ -242,7 +303,11 @@ def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
 
 
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """The array of another library, without a copy where its memory can be shared."""
+    """The array of another library, without a copy where its memory can be shared.
+
+    >>> from_dlpack(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
     _expect_host(device)
     array = np.from_dlpack(x) if copy is None else np.from_dlpack(x, copy=copy)
     return _made(array)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._core import lib, scalar
+from .._examples import with_example
 from .._function import Function
 from .._operation import operation
 
@@ -119,7 +120,7 @@ def _unary(name: str, op: str, doc: str, kind: str = "float") -> Function:
         return scalar(op, kind, [x])
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return operation("x")(f)
 
 
@@ -136,7 +137,7 @@ def _binary(name: str, op: str, doc: str, kind: str = "common") -> Function:
         return scalar(op, kind, [x, y])
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return operation("x", "y")(f)
 
 
@@ -145,7 +146,7 @@ def _operator(name: str, apply: Any, doc: str) -> Function:
         return apply(_core.asarray(x), y)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return operation("x", "y")(f)
 
 
@@ -154,7 +155,7 @@ def _library(name: str, made: Any, doc: str) -> Function:
         return made(x)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return operation("x")(f)
 
 
@@ -282,14 +283,22 @@ def signbit(x: Any) -> Any:
 
 @operation("x", "y")
 def copysign(x: Any, y: Any) -> Any:
-    """The absolute value of ``x`` with the sign of ``y``."""
+    """The absolute value of ``x`` with the sign of ``y``.
+
+    >>> copysign(np.array([1.0, 2.0]), np.array([-1.0, 3.0]))
+    array([-1.,  2.])
+    """
     size = absolute(x)
     return _core.select(signbit(y), -size, size)
 
 
 @operation("n", "x")
 def polygamma(n: Any, x: Any) -> Any:
-    """The polygamma function of order ``n``."""
+    """The polygamma function of order ``n``.
+
+    >>> polygamma(1, np.array([1.0]))
+    array([1.64493407])
+    """
     return lib.polygamma(x, n)
 
 
@@ -312,7 +321,11 @@ def clip(a: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: 
 
 @operation("x", "y", "rtol", "atol")
 def isclose(x: Any, y: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
-    """Where two arrays are equal within a tolerance."""
+    """Where two arrays are equal within a tolerance.
+
+    >>> isclose(np.array([1.0, 2.0]), np.array([1.0 + 1e-9, 2.1]))
+    array([ True, False])
+    """
     x, y = _core.asarray(x), _core.asarray(y)
     return (x == y) | (absolute(x - y) <= atol + rtol * absolute(y))
 

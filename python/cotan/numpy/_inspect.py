@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,12 +59,20 @@ def _dtype_of(value: Any) -> Any:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The element type that arrays and element types have in common."""
+    """The element type that arrays and element types have in common.
+
+    >>> result_type(np.float32, np.int64)
+    dtype('float64')
+    """
     return np.result_type(*map(_dtype_of, arrays_and_dtypes))
 
 
 def can_cast(from_: Any, to: Any) -> _Truth:
-    """Whether elements of one type, or of an array, can be converted to another without loss."""
+    """Whether elements of one type, or of an array, can be converted to another without loss.
+
+    >>> can_cast(np.int64, np.float64)
+    True
+    """
     return np.can_cast(np.dtype(_dtype_of(from_)), to)
 
 
@@ -78,33 +86,73 @@ def isdtype(dtype: Any, kind: Any) -> _Truth:
     return np.isdtype(np.dtype(dtype), kind)
 
 
-def finfo(type: Any) -> Any:
-    """What numpy says of a float type."""
-    return np.finfo(_dtype_of(type))
+class FloatInfo(NamedTuple):
+    """The limits of a float type, as numbers of Python."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    tiny: float
+    resolution: float
+    dtype: np.dtype[Any]
+
+
+def finfo(type: Any) -> FloatInfo:
+    """The limits of a float type.
+
+    >>> finfo(float).eps
+    2.220446049250313e-16
+    """
+    known: Any = np.finfo(_dtype_of(type))
+    names = ("eps", "max", "min", "smallest_normal", "tiny", "resolution")
+    numbers = {name: float(getattr(known, name)) for name in names}
+    return FloatInfo(bits=known.bits, dtype=known.dtype, **numbers)
 
 
 def iinfo(type: Any) -> Any:
-    """What numpy says of an integer type."""
+    """What numpy says of an integer type.
+
+    >>> int(iinfo(int).max)
+    9223372036854775807
+    """
     return np.iinfo(_dtype_of(type))
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes."""
+    """The sizes of the axes.
+
+    >>> shape(np.zeros((2, 3)))
+    (2, 3)
+    """
     return tuple(a.shape) if isinstance(a, Array) else np.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    >>> ndim(np.zeros((2, 3)))
+    2
+    """
     return len(shape(a))
 
 
 def size(a: Any) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> size(np.zeros((2, 3)))
+    6
+    """
     return int(np.prod(shape(a), dtype=np.int64))
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that shapes have in common."""
+    """The shape that shapes have in common.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
     return np.broadcast_shapes(*map(tuple, shapes))
 
 

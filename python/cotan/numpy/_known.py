@@ -12,6 +12,7 @@ import numpy as np
 from .._core import Array
 from .._data import to_numpy
 from .._errors import make
+from .._examples import with_example
 
 __all__ = [
     "argwhere",
@@ -27,14 +28,21 @@ __all__ = [
 _TYPES = "element types are float32, float64, int64 and bool; other integers become int64"
 _COMPLEX = "there are no complex numbers: use pairs of reals"
 
+_FOURIER = "there are no Fourier transforms: they need complex numbers"
+_DECOMPOSED = "it needs complex numbers; `eigh` is for symmetric matrices"
+
 REPLACED = {
     "apply_along_axis": "write `ct.vmap(f)`",
     "argwhere": "shapes do not depend on values: mask by `ct.where`, or count",
     "complex128": _COMPLEX,
     "complex64": _COMPLEX,
     "copyto": "arrays do not change: give the new one a name",
+    "eig": _DECOMPOSED,
+    "eigvals": _DECOMPOSED,
+    "fft": _FOURIER,
     "float16": _TYPES,
     "fromfunction": "write `ct.build(shape, f)`",
+    "ifft": _FOURIER,
     "int16": _TYPES,
     "int32": _TYPES,
     "int8": _TYPES,
@@ -42,6 +50,7 @@ REPLACED = {
     "nonzero": "shapes do not depend on values: mask by `ct.where`, or count",
     "piecewise": "nest `ct.where`",
     "put": "write `x = x.at[index].set(values)`",
+    "rfft": _FOURIER,
     "uint16": _TYPES,
     "uint32": _TYPES,
     "uint64": _TYPES,
@@ -61,7 +70,7 @@ def _known(name: str, doc: str) -> Callable[..., Any]:
         return apply(to_numpy(x), **kwargs)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
+    f.__doc__ = with_example(name, doc)
     return f
 
 
@@ -71,13 +80,19 @@ unique = _known("unique", "The elements without repetition, in order; as numpy h
 unique_all = _known(
     "unique_all", "The elements without repetition, where they are, of which each is, how often."
 )
-unique_counts = _known("unique_counts", "The elements without repetition, and how often they occur.")
+unique_counts = _known(
+    "unique_counts", "The elements without repetition, and how often they occur."
+)
 unique_inverse = _known("unique_inverse", "The elements without repetition, and which each one is.")
 unique_values = _known("unique_values", "The elements without repetition, in order.")
 
 
 def nextafter(x: Any, y: Any, /) -> Any:
-    """The next number that a float can be, from ``x`` towards ``y``; both are known."""
+    """The next number that a float can be, from ``x`` towards ``y``; both are known.
+
+    >>> float(nextafter(1.0, 2.0) - 1.0)
+    2.220446049250313e-16
+    """
     if isinstance(x, Array) or isinstance(y, Array):
         hint = "it has no derivative: pass it as an argument"
         raise make("ArrayTypeError", "nextafter", "numpy's `nextafter` on a traced array", hint)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._core import lib
 from .._errors import make
-from .._operation import axes_of, operation
+from .._operation import axes_of, operation, row
 
 __all__ = [
     "all",
@@ -42,6 +42,7 @@ __all__ = [
     "quantile",
     "searchsorted",
     "sort",
+    "sort_by_key",
     "std",
     "sum",
     "top_k",
@@ -115,7 +116,11 @@ def _extreme(
 def max(
     a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """The largest element; of equals the derivative goes to the first."""
+    """The largest element; of equals the derivative goes to the first.
+
+    >>> max(np.array([[1, 5], [3, 2]]), axis=0)
+    array([3, 5])
+    """
     return _extreme("max", "max", a, axis, keepdims, initial, where)
 
 
@@ -123,7 +128,11 @@ def max(
 def min(
     a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """The smallest element; of equals the derivative goes to the first."""
+    """The smallest element; of equals the derivative goes to the first.
+
+    >>> min(np.array([[1, 5], [3, 2]]), axis=0)
+    array([1, 2])
+    """
     return _extreme("min", "min", a, axis, keepdims, initial, where)
 
 
@@ -132,13 +141,21 @@ amax, amin = max, min
 
 @operation("a")
 def argmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The position of the largest element, the first of equals; of all axes, in the flat array."""
+    """The position of the largest element, the first of equals; of all axes, in the flat array.
+
+    >>> argmax(np.array([1, 5, 2]))
+    array(1)
+    """
     return lib.argmax(a, axes_of(axis), keepdims)
 
 
 @operation("a")
 def argmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The position of the smallest element, the first of equals."""
+    """The position of the smallest element, the first of equals.
+
+    >>> argmin(np.array([4, 5, 2]))
+    array(2)
+    """
     return lib.argmin(a, axes_of(axis), keepdims)
 
 
@@ -172,7 +189,11 @@ def _deviation(f: Any, power: float, a: Any, axis: Any, keepdims: bool, less: fl
 def var(
     a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False, correction: float = 0
 ) -> Any:
-    """The variance: squares divided by the number of elements less ``ddof``, or ``correction``."""
+    """The variance: squares divided by the number of elements less ``ddof``, or ``correction``.
+
+    >>> var(np.array([1.0, 3.0]))
+    array(1.)
+    """
     return _deviation(lib.var, 1.0, a, axis, keepdims, ddof or correction)
 
 
@@ -217,7 +238,11 @@ def quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any
 
 
 def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """``quantile(a, q / 100)``."""
+    """``quantile(a, q / 100)``.
+
+    >>> percentile(np.array([1.0, 2.0, 3.0]), 50.0)
+    array(2.)
+    """
     return _quantile(a, _known_shares(q, 100.0), axis, keepdims)
 
 
@@ -234,7 +259,11 @@ def _known_shares(q: Any, whole: float = 1.0) -> Any:
 
 @operation("a")
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The largest less the smallest element."""
+    """The largest less the smallest element.
+
+    >>> ptp(np.array([1.0, 5.0, 2.0]))
+    array(4.)
+    """
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
@@ -250,13 +279,21 @@ def logsumexp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @operation("a", "where")
 def all(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Whether all elements are true (not 0)."""
+    """Whether all elements are true (not 0).
+
+    >>> all(np.array([True, False]))
+    array(False)
+    """
     return lib.any_or_all(_chosen(a, where, True), axes_of(axis), keepdims, True)
 
 
 @operation("a", "where")
 def any(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Whether any element is true (not 0)."""
+    """Whether any element is true (not 0).
+
+    >>> any(np.array([True, False]))
+    array(True)
+    """
     return lib.any_or_all(_chosen(a, where, False), axes_of(axis), keepdims, False)
 
 
@@ -272,7 +309,11 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @operation("x", "y", "rtol", "atol")
 def allclose(x: Any, y: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
-    """Whether two arrays are equal within a tolerance."""
+    """Whether two arrays are equal within a tolerance.
+
+    >>> allclose(np.array([1.0]), np.array([1.0 + 1e-9]))
+    array(True)
+    """
     from ._elementwise import isclose
 
     return all(isclose(x, y, rtol, atol))
@@ -280,7 +321,11 @@ def allclose(x: Any, y: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
 
 @operation("x", "y")
 def array_equal(x: Any, y: Any) -> Any:
-    """Whether two arrays have the same shape and elements."""
+    """Whether two arrays have the same shape and elements.
+
+    >>> array_equal(np.array([1, 2]), np.array([1, 2]))
+    array(True)
+    """
     x, y = _core.asarray(x), _core.asarray(y)
     return all(x == y) if x.shape == y.shape else _core.asarray(False)
 
@@ -302,7 +347,11 @@ def cumsum(a: Any, axis: int | None = None, *, reverse: bool = False) -> Any:
 
 @operation("a")
 def cumprod(a: Any, axis: int | None = None, *, reverse: bool = False) -> Any:
-    """Running products along an axis; of the flat array by default."""
+    """Running products along an axis; of the flat array by default.
+
+    >>> cumprod(np.array([1, 2, 3]))
+    array([1, 2, 6])
+    """
     return lib.cumprod(*_along(a, axis), reverse)
 
 
@@ -335,25 +384,41 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Running products along an axis, which begin with 1 if asked to."""
+    """Running products along an axis, which begin with 1 if asked to.
+
+    >>> cumulative_prod(np.array([1, 2, 3]))
+    array([1, 2, 6])
+    """
     return _cumulative(cumprod, 1, x, axis, dtype, include_initial)
 
 
 @operation("a")
 def cummax(a: Any, axis: int = 0, *, reverse: bool = False) -> Any:
-    """Running maxima along an axis."""
+    """Running maxima along an axis.
+
+    >>> cummax(np.array([1, 5, 2]))
+    array([1, 5, 5])
+    """
     return lib.cummax(a, axis, reverse)
 
 
 @operation("a")
 def cummin(a: Any, axis: int = 0, *, reverse: bool = False) -> Any:
-    """Running minima along an axis."""
+    """Running minima along an axis.
+
+    >>> cummin(np.array([4, 5, 2]))
+    array([4, 4, 2])
+    """
     return lib.cummin(a, axis, reverse)
 
 
 @operation("a")
 def cumlogsumexp(a: Any, axis: int = 0, *, reverse: bool = False) -> Any:
-    """Running ``logsumexp`` along an axis."""
+    """Running ``logsumexp`` along an axis.
+
+    >>> cumlogsumexp(np.array([0.0, 0.0]))
+    array([0.        , 0.69314718])
+    """
     return lib.cumlogsumexp(a, axis, reverse)
 
 
@@ -382,26 +447,44 @@ def sort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: boo
     return lib.sort(*_along(a, axis), descending)
 
 
+@operation("a", "keys")
+def sort_by_key(a: Any, keys: Any, axis: int = -1) -> Any:
+    """The elements in the order that sorts ``keys``, an array of the same shape, along an axis; equal
+    keys in the order they have, NaNs last.
+
+    >>> sort_by_key(np.array([0.1, 0.2, 0.3]), np.array([2, 3, 1]))
+    array([0.3, 0.1, 0.2])
+    """
+    return row("sort_by_key", x=a, keys=keys, axis=axis)
+
+
 @operation("a")
 def argsort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
-    """The positions that sort it, equal elements in order."""
+    """The positions that sort it, equal elements in order.
+
+    >>> argsort(np.array([3, 1, 2]))
+    array([1, 2, 0])
+    """
     return lib.argsort(*_along(a, axis), descending)
 
 
 @operation("a", "v", "sorter")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where to put ``v`` into the sorted vector ``a``, or into ``a[sorter]``."""
+    """Where to put ``v`` into the sorted vector ``a``, or into ``a[sorter]``.
+
+    >>> searchsorted(np.array([1.0, 2.0, 3.0]), np.array([2.5]))
+    array([2])
+    """
     if sorter is not None:
         a = lib.take(a, sorter, 0)
     return lib.searchsorted(a, v, side == "right")
 
 
 @operation("x")
-def top_k(x: Any, k: int) -> Any:
-    """The ``k`` largest elements along the last axis, and their positions.
+def top_k(x: Any, k: int, axis: int = -1) -> Any:
+    """The ``k`` largest elements along an axis in descending order, and their positions.
 
     >>> top_k(np.array([3.0, 1.0, 2.0]), 2)
     (array([3., 2.]), array([0, 2]))
     """
-    order = lib.argsort(x, -1, True)[..., :k]
-    return lib.take_along_axis(x, order, -1), order
+    return row("top_k", x=x, k=k, axis=axis)

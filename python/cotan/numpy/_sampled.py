@@ -10,7 +10,7 @@ from .. import _core
 from .._control import where
 from .._core import lib
 from .._errors import make
-from .._operation import operation
+from .._operation import operation, row
 from ._arrange import concatenate, flip, pad, ravel, stack
 from ._create import known_by_numpy
 from ._elementwise import sqrt
@@ -33,6 +33,7 @@ __all__ = [
     "kaiser",
     "polyadd",
     "polyder",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
@@ -128,13 +129,22 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @operation("a", "v")
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """Two sequences correlated: :func:`convolve` with the second reversed."""
+    """Two sequences correlated: :func:`convolve` with the second reversed.
+
+    >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0]))
+    array([2., 3.])
+    """
     return convolve(a, flip(v, 0), mode)
 
 
 @operation("x")
 def corrcoef(x: Any) -> Any:
-    """The correlations of variables, a row for each."""
+    """The correlations of variables, a row for each.
+
+    >>> corrcoef(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
     from ._composed import cov
 
     both = cov(x)
@@ -202,14 +212,22 @@ def _aligned(p: Any, q: Any) -> tuple[Any, Any]:
 
 @operation("a1", "a2")
 def polyadd(a1: Any, a2: Any) -> Any:
-    """The sum of two polynomials, by coefficients from the highest power down."""
+    """The sum of two polynomials, by coefficients from the highest power down.
+
+    >>> polyadd(np.array([1.0, 2.0]), np.array([1.0]))
+    array([1., 3.])
+    """
     a, b = _aligned(a1, a2)
     return a + b
 
 
 @operation("a1", "a2")
 def polysub(a1: Any, a2: Any) -> Any:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    >>> polysub(np.array([1.0, 2.0]), np.array([1.0]))
+    array([1., 1.])
+    """
     a, b = _aligned(a1, a2)
     return a - b
 
@@ -226,7 +244,11 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 @operation("p")
 def polyder(p: Any, m: int = 1) -> Any:
-    """The derivative of a polynomial, ``m`` times."""
+    """The derivative of a polynomial, ``m`` times.
+
+    >>> polyder(np.array([1.0, 2.0, 3.0]))
+    array([2., 2.])
+    """
     x = _core.asarray(p)
     for _ in range(m):
         x = x[:-1] * np.arange(x.size - 1, 0, -1)
@@ -235,7 +257,11 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @operation("p")
 def polyint(p: Any, m: int = 1) -> Any:
-    """The integral of a polynomial, ``m`` times, 0 at 0."""
+    """The integral of a polynomial, ``m`` times, 0 at 0.
+
+    >>> polyint(np.array([2.0, 2.0]))
+    array([1., 2., 0.])
+    """
     x = _core.asarray(p)
     for _ in range(m):
         x = pad(x / np.arange(x.size, 0, -1), (0, 1))
@@ -261,3 +287,23 @@ blackman = known_by_numpy("blackman", "The window of Blackman.")
 hamming = known_by_numpy("hamming", "The window of Hamming.")
 hanning = known_by_numpy("hanning", "The window of von Hann.")
 kaiser = known_by_numpy("kaiser", "The window of Kaiser.")
+
+
+@operation("x", "y", "w")
+def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Any:
+    """The polynomial of a degree with the least sum of squared differences at points, each with its
+    weight; the highest power first.
+
+    >>> polyfit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]), 1).round(6)
+    array([2., 1.])
+    """
+    powers = vander(x, deg + 1)
+    sides = _core.asarray(y)
+    if w is not None:
+        weights = _core.asarray(w)
+        powers = powers * weights[:, None]
+        sides = sides * (weights if sides.ndim == 1 else weights[:, None])
+    # Columns of one length, as numpy has them: powers differ much in size.
+    lengths = lib.norm(powers, [0], False, 2.0)
+    solution = row("lstsq", a=powers / lengths, b=sides)
+    return solution / (lengths if sides.ndim == 1 else lengths[:, None])

@@ -122,6 +122,9 @@ pub struct Config {
     pub data: Data,
     /// Whether there may be Cholesky factors. In the field, roots are none.
     pub roots: bool,
+    /// Whether there may be orthogonal factors, eigenvalues and singular values, which not every
+    /// target has. They need roots.
+    pub spectra: bool,
     /// Whether the results must depend smoothly on all float inputs. Partial operations get
     /// arguments from inside their domains.
     pub smooth: bool,
@@ -149,6 +152,7 @@ impl Default for Config {
             updates: 0,
             data: Data::Special,
             roots: true,
+            spectra: true,
             smooth: false,
         }
     }

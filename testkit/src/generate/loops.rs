@@ -187,10 +187,9 @@ impl Generator<'_> {
             params.iter().map(|ty| self.term(ty, part())).collect::<Result<_>>()?;
 
         let float = |ty: &&Type| ty.dtype.is_float();
-        let kind = if self.rng.chance(50) { CustomKind::Vjp } else { CustomKind::Jvp };
-        let (from, to) = match kind {
-            CustomKind::Vjp => (&outputs, &params),
-            CustomKind::Jvp => (&params, &outputs),
+        let (kind, from, to) = match self.rng.chance(50) {
+            true => (CustomKind::Vjp, &outputs, &params),
+            false => (CustomKind::Jvp, &params, &outputs),
         };
         let taken: Vec<Type> = from.iter().filter(float).cloned().collect();
         let given: Vec<Type> = to.iter().filter(float).cloned().collect();

@@ -19,6 +19,7 @@ impl Generator<'_> {
         let rows = match (ty.dtype, ty.shape.dims()) {
             (Dtype::I64, [.., n]) if !self.config.smooth => *n,
             (Dtype::F64 | Dtype::F32, [.., n, _]) => *n,
+            (Dtype::F64 | Dtype::F32, [n]) if self.has_spectra() => *n,
             _ => return false,
         };
         let batch = ty.shape.numel().checked_div(rows).unwrap_or(0);
@@ -31,6 +32,10 @@ impl Generator<'_> {
         !self.config.roots && matches!(ty.shape.dims(), [.., 2, _])
     }
 
+    fn has_spectra(&self) -> bool {
+        self.config.spectra && self.config.roots
+    }
+
     /// A routine whose result has a type.
     pub(super) fn routine(&mut self, ty: &Type, size: usize) -> Result<TermId> {
         if ty.dtype == Dtype::I64 {
@@ -39,6 +44,9 @@ impl Generator<'_> {
             let dtype = if self.rng.chance(70) { Dtype::F64 } else { Dtype::F32 };
             let matrix = self.matrix(&array_type(dtype, dims, &[n])?, size)?;
             return self.b.routine(Routine::LuRows, &[matrix]);
+        }
+        if self.has_spectra() && (ty.shape.rank() == 1 || self.rng.chance(30)) {
+            return self.spectral(ty, size);
         }
         let (batch, n, columns) = match ty.shape.dims() {
             [batch @ .., n, columns] => (batch, *n, *columns),
@@ -77,6 +85,64 @@ impl Generator<'_> {
         let routine =
             if self.rng.chance(50) { Routine::LuSolve } else { Routine::LuSolveTransposed };
         self.b.routine(routine, &[matrix, factors, rows, right])
+    }
+
+    /// Orthogonal factors, eigenvalues, singular values or a pseudoinverse of a type.
+    fn spectral(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let dims = ty.shape.dims().to_vec();
+        if let [batch @ .., k] = &dims[..]
+            && (dims.len() == 1 || *k <= MOST_ROWS && self.rng.chance(30))
+        {
+            let symmetric = self.rng.chance(50);
+            let rows = if symmetric { *k } else { k + 1 };
+            let matrix = self.separate(&array_type(ty.dtype, batch, &[rows, *k])?, size)?;
+            let routine = if symmetric { Routine::EighValues } else { Routine::SvdValues };
+            return self.b.routine(routine, &[matrix]);
+        }
+        let [batch @ .., n, k] = &dims[..] else { return self.leaf(ty) };
+        let tall = [Routine::QrQ, Routine::SvdLeft];
+        let square =
+            [Routine::QrQ, Routine::QrR, Routine::EighVectors, Routine::SvdLeft, Routine::SvdRight];
+        if n >= k && self.rng.chance(80) {
+            let matrix = self.separate(ty, size)?;
+            let routine = *self.rng.pick(if n == k { &square[..] } else { &tall[..] });
+            return self.b.routine(routine, &[matrix]);
+        }
+        let (rows, columns) = (*(n.max(k)), *(n.min(k)));
+        let matrix = self.separate(&array_type(ty.dtype, batch, &[rows, columns])?, size)?;
+        // The factors are those of the matrix.
+        let [u, s, v] = [Routine::SvdLeft, Routine::SvdValues, Routine::SvdRight]
+            .map(|part| self.b.routine(part, &[matrix]));
+        let made = self.b.routine(Routine::Pseudoinverse, &[matrix, u?, s?, v?])?;
+        let whole = self.b.shape(made).dims() == &dims[..];
+        if whole { Ok(made) } else { self.b.matrix_transpose("pinv", made) }
+    }
+
+    /// Matrices with at least as many rows as columns, most of them with values far apart.
+    fn separate(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let matrix = self.term(ty, size)?;
+        if !self.config.smooth && self.rng.chance(40) {
+            return Ok(matrix);
+        }
+        let dims = ty.shape.dims();
+        let (n, k) = (dims[dims.len() - 2], dims[dims.len() - 1]);
+        let diagonal = self.b.compare_indices(Op::Eq, n, k)?;
+        let numbers = self.b.iota(k)?;
+        let one = self.b.scalar(1i64)?;
+        let one = self.b.broadcast_to(one, &[k])?;
+        let numbers = self.b.op(Op::Add, &[numbers, one])?;
+        let to = if ty.dtype == Dtype::F32 { Op::ToF32 } else { Op::ToF64 };
+        let (diagonal, numbers) = (self.b.op(to, &[diagonal])?, self.b.op(to, &[numbers])?);
+        let numbers = self.b.broadcast_to(numbers, dims)?;
+        let diagonal = self.b.broadcast_to(diagonal, dims)?;
+        let large = match ty.dtype {
+            Dtype::F32 => self.b.scalar(DIAGONAL as f32)?,
+            _ => self.b.scalar(DIAGONAL)?,
+        };
+        let large = self.b.broadcast_to(large, dims)?;
+        let diagonal = self.b.op(Op::Mul, &[diagonal, large])?;
+        let diagonal = self.b.op(Op::Mul, &[diagonal, numbers])?;
+        self.b.op(Op::Add, &[matrix, diagonal])
     }
 
     /// Square matrices, most of them with large diagonals.

@@ -4,7 +4,6 @@ use cotan_ir::{Builder, Output, Program, Result};
 
 use super::{Names, chosen, declare_inputs, grad, named_outputs, output_name, select_outputs};
 use crate::algebra::{Algebra, interpret};
-use crate::fault::{Point, faulty};
 use crate::staged::Staged;
 use crate::tangent::{Tangent, TangentArray};
 
@@ -23,13 +22,6 @@ pub fn jvp(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
         let input = &program.inputs()[k];
         let name = names.fresh(format!("d.{}", input.name));
         arguments[k].tangent = Some(b.input(name, input.ty.clone())?);
-    }
-    if let ([first, .., last], true) = (&wrt[..], faulty(Point::TangentsReversed))
-        && program.inputs()[*first].ty == program.inputs()[*last].ty
-    {
-        let moved = arguments[*first].tangent;
-        arguments[*first].tangent = arguments[*last].tangent;
-        arguments[*last].tangent = moved;
     }
     let mut staged = Staged::new(b);
     let results = interpret(program, &arguments, &mut Tangent::new(&mut staged))?;

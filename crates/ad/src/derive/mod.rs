@@ -109,7 +109,7 @@ pub(crate) fn named_outputs(program: &Program, terms: impl Iterator<Item = TermI
 }
 
 /// The program with only those of its outputs that `keep` accepts, by position.
-fn select_outputs(program: &Program, keep: impl Fn(usize) -> bool) -> Result<Program> {
+pub(crate) fn select_outputs(program: &Program, keep: impl Fn(usize) -> bool) -> Result<Program> {
     let kept = program.outputs().iter().enumerate().filter(|(k, _)| keep(*k));
     let kept: Vec<Output> = kept.map(|(_, output)| output.clone()).collect();
     let scopes = Scopes::of(program, &kept);

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::algebra::{Algebra, interpret};
 use crate::dual::Dual;
-use crate::fault::{Point, faulty};
 use crate::staged::Staged;
 use crate::transpose::reverse_pass;
 
@@ -70,23 +69,9 @@ fn reverse(
     let duals = dual_inputs(&mut dual, inputs, &wrt);
     let results = interpret(program, &duals, &mut dual)?;
     let deltas = dual.deltas;
-    let mut seeds = seeds.to_vec();
-    if let ([(_, first), .., (_, last)], true) = (&mut seeds[..], faulty(Point::CotangentsReversed))
-        && staged.ty(first) == staged.ty(last)
-    {
-        std::mem::swap(first, last);
-    }
     let seeds: Vec<_> =
         seeds.iter().filter_map(|&(k, c)| results[k].delta.map(|d| (d, c))).collect();
-    let mut gradient = reverse_pass(&deltas, &seeds, inputs.len(), &mut staged)?;
-    if faulty(Point::GradientsReversed) {
-        let ty = |k: usize| &program.inputs()[k].ty;
-        if let [first, .., last] = wrt[..]
-            && ty(first) == ty(last)
-        {
-            gradient.swap(first, last);
-        }
-    }
+    let gradient = reverse_pass(&deltas, &seeds, inputs.len(), &mut staged)?;
     let mut outputs = named_outputs(program, results.iter().map(|t| t.primal));
     let mut names = Names::of_outputs(&outputs);
     for k in wrt {

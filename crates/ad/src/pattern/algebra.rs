@@ -327,6 +327,19 @@ impl Dependence {
                     results[k] = Some(Rc::new(rows));
                 }
             }
+            // A solution depends on whatever is in its equation.
+            CustomKind::Implicit => {
+                let mut all: Vec<u32> = Vec::new();
+                for rows in args.iter().filter_map(|t| t.rows.as_ref()) {
+                    (0..rows.len()).for_each(|k| all.extend_from_slice(rows.row(k)));
+                    all.sort_unstable();
+                    all.dedup();
+                }
+                for k in to {
+                    let count = c.result_type(k).shape.numel();
+                    results[k] = Some(Rc::new(self.write(count, |w, _| w.copy(&all))?));
+                }
+            }
         }
         Ok(results)
     }

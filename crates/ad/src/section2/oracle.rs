@@ -54,6 +54,7 @@ mod formers;
 mod machine;
 mod numbers;
 mod routine;
+mod spectral;
 #[cfg(test)]
 mod tests;
 

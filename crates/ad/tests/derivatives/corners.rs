@@ -1,7 +1,6 @@
 //! Corner cases: zeros that annihilate, nothing to differentiate, empty arrays and loops, repeated
 //! and out-of-range indices, choices of inputs, and what is refused.
 
-use cotan_ad::fault::{Fault, Point as FaultPoint};
 use cotan_ad::{grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp};
 use cotan_array::Dtype;
 use cotan_interp::{Mode, Value};
@@ -9,9 +8,7 @@ use cotan_ir::{Builder, Program, Type};
 use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
-use crate::orders;
 use crate::support::*;
-use crate::while_loops;
 
 const GUARDED_LOG: &str = "def f(x: f64) = where(x > 0.0, log(x), 0.0)";
 
@@ -22,27 +19,6 @@ fn guarded_log_at_zero() -> [f64; 3] {
         program = grad(&program, None).expect("a gradient");
         numbers_of(Ok(program.clone()), &[Value::scalar(0.0)])[0][0]
     })
-}
-
-/// Whether the tests of special points find a fault; `None` for those of ordinary points.
-pub fn finds(fault: Fault) -> Option<bool> {
-    use FaultPoint::*;
-    let in_corners = || {
-        let fails = |text: &&str| exact::check(&function(text, &[]), &mut Rng::new(1)).is_err();
-        fault.while_in(|| CORNERS.iter().any(fails))
-    };
-    match fault {
-        Fault::Point(WeakZero) => Some(fault.while_in(guarded_log_at_zero)[0] != 0.0),
-        Fault::Point(WeakZeroFactor) => Some(fault.while_in(guarded_log_twice) != 0.0),
-        Fault::Point(WeakZeroTangent) => {
-            Some(fault.while_in(orders::dead_beside_infinite) != [0.0, 0.0])
-        }
-        Fault::Point(DeadZeroFactor) => Some(orders::finds(fault)),
-        Fault::Point(WhileReplaysNothing) => Some(fault.while_in(while_loops::replays_wrong)),
-        Fault::Point(PermutationNotInverted | StopGradientPasses) => Some(in_corners()),
-        Fault::Point(ReadsAtFirstPlace | ReadsLoseLast) => Some(in_corners()),
-        Fault::Point(_) | Fault::At(..) | Fault::Partial(..) => None,
-    }
 }
 
 /// The second derivative of the guarded logarithm at 0, forward over reverse.

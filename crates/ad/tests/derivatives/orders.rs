@@ -1,7 +1,7 @@
 //! Derivatives of orders up to 4, in all mixtures of modes, at exact zeros and ones among others,
 //! against jets; and branches that are not taken, which contribute exactly nothing at any order.
 
-use cotan_ad::fault::{Fault, with_slots};
+use cotan_ad::with_slots;
 use cotan_ad::{grad, hessian, hvp, jacfwd, jacrev, jvp};
 use cotan_array::Array;
 use cotan_interp::{Mode, Value};
@@ -251,11 +251,6 @@ fn derivatives_in_the_field_are_taylor_coefficients() {
 #[test]
 fn derivatives_are_taylor_coefficients() {
     compared("orders", 500, false);
-}
-
-/// Whether random functions at exact zeros find a fault.
-pub fn finds(fault: Fault) -> bool {
-    (0..300).any(|seed| fault.while_in(|| check(true, &mut Rng::new(seed))).is_err())
 }
 
 /// Every mixture of forward and reverse mode, of an order.

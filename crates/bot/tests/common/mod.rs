@@ -1,11 +1,12 @@
 //! What the tests of random programs share.
 
 use cotan_array::Dtype;
-use cotan_bot::{Fault, Options, bulk, normal_form};
+use cotan_bot::{Options, bulk, normal_form};
 use cotan_ir::Program;
-use cotan_testkit::{Config, Former, Oracle, Rng};
+use cotan_testkit::{Config, Former};
 
 /// The transform as every test applies it: checked, and in normal form.
+#[allow(dead_code, reason = "not every test transforms")]
 pub fn transformed(program: &Program, options: &Options) -> Result<Program, String> {
     let (result, _) = bulk(program, options).map_err(|e| e.to_string())?;
     result.check().map_err(|e| format!("{e}\n{result}"))?;
@@ -13,34 +14,6 @@ pub fn transformed(program: &Program, options: &Options) -> Result<Program, Stri
         normal_form(&result).map_err(|e| format!("{e}\n{result}"))?;
     }
     Ok(result)
-}
-
-/// What became of a program under a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The fault changed nothing.
-    Same,
-    /// The result is another program with the same meaning on the inputs tried.
-    Harmless,
-    /// An error, or another meaning.
-    Wrong,
-}
-
-/// Transforms a program with a fault and compares.
-#[allow(dead_code, reason = "not every test looks for faults")]
-pub fn verdict(program: &Program, fault: Option<Fault>, oracle: &Oracle, rng: &mut Rng) -> Verdict {
-    let options = Options { fault, ..Options::default() };
-    let Ok(result) = transformed(program, &options) else { return Verdict::Wrong };
-    if fault.is_some() {
-        let sound = transformed(program, &Options::default());
-        if sound.is_ok_and(|sound| sound.to_string() == result.to_string()) {
-            return Verdict::Same;
-        }
-    }
-    match oracle.compare(program, &result, rng) {
-        Ok(()) => Verdict::Harmless,
-        Err(_) => Verdict::Wrong,
-    }
 }
 
 /// Programs of all kinds, and some of few formers, so that those meet.

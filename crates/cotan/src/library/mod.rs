@@ -6,6 +6,7 @@ pub(crate) mod call;
 mod contract;
 pub(crate) mod control;
 mod cumulative;
+mod decompose;
 mod elementary;
 mod fourier;
 pub mod nn;
@@ -24,5 +25,9 @@ pub use control::{
     associative_scan_reverse, cond, custom_jvp, custom_vjp, fold, fold_right, for_loop, linearize,
     map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right, stop_gradient,
     switch, vmap, while_at_most, while_checkpointed, while_loop,
+};
+pub use control::{
+    Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
+    quadrature, root,
 };
 pub use fourier::{Complex, Norm, fftfreq, rfftfreq};

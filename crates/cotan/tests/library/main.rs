@@ -19,6 +19,7 @@ mod optim;
 mod random;
 mod reduce;
 mod solve;
+mod solvers;
 mod sort;
 #[path = "../support/mod.rs"]
 mod support;

@@ -14,10 +14,7 @@ use super::vector::Real;
 use crate::isa::{self, Isa};
 use crate::limits::RunLimits;
 use crate::threads;
-use crate::vm::{Frame, Kernel};
-
-/// After how many multiplications the limits of a run are looked at: a millisecond or less.
-const POLL: usize = 1 << 22;
+use crate::vm::{Frame, Kernel, POLL};
 
 /// An element may be packed from far, and that takes as long as so many multiplications.
 const PACKED: usize = 16;

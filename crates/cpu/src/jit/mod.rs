@@ -37,7 +37,7 @@ use cotan_schedule::look;
 use isa::Isa;
 use lower::Unroll;
 use memory::Memory;
-pub(crate) use shape::Order;
+use shape::Order;
 
 /// Most element operations of a kernel that is called without a look at threads or blocks.
 const SHORT: usize = 1 << 14;
@@ -91,13 +91,6 @@ struct Encoded {
     arrangement: Arrangement,
 }
 
-/// Code longer than this is better not unrolled.
-const LONG: usize = 400;
-
-/// Of so many instructions that stand side by side one may have its value in memory: that takes less
-/// than waiting for results.
-const SPILLED_OF: usize = 16;
-
 /// How the code of a kernel is arranged.
 #[derive(Clone, Copy, Debug)]
 struct Arrangement {
@@ -129,16 +122,17 @@ impl Arranged {
             false => copies,
         };
         let length = lower::length(order.nest).saturating_mul(vectors * order.jammed());
-        self.homes.spilled <= length / SPILLED_OF
+        self.homes.spilled <= length / order.unrolling.instrs_per_spill
     }
 }
 
 /// The vector code of a kernel with registers: unrolled as far as they suffice, or like another one.
-fn arrange(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Arranged> {
+fn arrange(kernel: &Kernel, isa: Isa, like: Option<Arrangement>) -> Option<Arranged> {
+    let order = Order::of(kernel);
     if let Some(Arrangement { unroll, jam }) = like {
         return order.jam(jam, |order| Arranged::new(order, isa, unroll));
     }
-    let jam = order.few_that_share();
+    let jam = kernel.jam;
     let jammed = jam.and_then(|_| order.jam(jam, |order| unrolled(order, isa)));
     match jammed.filter(|jammed| order.jam(jam, |order| jammed.suffices(order, isa))) {
         None => unrolled(order, isa),
@@ -165,8 +159,10 @@ fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
     // As many vectors as there are lanes for.
     let most = order.lane.map_or(1, |lane| order.nest.extents[lane].div_ceil(isa.bytes() / 8));
     let length = lower::length(order.nest) * order.jammed();
-    for copies in [4, 2, 1] {
-        let too_many = copies > 1 && (copies / 2 >= most || copies * length > LONG);
+    let fewer = |&copies: &usize| Some(copies / 2).filter(|&copies| copies > 0);
+    for copies in std::iter::successors(Some(order.unrolling.max_copies.max(1)), fewer) {
+        let too_many =
+            copies > 1 && (copies / 2 >= most || copies * length > order.unrolling.max_instrs);
         // Where registers suffice for the values, fewer copies could only spare constants.
         let enough = copies == 1 && best.as_ref().is_some_and(|b| b.homes.spilled == 0);
         if too_many || enough {
@@ -186,8 +182,8 @@ fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
 }
 
 /// The machine code of a kernel.
-fn encode(order: Order, isa: Isa, like: Option<Arrangement>) -> Option<Encoded> {
-    let Arranged { lir, codes, homes, arrangement } = arrange(order, isa, like)?;
+fn encode(kernel: &Kernel, isa: Isa, like: Option<Arrangement>) -> Option<Encoded> {
+    let Arranged { lir, codes, homes, arrangement } = arrange(kernel, isa, like)?;
     let (bytes, codes) = assemble(&lir, codes, &homes)?;
     Some(Encoded { bytes, codes, arrangement })
 }
@@ -228,11 +224,12 @@ unsafe extern "sysv64" fn run_lanes(
 const MANY: usize = 4096;
 const MUCH: usize = 4096;
 
-/// Gives the kernels of a plan their machine code, where that is possible.
-pub(crate) fn attach(plan: &mut Compiled) {
+/// A plan whose kernels have machine code, where that is possible.
+pub(crate) fn with_machine_code(mut plan: Compiled) -> Compiled {
     if let Some(isa) = isa::best() {
-        attach_for(plan, isa);
+        attach_for(&mut plan, isa);
     }
+    plan
 }
 
 fn attach_for(plan: &mut Compiled, isa: Isa) {
@@ -257,7 +254,7 @@ fn attach_for(plan: &mut Compiled, isa: Isa) {
         let like = before.filter(|_| again);
         // What is left when the work has to end needs no code: there will be no plan.
         let worth_it = look().is_ok() && pays(kernel, block);
-        let encoded = if worth_it { encode(Order::of(kernel), isa, like) } else { None };
+        let encoded = if worth_it { encode(kernel, isa, like) } else { None };
         before = encoded.as_ref().map(|encoded| encoded.arrangement);
         starts.push(encoded.map(|encoded| {
             all.resize(all.len().next_multiple_of(64), 0xcc);

@@ -5,6 +5,7 @@
 
 use cotan_array::Dtype;
 use cotan_nest::{Affine, Buffer, BufferId, Instr, Loop, Nest, Step, Val, Write};
+use cotan_schedule::Unrolling;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -98,6 +99,7 @@ pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Li
         block: 0,
         product: None,
         jam: None,
+        unrolling: Unrolling::VECTOR_REGISTERS,
     };
     let mut written: FxHashSet<BufferId> = FxHashSet::default();
     for part in &parts {

@@ -3,12 +3,10 @@
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, Instr, Nest, Val, Write};
+use cotan_schedule::Unrolling;
 use rustc_hash::FxHashMap;
 
 use crate::vm::Kernel;
-
-/// Positions of a dimension that are done side by side are no more than this.
-const FEW: usize = 4;
 
 /// How a kernel goes through its nest.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +24,8 @@ pub(crate) struct Order<'a> {
     pub product: Option<(Val, Val)>,
     /// A dimension without a loop: all of its few positions are done side by side.
     pub jam: Option<usize>,
+    /// How many results may be computed side by side.
+    pub unrolling: Unrolling,
 }
 
 impl<'a> Order<'a> {
@@ -39,6 +39,7 @@ impl<'a> Order<'a> {
             block: kernel.block,
             product: kernel.product,
             jam: None,
+            unrolling: kernel.unrolling,
         }
     }
 
@@ -52,29 +53,6 @@ impl<'a> Order<'a> {
     pub(super) fn lanes_reduced(&self) -> bool {
         let parallel = self.nest.extents.len() - self.nest.reduced;
         self.lane.is_some_and(|lane| lane >= parallel)
-    }
-
-    /// A dimension of few positions that share what is read along lanes, if its loop is outside.
-    pub(super) fn few_that_share(&self) -> Option<usize> {
-        let nest = self.nest;
-        if !matches!(nest.write, Write::Store(_) | Write::Sum(_) | Write::Best { .. }) {
-            return None;
-        }
-        let (lane, parallel) = (self.lane?, nest.extents.len() - nest.reduced);
-        let blocked = self.dims.get(self.block);
-        let shared = |dim: usize| {
-            nest.instrs.iter().any(|instr| match instr {
-                Instr::Load { at, checks, .. } => {
-                    let mut all = std::iter::once(at).chain(checks.iter().map(|(form, _)| form));
-                    at.coeffs[lane] != 0 && all.all(|form| form.coeffs[dim] == 0)
-                }
-                _ => false,
-            })
-        };
-        (0..parallel).find(|&dim| {
-            let few = (2..=FEW).contains(&nest.extents[dim]);
-            few && dim != lane && Some(&dim) != blocked && shared(dim)
-        })
     }
 
     /// The order without a loop over a dimension, whose positions are done side by side.

@@ -2,6 +2,8 @@
 
 use std::ops::{Div, Sub};
 
+use cotan_array::Dtype;
+
 use crate::contract::{Machined, Real};
 use crate::isa::for_each_isa;
 
@@ -14,10 +16,17 @@ pub(super) trait Number:
 {
     const ONE: Self;
     const NAN: Self;
+    /// The distance from 1 to the next number.
+    const UNIT: f64;
+    /// Columns up to this length, where the largest element is about 1, have no direction: their
+    /// squares leave the range of the type.
+    const VANISHING: f64;
+    const DTYPE: Dtype;
 
     fn sqrt(self) -> Self;
     fn abs(self) -> Self;
     fn is_finite(self) -> bool;
+    fn wide(self) -> f64;
 
     /// `to -= factor * from`, element by element.
     ///
@@ -30,6 +39,12 @@ pub(super) trait Number:
     /// # Safety
     /// There are so many at both places, and room for one at `sum`.
     unsafe fn dot(a: *const Self, b: *const Self, n: usize, sum: *mut Self);
+
+    /// `x = cos x - sin y` and `y = sin x + cos y`, element by element.
+    ///
+    /// # Safety
+    /// There are `n` elements at both places, which are apart.
+    unsafe fn rotate(x: *mut Self, y: *mut Self, cos: Self, sin: Self, n: usize);
 
     /// `x[i] = (x[i] - the sum of t[i, j] x[j] over j before i) / t[i, i]`, for rows of `columns`
     /// elements.
@@ -226,9 +241,31 @@ unsafe fn dot<E: Number>(a: *const E, b: *const E, n: usize, sum: *mut E) {
     }
 }
 
+/// # Safety
+/// As [`Number::rotate`].
+#[inline(always)]
+unsafe fn rotate<E: Number>(x: *mut E, y: *mut E, cos: E, sin: E, n: usize) {
+    for l in 0..n {
+        // SAFETY: by the contract.
+        unsafe {
+            let (a, b) = (x.add(l).read(), y.add(l).read());
+            x.add(l).write(cos * a - sin * b);
+            y.add(l).write(sin * a + cos * b);
+        }
+    }
+}
+
 macro_rules! number {
-    ($type:ty, $subtract:ident, $dot:ident, $substitute:ident) => {
+    ($type:ident, $vanishing:literal, $dtype:expr, $subtract:ident, $dot:ident, $substitute:ident,
+     $rotate:ident) => {
         for_each_isa! {
+            /// # Safety
+            /// As [`Number::rotate`].
+            unsafe fn $rotate(x: *mut $type, y: *mut $type, cos: $type, sin: $type, n: usize) {
+                // SAFETY: by the contract.
+                unsafe { rotate(x, y, cos, sin, n) }
+            }
+
             /// # Safety
             /// As [`Number::subtract`].
             unsafe fn $subtract(to: *mut $type, factor: $type, from: *const $type, n: usize) {
@@ -254,6 +291,9 @@ macro_rules! number {
         impl Number for $type {
             const ONE: $type = 1.0;
             const NAN: $type = <$type>::NAN;
+            const UNIT: f64 = $type::EPSILON as f64;
+            const VANISHING: f64 = $vanishing;
+            const DTYPE: Dtype = $dtype;
 
             fn sqrt(self) -> $type {
                 <$type>::sqrt(self)
@@ -265,6 +305,15 @@ macro_rules! number {
 
             fn is_finite(self) -> bool {
                 <$type>::is_finite(self)
+            }
+
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+
+            unsafe fn rotate(x: *mut $type, y: *mut $type, cos: $type, sin: $type, n: usize) {
+                // SAFETY: by the contract.
+                unsafe { $rotate(x, y, cos, sin, n) }
             }
 
             unsafe fn subtract(to: *mut $type, factor: $type, from: *const $type, n: usize) {
@@ -285,5 +334,5 @@ macro_rules! number {
     };
 }
 
-number!(f64, subtract_f64, dot_f64, substitute_f64);
-number!(f32, subtract_f32, dot_f32, substitute_f32);
+number!(f64, 1e-140, Dtype::F64, subtract_f64, dot_f64, substitute_f64, rotate_f64);
+number!(f32, 1e-15, Dtype::F32, subtract_f32, dot_f32, substitute_f32, rotate_f32);

@@ -6,12 +6,20 @@
 //! nothing else.
 
 mod cholesky;
+mod divide;
+mod eigen;
 mod lu;
 mod matrix;
 mod product;
+mod reflect;
+mod room;
+mod secular;
+mod singular;
+mod small;
 #[cfg(test)]
 mod tests;
 mod triangular;
+mod tridiagonal;
 
 use cotan_array::Dtype;
 use cotan_ir::Routine;
@@ -80,7 +88,12 @@ unsafe fn all<E: Number>(
             let (cells, start, offset) = operand(which);
             matrix_of(cells, start.cast::<E>().wrapping_add(offset))
         };
-        let result = |size: usize| places.results[0].cast::<E>().wrapping_add(k * size);
+        let other = |which: usize, size: usize| {
+            places.results.get(which).map(|start| start.cast::<E>().wrapping_add(k * size))
+        };
+        let to_result =
+            |which: usize, size: usize| other(which, size).unwrap_or(std::ptr::null_mut());
+        let result = |size: usize| to_result(0, size);
         // SAFETY: the cells of the operands and results at this element of the batch.
         unsafe {
             match step.routine {
@@ -101,6 +114,27 @@ unsafe fn all<E: Number>(
                     let turned = step.routine == Routine::LuSolveTransposed;
                     let system = lu::System { factors: matrix(0), rows, n, columns };
                     system.solve(&mut products, turned, matrix(2), to, room)?;
+                }
+                Routine::QrQ | Routine::QrR => {
+                    let to = reflect::Factors {
+                        r: to_result(0, columns * columns),
+                        q: other(1, n * columns),
+                    };
+                    reflect::factorise(&mut products, matrix(0), (n, columns), &to, room)?;
+                }
+                Routine::EighValues | Routine::EighVectors => {
+                    let vectors = other(1, n * n);
+                    eigen::eigen(&mut products, matrix(0), n, to_result(0, n), vectors, room)?;
+                }
+                Routine::SvdLeft | Routine::SvdValues | Routine::SvdRight => {
+                    let vectors = other(1, n * columns).zip(other(2, columns * columns));
+                    let to = singular::Results { values: to_result(0, columns), vectors };
+                    singular::singular(&mut products, matrix(0), (n, columns), &to, room)?;
+                }
+                Routine::Pseudoinverse => {
+                    let factors = (matrix(0), matrix(1), matrix(2));
+                    let to = to_result(0, columns * n);
+                    singular::pseudoinverse(&mut products, factors, (n, columns), to, room)?;
                 }
                 Routine::SolveLower
                 | Routine::SolveUpper

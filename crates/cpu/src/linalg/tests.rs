@@ -1,6 +1,8 @@
 //! Residuals of all sizes around those of blocks, for each type; what lies transposed; looks at the
 //! limits.
 
+mod spectral;
+
 use cotan_array::Dtype;
 use cotan_ir::Routine;
 use cotan_nest::{BufferId, Cells, RoutineStep, family, routine_room};

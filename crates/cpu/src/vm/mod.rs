@@ -15,7 +15,7 @@ mod tile;
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
-use cotan_schedule::LoopOrder;
+use cotan_schedule::{LoopOrder, Unrolling};
 use smallvec::SmallVec;
 
 pub(crate) use exec::{Frame, POLL};
@@ -63,6 +63,12 @@ pub(crate) struct Kernel {
     pub block: usize,
     /// The factors, if products are added up, each rounded once with the sum.
     pub product: Option<(Val, Val)>,
+    /// A dimension whose few positions may be done side by side by machine code.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for machine code"))]
+    pub jam: Option<usize>,
+    /// How many results machine code may compute side by side.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for machine code"))]
+    pub unrolling: Unrolling,
     registers: usize,
     /// What a position of the blocked dimension costs, and a tile, in additions.
     pub weight: usize,
@@ -103,7 +109,8 @@ struct Planned {
 impl Kernel {
     /// Plans a nest whose loops have an order.
     pub(crate) fn new(order: LoopOrder) -> Kernel {
-        let LoopOrder { nest, dims, lane_loop, first_reduced, block, levels, product } = order;
+        let LoopOrder { nest, dims, lane_loop, first_reduced, block, .. } = order;
+        let LoopOrder { levels, product, jam, unrolling, .. } = order;
         let lanes = lane_loop.map_or(1, |k| nest.extents[dims[k]]);
         let width = lanes.clamp(1, TILE);
         let loops = dims
@@ -126,6 +133,8 @@ impl Kernel {
             lanes_reduced: lane_loop.is_some_and(|k| k >= first_reduced),
             block,
             product,
+            jam,
+            unrolling,
             registers: 0,
             weight: 0,
             tile_weight: 0,
@@ -141,12 +150,7 @@ impl Kernel {
     /// Plans a nest on its own.
     #[cfg(test)]
     pub(crate) fn of_nest(nest: Nest, in_order: bool, block: Option<usize>) -> Kernel {
-        Kernel::new(LoopOrder::new(
-            nest,
-            in_order,
-            block,
-            &cotan_schedule::Target::portable().costs,
-        ))
+        Kernel::new(LoopOrder::new(nest, in_order, block, &cotan_schedule::Target::portable()))
     }
 
     /// How many positions may be run without a look at the limits of the run. What is summed over

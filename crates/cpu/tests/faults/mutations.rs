@@ -2,7 +2,9 @@
 
 use cotan_array::{Dtype, Shape};
 use cotan_ir::scalar::Op;
-use cotan_nest::{Affine, Also, BufferId, Draft, Instr, Loop, Nest, Plan, Role, Step, Val, Write};
+use cotan_nest::{
+    Affine, Also, BufferId, Draft, Instr, Loop, Nest, Plan, Role, RoutineStep, Step, Val, Write,
+};
 use cotan_testkit::Rng;
 use smallvec::smallvec;
 
@@ -205,6 +207,30 @@ fn draft(plan: &mut Plan, rng: &mut Rng, change: &mut dyn FnMut(&mut Draft)) -> 
             change(draft);
         }
     })
+}
+
+fn routine(plan: &mut Plan, rng: &mut Rng, change: &mut dyn FnMut(&mut RoutineStep)) -> bool {
+    step(plan, rng, |s| matches!(s, Step::Routine(_)), &mut |steps, n| {
+        if let Step::Routine(step) = &mut steps[n] {
+            change(step);
+        }
+    })
+}
+
+/// Makes the room of a step an element too small.
+fn smaller(plan: &mut Plan, rng: &mut Rng, room: fn(&Step<Nest>) -> Option<BufferId>) -> bool {
+    let mut rooms = Vec::new();
+    any_list(&mut plan.steps, &mut |steps| {
+        rooms.extend(steps.iter().filter_map(room));
+        false
+    });
+    rooms.retain(|b| plan.buffers[b.index()].shape.numel() > 0);
+    if rooms.is_empty() {
+        return false;
+    }
+    let buffer = &mut plan.buffers[rng.pick(&rooms).index()];
+    let fewer = buffer.shape.numel() - 1;
+    Shape::new("test", &[fewer]).map(|shape| buffer.shape = shape).is_ok()
 }
 
 /// Points the target of a nest to a buffer of a role.
@@ -442,6 +468,39 @@ mutations! {
     "a row of ids more" => |plan, rng| step(plan, rng, |s| matches!(s, Step::SegmentArg(_)), &mut |steps, n| {
         if let Step::SegmentArg(step) = &mut steps[n] {
             step.rows += 1;
+        }
+    });
+    "a sort with less room" => |plan, rng| smaller(plan, rng, |step| match step {
+        Step::ArgSort { room, .. } => Some(*room),
+        _ => None,
+    });
+    // Routines.
+    "a routine with less room" => |plan, rng| smaller(plan, rng, |step| match step {
+        Step::Routine(step) => Some(step.room),
+        _ => None,
+    });
+    "a routine of other floats" => |plan, rng| routine(plan, rng, &mut |step| {
+        step.dtype = if step.dtype == Dtype::F32 { Dtype::F64 } else { Dtype::F32 };
+    });
+    "a routine of a row more" => |plan, rng| routine(plan, rng, &mut |step| step.rows += 1);
+    "a routine of a batch more" => |plan, rng| routine(plan, rng, &mut |step| {
+        step.batch = step.batch.iter().copied().chain([2]).collect();
+    });
+    "a routine without a result" => |plan, rng| routine(plan, rng, &mut |step| {
+        step.results.pop();
+    });
+    "a routine without an operand" => |plan, rng| routine(plan, rng, &mut |step| {
+        step.operands.pop();
+    });
+    "rows of an operand further apart" => |plan, rng| routine(plan, rng, &mut |step| {
+        let rows = step.rows;
+        if let Some(cells) = step.operands.first_mut() {
+            cells.row += rows.max(1);
+        }
+    });
+    "a routine of what it writes" => |plan, rng| routine(plan, rng, &mut |step| {
+        if let Some(cells) = step.operands.first_mut() {
+            cells.buffer = step.results[0];
         }
     });
     // Loops.

@@ -351,7 +351,11 @@ impl<'a> Checker<'a> {
         let (from, to) = match c.kind {
             CustomKind::Vjp => (floats(outputs), floats(&args)),
             CustomKind::Jvp => (floats(&args), floats(outputs)),
+            CustomKind::Implicit => (floats(&outputs.repeat(2)), floats(&outputs.repeat(3))),
         };
+        if c.kind == CustomKind::Implicit && outputs.iter().any(|ty| !ty.dtype.is_float()) {
+            return Err("the solution of an equation is not of floats".to_string());
+        }
         if own != args.as_slice() {
             return Err("the arguments do not have the types of the parameters".to_string());
         }

@@ -3,15 +3,15 @@
 
 use std::cmp::Ordering;
 
-use super::Routine;
+use super::{Routine, jacobi, orthogonal};
 use crate::scalar::{Fp, Op, Scalar};
 
 /// A matrix, or a vector as a row, of scalars.
 #[derive(Clone, Debug)]
 pub struct CellValue {
-    rows: usize,
-    columns: usize,
-    elements: Vec<Scalar>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) elements: Vec<Scalar>,
 }
 
 /// Which triangle of a matrix is read, and whether there are ones on its diagonal.
@@ -27,7 +27,7 @@ const LOWER: Triangle = Triangle { lower: true, unit: false, turned: false };
 const UPPER: Triangle = Triangle { lower: false, unit: false, turned: false };
 
 /// Computes a scalar operation.
-type Apply<'a, E> = &'a mut dyn FnMut(Op, &[Scalar]) -> Result<Scalar, E>;
+pub(super) type Apply<'a, E> = &'a mut dyn FnMut(Op, &[Scalar]) -> Result<Scalar, E>;
 
 impl CellValue {
     /// A cell of the given sizes, in row-major order.
@@ -39,11 +39,11 @@ impl CellValue {
         CellValue { rows, columns, elements }
     }
 
-    fn at(&self, i: usize, j: usize) -> Scalar {
+    pub(super) fn at(&self, i: usize, j: usize) -> Scalar {
         self.elements[i * self.columns + j]
     }
 
-    fn set(&mut self, i: usize, j: usize, x: Scalar) {
+    pub(super) fn set(&mut self, i: usize, j: usize, x: Scalar) {
         self.elements[i * self.columns + j] = x;
     }
 
@@ -98,6 +98,22 @@ impl Routine {
             }
             Routine::Dft => return transformed(&cells[0], zero, false, apply),
             Routine::DftConjugate => return transformed(&cells[0], zero, true, apply),
+            Routine::QrQ => {
+                return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.0.elements);
+            }
+            Routine::QrR => {
+                return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.1.elements);
+            }
+            Routine::EighValues => return Ok(jacobi::eigen(&cells[0], zero, apply)?.values),
+            Routine::EighVectors => {
+                return Ok(jacobi::eigen(&cells[0], zero, apply)?.vectors.elements);
+            }
+            Routine::SvdLeft => return Ok(jacobi::singular(&cells[0], zero, apply)?.left.elements),
+            Routine::SvdValues => return Ok(jacobi::singular(&cells[0], zero, apply)?.values),
+            Routine::SvdRight => {
+                return Ok(jacobi::singular(&cells[0], zero, apply)?.right.elements);
+            }
+            Routine::Pseudoinverse => return jacobi::pseudoinverse(&cells[1..], zero, apply),
             Routine::SolveLower => LOWER,
             Routine::SolveUpper => UPPER,
             Routine::SolveUnitLower => Triangle { unit: true, ..LOWER },
@@ -109,7 +125,7 @@ impl Routine {
     }
 }
 
-fn zeros_like(cells: &CellValue, zero: Scalar) -> CellValue {
+pub(super) fn zeros_like(cells: &CellValue, zero: Scalar) -> CellValue {
     CellValue { elements: vec![zero; cells.elements.len()], ..*cells }
 }
 

@@ -7,6 +7,8 @@
 //! that are needed at once. [`Routine::row`] is the table.
 
 mod book;
+mod jacobi;
+mod orthogonal;
 
 use cotan_array::{Dtype, Shape};
 
@@ -43,6 +45,38 @@ pub enum Routine {
     Dft,
     /// `sum_j z[j] exp(2 pi i j k / n)`, its transpose and, but for a factor `n`, its inverse.
     DftConjugate,
+    /// `Q` of `A = Q R`, of `A` with at least as many rows as columns: the columns of `Q` are
+    /// orthonormal, `R` is upper triangular, and its diagonal is not negative.
+    QrQ,
+    /// `R` of the same.
+    QrR,
+    /// The eigenvalues, in ascending order, of the symmetric matrix with the lower triangle of `A`.
+    EighValues,
+    /// Their eigenvectors, the columns of an orthogonal matrix. Of each, the first of the elements
+    /// that are nearly the largest in absolute value ([`NEARLY`]) is positive.
+    EighVectors,
+    /// `U` of `A = U S V^T`, of `A` with at least as many rows as columns: the columns of `U` are
+    /// orthonormal, as many as those of `A`, `S` is diagonal and `V` orthogonal.
+    SvdLeft,
+    /// The diagonal of `S`, the singular values, in descending order.
+    SvdValues,
+    /// `V`, with the signs of eigenvectors.
+    SvdRight,
+    /// The pseudoinverse of `A`, of `A` and its three factors: `V S^+ U^T`, in which the singular
+    /// values that count as 0 have the inverse 0. `A` is there for the derivative.
+    Pseudoinverse,
+}
+
+/// Elements of an eigenvector of at least this part of the largest are nearly as large. The first of
+/// these has the sign: the first of the largest would be another one after rounding where several are
+/// equal, as they often are.
+pub const NEARLY: f64 = 0.9;
+
+/// What counts as 0 of singular values: up to the larger number of rows and columns times the
+/// precision of the floats times the largest.
+pub fn negligible(dtype: Dtype, rows: usize, columns: usize) -> f64 {
+    let unit = if dtype == Dtype::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    unit * rows.max(columns) as f64
 }
 
 /// The cells of an operand or of the result: a letter or a digit for each axis, and whether it holds
@@ -86,6 +120,8 @@ const SQUARE: Cell = floats("nn");
 const SYSTEM: &[Cell] = &[SQUARE, floats("nk")];
 const COMPLEX: Cell = floats("2n");
 const FACTORED: &[Cell] = &[SQUARE, SQUARE, integers("n"), floats("nk")];
+const TALL: Cell = floats("nk");
+const BY_SVD: &[Cell] = &[TALL, TALL, floats("k"), floats("kk")];
 
 macro_rules! rows {
     ($($routine:ident = $linear:literal $signature:literal: $operands:expr => $result:expr;
@@ -158,6 +194,30 @@ rows! {
     DftConjugate = true "dft_conjugate(z)": &[COMPLEX] => COMPLEX;
         "The same with the conjugate roots of unity: the transpose of `dft` and `n` times its inverse.",
         "dft_conjugate([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]])"
+    QrQ = false "qr_q(a)": &[TALL] => TALL;
+        "`q` of `a = q r`, for matrices with at least as many rows as columns on the last two axes: the columns of `q` are orthonormal, `r` is upper triangular and its diagonal not negative.",
+        "qr_q([[2.0, 1.0], [0.0, 3.0]])"
+    QrR = false "qr_r(a)": &[TALL] => floats("kk");
+        "`r` of `a = q r`.",
+        "qr_r([[2.0, 1.0], [0.0, 3.0]])"
+    EighValues = false "eigh_values(a)": &[SQUARE] => floats("n");
+        "The eigenvalues of the symmetric matrices with the lower triangles of those on the last two axes, in ascending order; nan where an element that is read is not finite.",
+        "eigh_values([[2.0, 0.0], [0.0, 1.0]])"
+    EighVectors = false "eigh_vectors(a)": &[SQUARE] => SQUARE;
+        "The eigenvectors that belong to them, as columns of length 1; of each, the first of the elements that have at least 9/10 of the largest absolute value is positive.",
+        "eigh_vectors([[2.0, 0.0], [0.0, 1.0]])"
+    SvdLeft = false "svd_left(a)": &[TALL] => TALL;
+        "`u` of `a = u s transpose(v)`, for matrices with at least as many rows as columns on the last two axes: columns are orthonormal.",
+        "svd_left([[3.0, 0.0], [0.0, 4.0]])"
+    SvdValues = false "svd_values(a)": &[TALL] => floats("k");
+        "The singular values, the diagonal of `s`, in descending order; nan where an element is not finite.",
+        "svd_values([[3.0, 0.0], [0.0, 4.0]])"
+    SvdRight = false "svd_right(a)": &[TALL] => floats("kk");
+        "`v`, an orthogonal matrix; its columns have the signs of eigenvectors.",
+        "svd_right([[3.0, 0.0], [0.0, 4.0]])"
+    Pseudoinverse = false "pinv_by(a, u, s, v)": BY_SVD => floats("kn");
+        "The pseudoinverse of `a` by its singular values and vectors; values up to the number of rows times the precision times the largest count as 0.",
+        "pinv_by([[3.0, 0.0], [0.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], [4.0, 3.0], [[0.0, 1.0], [1.0, 0.0]])"
 }
 
 impl Routine {
@@ -181,6 +241,11 @@ impl Routine {
         self.row().result.axes.len()
     }
 
+    /// Whether its first operand has at least as many rows as columns.
+    fn is_tall(self) -> bool {
+        self.row().operands.first().is_some_and(|cell| cell.axes == TALL.axes)
+    }
+
     /// The routine that is the transpose of this one as a function of the last operand, if it is
     /// linear in it, and whether the first operand is transposed for it.
     pub fn transposed(self) -> Option<(Routine, bool)> {
@@ -194,6 +259,11 @@ impl Routine {
             Routine::Dft => (Routine::DftConjugate, false),
             Routine::DftConjugate => (Routine::Dft, false),
             Routine::Cholesky | Routine::LuFactors | Routine::LuRows => return None,
+            Routine::QrQ | Routine::QrR | Routine::EighValues | Routine::EighVectors => {
+                return None;
+            }
+            Routine::SvdLeft | Routine::SvdValues | Routine::SvdRight => return None,
+            Routine::Pseudoinverse => return None,
         })
     }
 
@@ -206,6 +276,7 @@ impl Routine {
         };
         let n = size(0, 0);
         let square = n.saturating_mul(n);
+        let tall = square.saturating_mul(size(0, 1));
         let batch = operands.first().map_or(&[][..], |ty| ty.shape.dims());
         let batch = batch.iter().rev().skip(self.cell_rank(0)).product::<usize>();
         let each = match self {
@@ -224,6 +295,10 @@ impl Routine {
                 let steps = usize::BITS - n.leading_zeros();
                 n.saturating_mul(5).saturating_mul(steps as usize)
             }
+            Routine::QrQ | Routine::QrR => tall.saturating_mul(4),
+            Routine::EighValues | Routine::EighVectors => tall.saturating_mul(9),
+            Routine::SvdLeft | Routine::SvdValues | Routine::SvdRight => tall.saturating_mul(20),
+            Routine::Pseudoinverse => tall,
         };
         each.saturating_mul(batch)
     }
@@ -282,10 +357,14 @@ impl Routine {
                 }
             }
         }
-        let inner = row.result.axes.bytes().map(|letter| match letter.is_ascii_digit() {
+        let size = |letter: u8| match letter.is_ascii_digit() {
             true => usize::from(letter - b'0'),
             false => sizes[usize::from(letter - b'a')].unwrap_or(0),
-        });
+        };
+        if self.is_tall() && size(b'n') < size(b'k') {
+            return Err(wrong("at least as many rows as columns are needed"));
+        }
+        let inner = row.result.axes.bytes().map(size);
         let dims: Vec<usize> = batch.unwrap_or_default().iter().copied().chain(inner).collect();
         let dtype = if row.result.integers { Dtype::I64 } else { dtype.unwrap_or(Dtype::F64) };
         Ok(Type::new(dtype, Shape::new(row.name, &dims)?))

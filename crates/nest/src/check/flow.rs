@@ -330,6 +330,7 @@ impl Checker<'_> {
 
     /// Each element of the batch reads its cells of the operands; results are written whole.
     fn routine(&mut self, step: &RoutineStep) -> R<()> {
+        self.routine_types(step)?;
         for operand in 0..step.routine.row().operands.len() {
             let Some(cells) = step.read(operand) else { continue };
             let own = step.results.iter().chain([&step.room]);

@@ -1,12 +1,14 @@
 //! Types and sizes.
 
-use cotan_array::Dtype;
+use cotan_array::{Dtype, Shape};
+use cotan_ir::Type;
 use smallvec::SmallVec;
 
 use super::{Checker, R};
 use crate::draft::Draft;
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 use crate::plan::{Loop, Role};
+use crate::routine::{RoutineStep, family, fewest, is_read, routine_room};
 use crate::segment::{SegmentStep, Strided};
 
 impl Checker<'_> {
@@ -221,11 +223,14 @@ impl Checker<'_> {
         }
     }
 
-    /// What is sorted, the rows in order, and room for two columns of integers at least.
+    /// What is sorted, the rows in order, and room for what is sorted at a time: the rows of a column,
+    /// its keys twice, and its result if there are several columns.
     pub(super) fn sort_types(&self, from: BufferId, to: BufferId, room: BufferId) -> R<()> {
         let [from, to, room] = [self.buffer(from)?, self.buffer(to)?, self.buffer(room)?];
         let rows = from.shape.dims().first().copied().unwrap_or(0);
-        let enough = from.shape.numel() == 0 || room.shape.numel() >= rows.saturating_mul(2);
+        let columns: usize = from.shape.dims().iter().skip(1).product();
+        let needed = rows.saturating_mul(3 + usize::from(columns > 1));
+        let enough = from.shape.numel() == 0 || room.shape.numel() >= needed;
         let fits = from.shape == to.shape && from.shape.rank() > 0 && to.dtype == Dtype::I64;
         match fits && room.dtype == Dtype::I64 && enough {
             true => Ok(()),
@@ -251,6 +256,64 @@ impl Checker<'_> {
         match keys && fits(&step.ids, Dtype::I64)? && places && to.dtype == Dtype::I64 {
             true => Ok(()),
             false => Err("extremes by segment with wrong types or sizes".to_owned()),
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Operands, results and room of a routine have the types and sizes that its row says.
+    pub(super) fn routine_types(&self, step: &RoutineStep) -> R<()> {
+        let Some(&first) = family(step.routine).first() else { return Ok(()) };
+        let cells = step.routine.row().operands;
+        let known = |letter: u8| b"nk".contains(&letter);
+        if first != step.routine || cells.iter().any(|cell| !cell.axes.bytes().all(known)) {
+            return Err(format!("`{}` is no step of its own", step.routine.name()));
+        }
+        if !step.dtype.is_float() {
+            return Err(format!("a routine of {}", step.dtype));
+        }
+        let read = (0..cells.len()).filter(|&n| is_read(step.routine, n));
+        if read.count() != step.operands.len() {
+            return Err("a routine of another number of operands".to_owned());
+        }
+        let mut types = Vec::with_capacity(cells.len());
+        for (n, cell) in cells.iter().enumerate() {
+            let dims: Vec<usize> = step.batch.iter().copied().chain(step.dims(n)).collect();
+            let shape = Shape::new("routine", &dims).map_err(|e| e.to_string())?;
+            types.push(Type::new(if cell.integers { Dtype::I64 } else { step.dtype }, shape));
+            let Some(read) = step.read(n) else { continue };
+            let found = self.buffer(read.buffer)?.dtype;
+            if found != types[n].dtype {
+                return Err(format!("operand {n} of a routine is of type {found}"));
+            }
+            if read.batch.len() != step.batch.len() {
+                return Err(format!("operand {n} of a routine has another batch"));
+            }
+        }
+        let members = family(step.routine);
+        // All of a factorisation, or the first alone.
+        if ![fewest(step.routine), members.len()].contains(&step.results.len()) {
+            return Err("a routine of another number of results".to_owned());
+        }
+        let operands: Vec<&Type> = types.iter().collect();
+        for (member, &to) in members.iter().zip(&step.results) {
+            let ty = member.result_type(&operands).map_err(|e| e.to_string())?;
+            let buffer = self.buffer(to)?;
+            if buffer.dtype != ty.dtype || buffer.shape.numel() != ty.shape.numel() {
+                return Err(format!("the result {} goes to buffer {}", ty, to.0));
+            }
+        }
+        let mut own: SmallVec<[BufferId; 4]> = step.results.iter().copied().collect();
+        own.push(step.room);
+        own.sort_unstable();
+        if own.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("a routine that writes two things to one buffer".to_owned());
+        }
+        let (room, needed) =
+            (self.buffer(step.room)?, routine_room(step.routine, step.rows, step.columns));
+        match room.bytes() >= needed.saturating_mul(8) {
+            true => Ok(()),
+            false => Err(format!("a routine without room: {needed} numbers of 8 bytes")),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::nest::{Affine, Also, BufferId, Component, Instr, Nest, Val, Write};
 
 /// A nest in the making.
 #[derive(Default)]
-struct Draft {
+struct PartialNest {
     extents: Vec<usize>,
     reduced: usize,
     /// Whether what is reduced is said to be a sum.
@@ -29,7 +29,7 @@ struct Draft {
 impl<'a> Parser<'a> {
     /// The lines of a nest: loops, then instructions, then what is written.
     pub(super) fn nest(&mut self, depth: usize) -> R<Nest> {
-        let mut nest = Draft::default();
+        let mut nest = PartialNest::default();
         let head = self.line(depth)?;
         let mut line = head.clone();
         loop {
@@ -75,7 +75,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn dimension(&self, line: &mut Line<'a>, nest: &mut Draft) -> R<()> {
+    fn dimension(&self, line: &mut Line<'a>, nest: &mut PartialNest) -> R<()> {
         let before = line.clone();
         if !nest.instrs.is_empty() || !nest.written.is_empty() {
             return Err(before.error("loops come before instructions"));
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn instruction(&self, line: &mut Line<'a>, nest: &mut Draft) -> R<()> {
+    fn instruction(&self, line: &mut Line<'a>, nest: &mut PartialNest) -> R<()> {
         let before = line.clone();
         if !nest.written.is_empty() {
             return Err(before.error("instructions come before what is written"));
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What an instruction computes; with a type if its text says it.
-    fn computed(&self, line: &mut Line<'a>, nest: &mut Draft) -> R<(Instr, Option<Dtype>)> {
+    fn computed(&self, line: &mut Line<'a>, nest: &mut PartialNest) -> R<(Instr, Option<Dtype>)> {
         if let Some((bits, dtype)) = line.constant()? {
             return Ok((Instr::Const(bits), Some(dtype)));
         }
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         Ok((Instr::Affine(nest.affine(line)?), None))
     }
 
-    fn operation(&self, name: &str, line: &mut Line<'a>, nest: &mut Draft) -> R<Instr> {
+    fn operation(&self, name: &str, line: &mut Line<'a>, nest: &mut PartialNest) -> R<Instr> {
         let before = line.clone();
         if name == "fma" {
             let minus_product = line.eat_word("minus");
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The components of an index, up to `]]`.
-    fn index(&self, b: BufferId, line: &mut Line<'a>, nest: &mut Draft) -> R<Vec<Component>> {
+    fn index(&self, b: BufferId, line: &mut Line<'a>, nest: &mut PartialNest) -> R<Vec<Component>> {
         let before = line.clone();
         let (mut values, mut given) = (Vec::new(), Vec::new());
         while !line.eat("]]") {
@@ -214,7 +214,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn written(&self, line: &mut Line<'a>, nest: &mut Draft) -> R<()> {
+    fn written(&self, line: &mut Line<'a>, nest: &mut PartialNest) -> R<()> {
         let target = self.name(line)?;
         let (place, index) = if line.eat("[[") {
             (None, self.index(target, line, nest)?)
@@ -254,7 +254,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-impl Draft {
+impl PartialNest {
     /// A value by its number, or a literal.
     fn operand(&mut self, line: &mut Line<'_>) -> R<Val> {
         let before = line.clone();

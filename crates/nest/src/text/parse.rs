@@ -13,7 +13,7 @@ use crate::draft::Draft;
 use crate::nest::{BufferId, Nest};
 use crate::packed::Packed;
 use crate::plan::{Branches, Buffer, Loop, Plan, Role, Step, WhileStep};
-use crate::routine::{Cells, RoutineStep, family, is_read};
+use crate::routine::{Cells, RoutineStep, family, fewest, is_read};
 use crate::segment::{SegmentStep, Strided};
 
 /// Blocks within blocks: more are refused.
@@ -328,7 +328,9 @@ impl<'a> Parser<'a> {
         let step = RoutineStep { routine, dtype, batch, rows, columns, operands, results, room };
         let read = (0..routine.row().operands.len()).filter(|&n| is_read(routine, n)).count();
         let strides = step.operands.iter().all(|cells| cells.batch.len() == step.batch.len());
-        if step.operands.len() != read || step.results.len() != family(routine).len() || !strides {
+        let results = [fewest(routine), family(routine).len()];
+        let whole = step.operands.len() == read && results.contains(&step.results.len());
+        if !whole || !strides {
             return Err(line.error("other operands or results than the routine has"));
         }
         Ok(Step::Routine(Box::new(step)))

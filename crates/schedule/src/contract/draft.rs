@@ -102,7 +102,7 @@ fn around(
 ) -> Contraction<LoopOrder> {
     let order = |nest: &Nest, cut: Option<Cut>| {
         let (nest, dim) = nest.clone().collapse(cut.map(|cut| cut.dim));
-        Box::new(LoopOrder::new(nest, false, dim, &target.costs))
+        Box::new(LoopOrder::new(nest, false, dim, target))
     };
     let parallel = draft.core.extents.len() - draft.core.reduced;
     // What is done with the sums does not have the dimensions that are summed over.

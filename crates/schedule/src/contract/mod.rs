@@ -319,8 +319,7 @@ impl Contraction<LoopOrder> {
         let product = Product::recognise(nest, target, length)?;
         let Instr::Op(op, _) = &nest.instrs[nest.value.index()] else { return None };
         let finite = factors_to_be_finite(*op)?;
-        let whole =
-            || Box::new(LoopOrder::new(nest.clone().collapse(None).0, false, None, &target.costs));
+        let whole = || Box::new(LoopOrder::new(nest.clone().collapse(None).0, false, None, target));
         let fallback = finite.contains(&true).then(whole);
         Some(Contraction { product, finite, fallback, after: None, ranged: None, scratch: None })
     }
@@ -382,7 +381,7 @@ impl Blocking {
         let most_columns = target.block_columns / columns * columns;
         let column_block = equal(extents.count(Axis::Columns), most_columns, columns);
         let depth_block = equal(extents.count(Axis::Depth), depth, 1);
-        let line = target.line_bytes;
+        let line = target.caches.line_bytes;
         let packed = |count: usize| (count * depth_block * dtype.size()).next_multiple_of(line);
         let offsets = (1 + left.checks.len()) * (row_block + depth_block)
             + (1 + right.checks.len()) * (column_block + depth_block)

@@ -8,17 +8,12 @@ use super::join::{Item, Open, Way};
 use super::merge::{Shared, merge};
 use super::relax::{Relaxed, Relaxing};
 use super::rows::compact;
-use super::wedge::{Wedge, Wedged, wedges};
+use super::wedge::{PanelShape, Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Ordered, Scheduler, size};
 use crate::contract::{Cut, Cuts};
 use crate::lower::{R, Unsupported};
 use crate::order::{LoopOrder, least_cost};
-
-/// A sum of more elements for each position of the result's longest axis is cut into parts.
-const LONG_POSITION: usize = 1 << 22;
-
-/// So many ways to share a dimension are compared.
-const MOST_WAYS: usize = 8;
+use crate::target::Gains;
 
 /// A draft is made of what is a contraction, and stays one when it is cut: places of fewer positions
 /// are within the buffers if all are. The nest that it stands for would be no way out, as what that
@@ -53,6 +48,7 @@ impl Scheduler<'_> {
             items.into_iter().zip(way.dims.iter().copied()).collect(),
             &local,
             &self.cost_of(),
+            &self.target.search,
         );
         forget_untouched(&mut group, &items);
         let wedges = self.wedges(&items, &group);
@@ -74,7 +70,7 @@ impl Scheduler<'_> {
             })
             .collect();
         size::choose(&mut group, &items, &dims, self.buffers, self.in_order, self.target);
-        size::spare(&mut group, wedges.iter().any(Option::is_some));
+        size::spare(&mut group, wedges.iter().any(Option::is_some), &self.target.gains);
         let mut members: Vec<(Item, usize, Option<Wedge>)> = Vec::with_capacity(items.len());
         for ((mut item, dim), wedge) in items.into_iter().zip(dims).zip(wedges) {
             let Some(dim) = dim else { continue };
@@ -116,11 +112,11 @@ impl Scheduler<'_> {
         }
         let work = |way: &Way| {
             let items = items.iter().cloned().zip(way.dims.iter().copied()).collect();
-            let nests = merge(items, &FxHashSet::default(), &self.cost_of());
+            let nests = merge(items, &FxHashSet::default(), &self.cost_of(), &self.target.search);
             let work = |(item, _): &Shared| (self.cost_of())(item.main()) * item.positions() as f64;
             nests.iter().map(work).sum::<f64>()
         };
-        ways.truncate(MOST_WAYS);
+        ways.truncate(self.target.search.group_ways);
         let all = ways.into_iter().map(|way| (work(&way), way));
         all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
     }
@@ -164,7 +160,11 @@ impl Scheduler<'_> {
         nests().flatten().for_each(|nest| written.extend(nest.also.iter().map(|a| a.target)));
         written.extend(group.locals.iter().map(|local| local.buffer));
         let Relaxing { nests, moderate, .. } = {
-            let relaxing = Relaxing::new(nests(), |b| !written.contains(&b) && filled(b));
+            let relaxing = Relaxing::new(
+                nests(),
+                |b| !written.contains(&b) && filled(b),
+                self.target.gains.min_relaxed_uses,
+            );
             let elements = relaxing.moderate.iter().map(|b| self.buffers[b.index()].shape.numel());
             let elements = elements.fold(0, usize::saturating_add);
             relaxing
@@ -192,12 +192,18 @@ impl Scheduler<'_> {
         group: &Ordered,
         seldom: bool,
     ) -> Member<LoopOrder> {
-        let order = |nest: Nest| LoopOrder::new(nest, self.in_order, Some(dim), &self.target.costs);
+        let order = |nest: Nest| LoopOrder::new(nest, self.in_order, Some(dim), self.target);
         let Some(wedge) = wedge else {
             return Member::Nest(Box::new(order(nest)));
         };
         let zeroed = self.left_out(&nest, wedge, group);
-        Member::Wedged(Box::new(Wedged::new(&nest, (dim, wedge), zeroed, seldom, order)))
+        let Gains { wedge_panels, seldom_wedge_panels, .. } = self.target.gains;
+        let shape = PanelShape {
+            count: if seldom { seldom_wedge_panels } else { wedge_panels },
+            most: wedge_panels,
+            line: self.target.caches.line_bytes / 4,
+        };
+        Member::Wedged(Box::new(Wedged::new(&nest, (dim, wedge), zeroed, shape, order)))
     }
 
     /// The bytes of the part that a nest sums to that it has to set to 0 before: all if a wedge leaves
@@ -277,7 +283,8 @@ impl Scheduler<'_> {
             // Enough positions to share, and none of them longer than threads and users wait.
             Some(dim)
                 if !summed
-                    || nest.extents[dim] >= 8 && positions / nest.extents[dim] <= LONG_POSITION =>
+                    || nest.extents[dim] >= self.target.gains.min_shared_positions
+                        && positions / nest.extents[dim] <= self.target.operations_per_look =>
             {
                 Some(dim)
             }
@@ -300,7 +307,7 @@ impl Scheduler<'_> {
         if let Some(dim) = block {
             let item = [(item, dim)];
             let wedge = self.wedges(&item, &group).into_iter().next().flatten();
-            size::spare(&mut group, wedge.is_some());
+            size::spare(&mut group, wedge.is_some(), &self.target.gains);
             let [(item, dim)] = item;
             let member = [(item, dim, wedge)];
             group.relaxed = self.relaxed(&member, &group, filled);
@@ -309,7 +316,7 @@ impl Scheduler<'_> {
                 group.members.push(self.kernel(nest, dim, wedge, &group, seldom));
             }
         } else if let Item::Nest(nest) = item {
-            let kernel = LoopOrder::new(nest, self.in_order, None, &self.target.costs);
+            let kernel = LoopOrder::new(nest, self.in_order, None, self.target);
             if !serial {
                 // In one piece.
                 (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
@@ -322,7 +329,7 @@ impl Scheduler<'_> {
 
     /// Makes room for what the blocks of a group hold and sum.
     fn lay_out(&mut self, group: &mut Ordered) {
-        let (chunks, line) = (group.chunks(), self.target.line_bytes);
+        let (chunks, line) = (group.chunks(), self.target.caches.line_bytes);
         let mut bytes = 0;
         let mut take = |size: usize| {
             let at = bytes;
@@ -330,7 +337,7 @@ impl Scheduler<'_> {
             at
         };
         for local in &group.locals {
-            let size = local.row * group.block + local.fixed;
+            let size = local.bytes(group.block);
             self.buffers[local.buffer.index()].role = Role::Local(take(size));
         }
         for partial in &mut group.partials {

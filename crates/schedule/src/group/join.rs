@@ -8,10 +8,6 @@ use super::rows::{Rows, aligned, aligned_components};
 use crate::contract::{Cut, Cuts};
 use crate::target::Target;
 
-/// A group has at most so many nests: as many as a derivative of a few dozen operations has, which
-/// then hands on blocks only.
-const LARGEST: usize = 128;
-
 /// What a group consists of.
 #[derive(Clone)]
 pub(super) enum Item {
@@ -233,7 +229,7 @@ impl Joining<'_> {
     /// The ways of a group that are left when an item joins it, if there are any, and if they have
     /// something in common.
     pub(super) fn together(&self, open: &Open, item: &Item) -> Option<Vec<Way>> {
-        if open.ways.is_empty() || open.items.len() >= LARGEST {
+        if open.ways.is_empty() || open.items.len() >= self.target.search.max_group_nests {
             return None;
         }
         let target = item.target();

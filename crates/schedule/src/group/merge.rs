@@ -8,15 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::join::Item;
-
-/// How many nests back a nest is tried with.
-const TRIES: usize = 8;
-
-/// So many ways to go through the space of two nests are compared.
-const MOST_WAYS: usize = 4;
-
-/// A nest has at most so many instructions.
-const LONGEST: usize = 160;
+use crate::target::Search;
 
 /// An item and its dimension that the group shares.
 pub(super) type Shared = (Item, usize);
@@ -26,16 +18,21 @@ pub(super) type CostOf<'a> = &'a dyn Fn(&Nest) -> f64;
 
 /// The items of a group with nests merged where that is less work. What is stored in `local` buffers
 /// is for these items only.
-pub(super) fn merge(items: Vec<Shared>, local: &FxHashSet<BufferId>, cost: CostOf) -> Vec<Shared> {
+pub(super) fn merge(
+    items: Vec<Shared>,
+    local: &FxHashSet<BufferId>,
+    cost: CostOf,
+    search: &Search,
+) -> Vec<Shared> {
     let mut placed: Vec<Option<(Shared, Touched)>> = Vec::with_capacity(items.len());
     for (item, dim) in items {
         let mut next = Some((item, dim));
         let (last, mut at) = (placed.len(), placed.len());
         placed.push(None);
-        for n in (0..last).rev().take(TRIES) {
+        for n in (0..last).rev().take(search.merge_tries) {
             let Some((item, dim)) = &next else { break };
             let Some((before, touched)) = &placed[n] else { continue };
-            let Some(merged) = merged(before, (item, *dim), cost) else { continue };
+            let Some(merged) = merged(before, (item, *dim), cost, search) else { continue };
             let between = || placed[n + 1..last].iter().flatten().map(|(_, touched)| touched);
             let own = Touched::of(item);
             if between().all(|other| !own.collides(other)) {
@@ -103,9 +100,15 @@ fn reads(nest: &Nest, mut f: impl FnMut(BufferId)) {
 }
 
 /// Two items as one, the first of which comes before the second, if that is possible and less work.
-fn merged((first, dim): &Shared, second: (&Item, usize), cost_of: CostOf) -> Option<Shared> {
+fn merged(
+    (first, dim): &Shared,
+    second: (&Item, usize),
+    cost_of: CostOf,
+    search: &Search,
+) -> Option<Shared> {
     let (Item::Nest(a), (Item::Nest(b), other)) = (first, second) else { return None };
-    if a.extents.len() != b.extents.len() || a.instrs.len() + b.instrs.len() > LONGEST {
+    let instrs = a.instrs.len() + b.instrs.len();
+    if a.extents.len() != b.extents.len() || instrs > search.max_merged_instrs {
         return None;
     }
     if a.extents.contains(&0) || reads_own(a) || reads_own(b) {
@@ -119,7 +122,7 @@ fn merged((first, dim): &Shared, second: (&Item, usize), cost_of: CostOf) -> Opt
     };
     let mut least = cost_of(a) + cost_of(b);
     let mut best = None;
-    for to in correspondences(a, b).iter().filter(|to| to[*dim] == other) {
+    for to in correspondences(a, b, search.merge_ways).iter().filter(|to| to[*dim] == other) {
         let joined = if base_is_first {
             let mut from = Dims::from_elem(0, to.len());
             to.iter().enumerate().for_each(|(n, &to)| from[to] = n);
@@ -155,7 +158,7 @@ type Dims = SmallVec<[usize; 4]>;
 
 /// For each dimension of the first nest that of the second which goes the same way through something
 /// that the first stores or reads, and the second reads: the ways to choose them.
-fn correspondences(a: &Nest, b: &Nest) -> SmallVec<[Dims; 2]> {
+fn correspondences(a: &Nest, b: &Nest, most: usize) -> SmallVec<[Dims; 2]> {
     let stored = stores(a).map(|(buffer, at, _)| (buffer, at));
     let mut found: SmallVec<[Dims; 2]> = SmallVec::new();
     for (buffer, from) in stored.chain(loads(a)) {
@@ -165,7 +168,7 @@ fn correspondences(a: &Nest, b: &Nest) -> SmallVec<[Dims; 2]> {
             {
                 found.push(dims);
             }
-            if found.len() == MOST_WAYS {
+            if found.len() == most {
                 return found;
             }
         }

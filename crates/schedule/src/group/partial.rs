@@ -69,6 +69,15 @@ impl Spread {
         self.axes.iter().fold(1, |n, axis| n.saturating_mul(axis.0))
     }
 
+    /// The first and the last place.
+    pub(crate) fn ends(&self) -> (i128, i128) {
+        let start = i128::from(self.start);
+        self.axes.iter().fold((start, start), |(lo, hi), &(extent, step)| {
+            let far = (extent as i128 - 1) * i128::from(step);
+            (lo + far.min(0), hi + far.max(0))
+        })
+    }
+
     /// The place of the first element, if all of them are neighbours in their order.
     pub fn contiguous(&self) -> Option<usize> {
         matches!(self.axes[..], [] | [(_, 1)]).then_some(self.start as usize)

@@ -8,13 +8,12 @@
 //! factor annihilates: with one factor finite it is `scale`, with both a product.
 
 use cotan_array::Dtype;
+use cotan_ir::magnitude;
 use cotan_ir::scalar::Op;
 use cotan_nest::{BufferId, Instr, Nest, Val};
+use smallvec::SmallVec;
 
 use super::Member;
-
-/// For each element that is looked at the nests have at least so many positions.
-const REUSE: usize = 32;
 
 /// The members of a group for arrays of moderate size.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub fn largest(dtype: Dtype) -> f64 {
     moderate(dtype).map_or(0.0, f64::exp2)
 }
 
-/// The logarithm of it, and of what is surely finite.
+/// The logarithm of it.
 fn moderate(dtype: Dtype) -> Option<f64> {
     match dtype {
         Dtype::F64 => Some(200.0),
@@ -40,16 +39,14 @@ fn moderate(dtype: Dtype) -> Option<f64> {
     }
 }
 
-fn finite(dtype: Dtype) -> f64 {
-    if dtype == Dtype::F32 { 126.0 } else { 1022.0 }
-}
-
 /// Nests without needless `scale`s.
 pub(super) struct Relaxing {
     pub nests: Vec<Option<Nest>>,
     pub moderate: Vec<BufferId>,
     /// The positions of these nests.
     positions: usize,
+    /// .. of which there are to be so many for each element that is looked at.
+    uses: usize,
 }
 
 impl Relaxing {
@@ -57,8 +54,10 @@ impl Relaxing {
     pub(super) fn new<'a>(
         nests: impl Iterator<Item = Option<&'a Nest>>,
         outside: impl Fn(BufferId) -> bool,
+        uses: usize,
     ) -> Relaxing {
-        let mut relaxing = Relaxing { nests: Vec::new(), moderate: Vec::new(), positions: 0 };
+        let (nests_made, moderate) = (Vec::new(), Vec::new());
+        let mut relaxing = Relaxing { nests: nests_made, moderate, positions: 0, uses };
         for nest in nests {
             let relaxed = nest.and_then(|nest| relaxing.relaxed(nest, &outside));
             relaxing.nests.push(relaxed);
@@ -72,7 +71,7 @@ impl Relaxing {
     pub(super) fn pays(&self, elements: usize, least: usize) -> bool {
         !self.moderate.is_empty()
             && self.positions >= least
-            && (least == 0 || self.positions / REUSE >= elements)
+            && (least == 0 || self.positions / self.uses >= elements)
     }
 
     fn relaxed(&mut self, nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Option<Nest> {
@@ -81,12 +80,12 @@ impl Relaxing {
         let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
         let mut relaxed = nest.clone();
         let mut needed = vec![false; nest.instrs.len()];
-        let mut found = false;
+        let (mut found, uses) = (false, self.uses);
         for instr in &mut relaxed.instrs {
             let Instr::Op(op @ (Op::Scale | Op::StrongMul), args) = instr else { continue };
             let finite = |v: Val| sizes[v.index()].is_some();
             // One of two factors may do: only those are looked at for which that pays.
-            let pays = |v: Val| finite(v) && read[v.index()] <= positions / REUSE;
+            let pays = |v: Val| finite(v) && read[v.index()] <= positions / uses;
             let factors = match (*op, pays(args[0]), pays(args[1])) {
                 (Op::Scale, ..) if finite(args[1]) => 1..2,
                 (Op::StrongMul, true, true) => 0..2,
@@ -130,33 +129,22 @@ fn sizes(nest: &Nest, outside: &impl Fn(BufferId) -> bool) -> Vec<Option<f64>> {
     let mut sizes: Vec<Option<f64>> = Vec::with_capacity(nest.instrs.len());
     for (instr, &dtype) in nest.instrs.iter().zip(&nest.dtypes) {
         let of = |v: &Val| sizes[v.index()];
-        let both = |a: &Val, b: &Val| Some((of(a)?, of(b)?));
-        let size = match instr {
-            Instr::Const(bits) => match dtype {
-                Dtype::F64 => Some(f64::from_bits(*bits).abs().log2()),
-                Dtype::F32 => Some(f64::from(f32::from_bits(*bits as u32).abs()).log2()),
-                Dtype::I64 | Dtype::Bool => Some(64.0),
-            },
-            Instr::Affine(_) => Some(64.0),
+        sizes.push(match instr {
+            Instr::Const(bits) => magnitude::of_bits(*bits, dtype),
+            Instr::Affine(_) => Some(magnitude::INTEGER),
             Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => match moderate(dtype) {
                 Some(size) => Some(size).filter(|_| outside(*buffer)),
-                None => Some(64.0),
+                None => Some(magnitude::INTEGER),
             },
-            Instr::Op(op, args) => match (op, args.as_slice()) {
-                (Op::Add | Op::Sub, [a, b]) => both(a, b).map(|(a, b)| a.max(b) + 1.0),
-                (Op::Mul | Op::Scale | Op::StrongMul, [a, b]) => both(a, b).map(|(a, b)| a + b),
-                (Op::Max | Op::Min, [a, b]) => both(a, b).map(|(a, b)| a.max(b)),
-                (Op::Select, [_, a, b]) => both(a, b).map(|(a, b)| a.max(b)),
-                (Op::Neg | Op::Abs | Op::ToF64 | Op::ToF32, [a]) => of(a),
-                (Op::Sin | Op::Cos | Op::Tanh, [a]) => of(a).map(|_| 0.0),
-                _ => None,
-            },
-            Instr::MulAdd { args: [a, b, c], .. } => {
-                both(a, b).zip(of(c)).map(|((a, b), c)| (a + b).max(c) + 1.0)
+            Instr::Op(op, args) => {
+                let args: SmallVec<[Option<f64>; 3]> = args.iter().map(of).collect();
+                magnitude::magnitude(*op, dtype, &args)
             }
-        };
-        // What rounds to infinity is not finite; NaN is below nothing.
-        sizes.push(size.filter(|&size| size <= finite(dtype)));
+            Instr::MulAdd { args: [a, b, c], .. } => {
+                let product = magnitude::magnitude(Op::Mul, dtype, &[of(a), of(b)]);
+                magnitude::magnitude(Op::Add, dtype, &[product, of(c)])
+            }
+        });
     }
     sizes
 }

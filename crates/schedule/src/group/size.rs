@@ -6,16 +6,7 @@ use cotan_nest::{Buffer, BufferId, Draft, Instr, Nest};
 use super::Ordered;
 use super::join::Item;
 use crate::order::choose_lane;
-use crate::target::Target;
-
-/// A share of the cost of a group that does not matter is below one of so many parts.
-const LITTLE_SHARE: usize = 8;
-
-/// For each element of a sum's part a block adds up at least so many.
-const PART_REUSE: usize = 16;
-
-/// The element operations after which a serial group looks whether it should stop.
-const SERIAL_COST: usize = 1 << 22;
+use crate::target::{Gains, Target};
 
 /// An array of one dimension.
 pub(super) fn vector(n: usize) -> Shape {
@@ -64,12 +55,12 @@ pub(super) fn choose(
         if dim.is_some_and(|dim| dim >= item.parallel()) {
             let partial = group.partials.iter().find(|partial| partial.parts == item.target());
             let numel = partial.map_or(0, |p| p.spread.numel());
-            least = least.max(numel.saturating_mul(PART_REUSE).div_ceil(each));
+            least = least.max(numel.saturating_mul(target.gains.min_part_uses).div_ceil(each));
         }
     }
     group.cost = cost;
     if group.serial {
-        group.block = (SERIAL_COST / cost.max(1)).clamp(1, extent);
+        group.block = (target.operations_per_look / cost.max(1)).clamp(1, extent);
         return;
     }
     let touched = |b: &BufferId| {
@@ -83,11 +74,12 @@ pub(super) fn choose(
     let mut block = (target.thresholds.block_bytes / bytes)
         .max(target.thresholds.min_block_operations / cost.max(1))
         .max(least);
-    let counts = |part: usize| part >= cost.div_ceil(LITTLE_SHARE);
+    let counts = |part: usize| part >= cost.div_ceil(target.gains.min_counted_share);
     if counts(adjacent) {
         // Whole lines of the cache: some, where rows are so long that the block would leave it.
-        let lines =
-            if bytes.saturating_mul(64) > 2 * target.thresholds.block_bytes { 16 } else { 64 };
+        let line = target.caches.line_bytes / 4;
+        let long = bytes.saturating_mul(4 * line) > 2 * target.thresholds.block_bytes;
+        let lines = if long { line } else { 4 * line };
         block = block.next_multiple_of(target.thresholds.block_lanes.min(lines));
     }
     if counts(lanes) {
@@ -101,12 +93,10 @@ pub(super) fn choose(
 }
 
 /// Lets blocks that may leave out a part of their rows have few of these.
-pub(super) fn spare(group: &mut Ordered, wedged: bool) {
-    /// At least so many blocks, each with so many operations.
-    const BLOCKS: usize = 16;
-    const COST: usize = 1 << 12;
+pub(super) fn spare(group: &mut Ordered, wedged: bool, gains: &Gains) {
     if wedged {
-        let most = group.extent.div_ceil(BLOCKS).max(COST / group.cost.max(1)).max(1);
+        let enough = gains.min_wedge_operations / group.cost.max(1);
+        let most = group.extent.div_ceil(gains.min_wedge_blocks).max(enough).max(1);
         group.block = group.block.min(most);
     }
 }

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use cotan_ir::magnitude;
 use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,15 +16,6 @@ use smallvec::SmallVec;
 
 use super::join::Item;
 use super::merge::{Shared, stores};
-
-/// Number of panels, each a nest for indices that begin, or end, at another place.
-const PANELS: usize = 16;
-
-/// Number of panels of nests that are seldom run.
-const FEW_PANELS: usize = 4;
-
-/// These places are multiples of it where there are many indices: whole lines of the cache.
-const LINE: usize = 16;
 
 /// The positions that count: those with $j \ge i + s$, or those with $j \le i - s$.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +55,10 @@ impl Wedge {
     }
 
     /// How many indices each of some panels leaves out.
-    fn panels(&self, count: usize) -> SmallVec<[usize; PANELS]> {
-        let line = if self.extent >= PANELS * LINE { LINE } else { 1 };
-        let mut panels: SmallVec<[usize; PANELS]> =
+    fn panels(&self, shape: PanelShape) -> SmallVec<[usize; 16]> {
+        let PanelShape { count, most, line } = shape;
+        let line = if self.extent >= most * line { line } else { 1 };
+        let mut panels: SmallVec<[usize; 16]> =
             (0..count).map(|n| n * self.extent / count / line * line).collect();
         panels.dedup();
         panels
@@ -86,13 +79,24 @@ impl Wedge {
     }
 }
 
+/// How a wedge is cut into panels, each a nest for indices that begin, or end, at another place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PanelShape {
+    /// How many panels there are.
+    pub count: usize,
+    /// How many there are if the nest is often run.
+    pub most: usize,
+    /// These places are multiples of it where there are many indices: whole lines of the cache.
+    pub line: usize,
+}
+
 /// A nest that is run for the positions of a wedge.
 #[derive(Debug)]
 pub struct Wedged<K> {
     /// The positions that count.
     pub wedge: Wedge,
     /// How many indices each panel leaves out.
-    panels: SmallVec<[usize; PANELS]>,
+    panels: SmallVec<[usize; 16]>,
     /// For each panel.
     pub kernels: Vec<K>,
     /// The bytes of the target that are set to 0 before: what is left out must be there.
@@ -102,15 +106,15 @@ pub struct Wedged<K> {
 }
 
 impl<K> Wedged<K> {
-    /// A nest for the panels of a wedge; few if it is seldom run.
+    /// A nest for the panels of a wedge.
     pub(super) fn new(
         nest: &Nest,
         (row, wedge): (usize, Wedge),
         zeroed: usize,
-        seldom: bool,
+        shape: PanelShape,
         kernel: impl Fn(Nest) -> K,
     ) -> Wedged<K> {
-        let panels = wedge.panels(if seldom { FEW_PANELS } else { PANELS });
+        let panels = wedge.panels(shape);
         // Not collapsed: that would join the dimensions of some panels only.
         let kernels = panels.iter().map(|&left_out| kernel(wedge.cut(nest, left_out))).collect();
         Wedged { wedge, kernels, panels, zeroed, row }
@@ -315,11 +319,9 @@ fn supports_of(nest: &Nest, stored: &Stored) -> Vec<Support> {
 
 /// Whether a value is a finite number that is known: times that, 0 stays 0.
 fn finite(nest: &Nest, v: Val) -> bool {
-    match (&nest.instrs[v.index()], nest.dtypes[v.index()]) {
-        (Instr::Const(bits), cotan_array::Dtype::F64) => f64::from_bits(*bits).is_finite(),
-        (Instr::Const(bits), cotan_array::Dtype::F32) => f32::from_bits(*bits as u32).is_finite(),
-        _ => false,
-    }
+    let dtype = nest.dtypes[v.index()];
+    matches!(&nest.instrs[v.index()], Instr::Const(bits)
+        if dtype.is_float() && magnitude::of_bits(*bits, dtype).is_some())
 }
 
 /// A form that is negative exactly where a comparison of indices does not hold, or does.

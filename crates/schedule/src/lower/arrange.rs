@@ -12,31 +12,21 @@ use smallvec::{SmallVec, smallvec};
 use super::places::{Digit, Places};
 use super::twice::copy_sums;
 use crate::order::least_cost;
-use crate::target::Costs;
-
-/// An array of more elements keeps runs of neighbours together that are longer than a line of the
-/// cache: writing to places that lie apart is dearer than a copy.
-const SMALL: usize = 1 << 14;
-const LONG: usize = 8;
-
-/// An array that more steps touch stays as it is.
-const MOST_USERS: usize = 64;
-
-/// Arrays of at least so many rows, of at most so many elements, may lie column by column.
-const MANY_ROWS: usize = 256;
-const SHORT_ROW: usize = 8;
-
-/// A copy by columns is for nests with so many positions for each of its elements.
-const READ_OFTEN: usize = 16;
+use crate::target::{Gains, Target};
 
 /// Copies the inputs of a program that should lie column by column.
-pub(super) fn copy_columns(steps: &mut Vec<Step<Nest>>, buffers: &mut Vec<Buffer>, costs: &Costs) {
+pub(super) fn copy_columns(
+    steps: &mut Vec<Step<Nest>>,
+    buffers: &mut Vec<Buffer>,
+    target: &Target,
+) {
+    let Target { costs, gains, .. } = target;
     let mut inputs: Vec<(BufferId, Vec<usize>)> = users_of(steps).into_iter().collect();
     inputs.retain(|(b, _)| matches!(buffers[b.index()].role, Role::Input(_)));
     inputs.sort_unstable_by_key(|(b, _)| *b);
     let mut copies = Vec::new();
     for (b, users) in inputs {
-        let Some((rows, places)) = columns(&buffers[b.index()]) else { continue };
+        let Some((rows, places)) = columns(&buffers[b.index()], gains) else { continue };
         let to = BufferId(buffers.len() as u32);
         let elements = buffers[b.index()].shape.numel();
         if buffers[b.index()].shape.dims().first() != Some(&rows) {
@@ -46,7 +36,7 @@ pub(super) fn copy_columns(steps: &mut Vec<Step<Nest>>, buffers: &mut Vec<Buffer
         for k in users {
             let Step::Compute(nest) = &steps[k] else { continue };
             let positions = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
-            if positions / elements < READ_OFTEN {
+            if positions / elements < gains.min_column_reads {
                 continue;
             }
             if let Some(nearer) = places.moved_nest(nest, b, to)
@@ -83,19 +73,24 @@ pub(super) fn copy_columns(steps: &mut Vec<Step<Nest>>, buffers: &mut Vec<Buffer
 
 /// Drops copies from a list of steps, and from the loops in it, and arranges arrays. What is `kept`
 /// stays as it is.
-pub(super) fn arrange(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
+pub(super) fn arrange(
+    steps: &mut Vec<Step<Nest>>,
+    buffers: &[Buffer],
+    kept: &FxHashSet<BufferId>,
+    target: &Target,
+) {
     for step in steps.iter_mut() {
         if let Step::Loop(l) = step {
             let states = l.states.iter().flat_map(|&(init, state, next)| [init, state, next]);
             let arrays = l.inputs.iter().chain(&l.outputs).chain(&l.collected);
             let arrays = arrays.flat_map(|&(whole, part)| [whole, part]);
             let kept = states.chain(arrays).collect();
-            arrange(&mut l.steps, buffers, &kept);
+            arrange(&mut l.steps, buffers, &kept, target);
         }
     }
-    copy_sums(steps, buffers);
-    write_in_place(steps, buffers, kept);
-    put_columns_together(steps, buffers, kept);
+    copy_sums(steps, buffers, &target.gains);
+    write_in_place(steps, buffers, kept, target);
+    put_columns_together(steps, buffers, kept, target);
 }
 
 /// The steps that touch each buffer.
@@ -120,18 +115,23 @@ fn users_of(steps: &[Step<Nest>]) -> Users {
     users
 }
 
-fn write_in_place(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
+fn write_in_place(
+    steps: &mut Vec<Step<Nest>>,
+    buffers: &[Buffer],
+    kept: &FxHashSet<BufferId>,
+    target: &Target,
+) {
     let mut users = users_of(steps);
     let mut dropped = vec![false; steps.len()];
     // Nests that read parts of an array because these were moved there.
     let mut readers: FxHashSet<(usize, BufferId)> = FxHashSet::default();
     for n in (0..steps.len()).rev() {
         let Step::Compute(nest) = &steps[n] else { continue };
-        let Some(copy) = Copy::of(nest, buffers) else { continue };
+        let Some(copy) = Copy::of(nest, buffers, target) else { continue };
         if kept.contains(&copy.from) {
             continue;
         }
-        let Some(moved) = copy.moved_users(steps, n, &users, &readers) else { continue };
+        let Some(moved) = copy.moved_users(steps, n, (&users, &readers), target) else { continue };
         let mut all = users.remove(&copy.to).unwrap_or_default();
         for (k, nest) in moved {
             if nest.reads(|b| b == copy.to) {
@@ -161,7 +161,7 @@ struct Copy {
 }
 
 impl Copy {
-    fn of(nest: &Nest, buffers: &[Buffer]) -> Option<Copy> {
+    fn of(nest: &Nest, buffers: &[Buffer], target: &Target) -> Option<Copy> {
         let Instr::Load { buffer, at, checks } = &nest.instrs[nest.value.index()] else {
             return None;
         };
@@ -179,7 +179,12 @@ impl Copy {
         }
         let elements = source.shape.numel();
         let places = Places::new(digits, to.constant, elements)?;
-        Some(Copy { from: *buffer, to: nest.target, places, large: elements > SMALL })
+        Some(Copy {
+            from: *buffer,
+            to: nest.target,
+            places,
+            large: elements > target.gains.max_scattered_elements,
+        })
     }
 
     /// The nests that write and read the array, but for the copy at position `n`, as nests that
@@ -188,10 +193,11 @@ impl Copy {
         &self,
         steps: &[Step<Nest>],
         n: usize,
-        users: &Users,
-        readers: &FxHashSet<(usize, BufferId)>,
+        (users, readers): (&Users, &FxHashSet<(usize, BufferId)>),
+        target: &Target,
     ) -> Option<Vec<(usize, Nest)>> {
-        let mine = users.get(&self.from).filter(|users| users.len() <= MOST_USERS)?;
+        let mine =
+            users.get(&self.from).filter(|users| users.len() <= target.search.max_moved_users)?;
         // Before the copy the other one is only written to, but for the parts that were moved.
         for &k in users.get(&self.to)?.iter().take_while(|&&k| k < n) {
             let Step::Compute(nest) = &steps[k] else { return None };
@@ -209,7 +215,10 @@ impl Copy {
             let to = self.places.moved_nest(nest, self.from, self.to)?;
             if nest.target == self.from {
                 // A sum of nothing fills its whole target with zeros.
-                if nest.extents.contains(&0) || k > n || self.large && scatters(nest, &to) {
+                if nest.extents.contains(&0)
+                    || k > n
+                    || self.large && scatters(nest, &to, target.caches.line_bytes / 8)
+                {
                     return None;
                 }
                 written = true;
@@ -221,22 +230,27 @@ impl Copy {
 }
 
 /// Whether a long run of neighbours that a nest writes is none any more.
-fn scatters(nest: &Nest, moved: &Nest) -> bool {
+fn scatters(nest: &Nest, moved: &Nest, line: usize) -> bool {
     nest.write.place().zip(moved.write.place()).is_some_and(|(a, b)| {
         (0..nest.extents.len())
-            .any(|dim| nest.extents[dim] > LONG && a.coeffs[dim] == 1 && b.coeffs[dim] != 1)
+            .any(|dim| nest.extents[dim] > line && a.coeffs[dim] == 1 && b.coeffs[dim] != 1)
     })
 }
 
-fn put_columns_together(steps: &mut [Step<Nest>], buffers: &[Buffer], kept: &FxHashSet<BufferId>) {
+fn put_columns_together(
+    steps: &mut [Step<Nest>],
+    buffers: &[Buffer],
+    kept: &FxHashSet<BufferId>,
+    target: &Target,
+) {
     let mut users: Vec<(BufferId, Vec<usize>)> = users_of(steps).into_iter().collect();
     users.sort_unstable_by_key(|(b, _)| *b);
     for (b, users) in users.iter().filter(|(b, users)| {
         !kept.contains(b)
-            && users.len() <= MOST_USERS
+            && users.len() <= target.search.max_moved_users
             && matches!(buffers[b.index()].role, Role::Temporary(_))
     }) {
-        let Some((rows, places)) = columns(&buffers[b.index()]) else { continue };
+        let Some((rows, places)) = columns(&buffers[b.index()], &target.gains) else { continue };
         let mut moved = Vec::with_capacity(users.len());
         let (mut written, mut apart) = (false, 0usize);
         for &k in users {
@@ -256,11 +270,11 @@ fn put_columns_together(steps: &mut [Step<Nest>], buffers: &[Buffer], kept: &FxH
 
 /// The places of the elements of an array of many short rows when they lie column by column, and how
 /// many rows there are.
-fn columns(buffer: &Buffer) -> Option<(usize, Places)> {
+fn columns(buffer: &Buffer, gains: &Gains) -> Option<(usize, Places)> {
     let dims = buffer.shape.dims();
     let axis = (0..dims.len()).max_by_key(|&axis| (dims[axis], std::cmp::Reverse(axis)))?;
     let (rows, row) = (dims[axis], dims[axis + 1..].iter().product::<usize>());
-    if rows < MANY_ROWS || !(2..=SHORT_ROW).contains(&row) {
+    if rows < gains.min_column_rows || !(2..=gains.max_column_elements).contains(&row) {
         return None;
     }
     let outer = dims[..axis].iter().product::<usize>();

@@ -14,17 +14,11 @@ use cotan_ir::{Node, Scope, TermId};
 use cotan_nest::{Branches, BufferId, Nest, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::decide::Decisions;
-use super::{Lowering, Place, R, Unsupported};
-
-/// Sides within sides are told apart to this depth.
-const DEEPEST: u32 = 32;
+use super::placement::ScopePlacements;
+use super::{Lowering, Place, R, Unsupported, push};
 
 /// What a loop counts for, in element operations.
 const LOOP: u64 = 1 << 40;
-
-/// A side is worth a step of its own if it has so many operations for each element of the results.
-const WORTH: u64 = 16;
 
 /// A side of a choice, or the place outside of all choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +39,7 @@ impl Side {
 }
 
 /// The conditions on one truth value in one place.
+#[derive(Debug)]
 struct Choice {
     within: Side,
     depth: u32,
@@ -65,7 +60,7 @@ struct Need {
 }
 
 /// The sides that the nodes of a scope belong to.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Sides {
     choices: Vec<Choice>,
     /// The side of each node that has one, and its position in the scope.
@@ -170,7 +165,7 @@ impl Lowering<'_> {
             };
             add(&sides, *p, need);
             let depth = sides.depth(need.side) + 1;
-            let [yes, no] = if depth <= DEEPEST {
+            let [yes, no] = if depth <= self.target.search.max_branch_depth {
                 let choice = *numbers.entry((need.side.0, *p)).or_insert_with(|| {
                     let (within, elements, work, lazy) = (need.side, 0, 0, false);
                     sides.choices.push(Choice { within, depth, elements, work, lazy });
@@ -216,7 +211,8 @@ impl Lowering<'_> {
         for n in (0..sides.choices.len()).rev() {
             let Choice { within, elements, work, lazy, .. } = sides.choices[n];
             let least = self.target.thresholds.min_branch_operations as u64;
-            let worth = work >= least && work >= elements.saturating_mul(WORTH);
+            let worth =
+                work >= least && work >= elements.saturating_mul(self.target.gains.min_branch_work);
             sides.choices[n].lazy = lazy || worth || least == 0;
             if let Some(around) = within.choice() {
                 let lazy = sides.choices[n].lazy;
@@ -225,6 +221,18 @@ impl Lowering<'_> {
                 around.lazy |= lazy;
             }
         }
+    }
+
+    /// Whether a node is, or has inside, a loop without a bound.
+    fn may_not_end(&self, t: TermId) -> bool {
+        let node = self.program.node(t);
+        if let Node::While(w) = node
+            && w.bound.is_none()
+        {
+            return true;
+        }
+        node.region()
+            .is_some_and(|r| self.scopes.region(r).order().iter().any(|&u| self.may_not_end(u)))
     }
 
     /// What a node computes, in element operations.
@@ -254,15 +262,15 @@ impl Lowering<'_> {
         &mut self,
         t: TermId,
         [yes, no]: [Side; 2],
-        decisions: &Decisions,
+        placements: &ScopePlacements,
         steps: &mut Vec<Step<Nest>>,
     ) -> R<Place> {
         let Node::Cond(p, u, v) = self.program.node(t) else {
             return Err(Unsupported("not a condition"));
         };
         let (condition, to) = (self.buffer_of(*p)?, self.temporary(self.program.ty(t)));
-        let then = self.side(yes, *u, to, decisions)?;
-        let otherwise = self.side(no, *v, to, decisions)?;
+        let then = self.side(yes, *u, to, placements)?;
+        let otherwise = self.side(no, *v, to, placements)?;
         steps.push(Step::If(Box::new(Branches { condition, then, otherwise })));
         Ok(Place::Buffer(to))
     }
@@ -273,23 +281,30 @@ impl Lowering<'_> {
         side: Side,
         t: TermId,
         to: BufferId,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
     ) -> R<Vec<Step<Nest>>> {
-        let (mut steps, before) = (Vec::new(), self.made.len());
-        for n in self.missing(side, t, &decisions.sides) {
-            let place = self.node(n, decisions, &mut steps)?;
+        let mut steps = Vec::new();
+        self.lists.push(FxHashMap::default());
+        for n in self.missing(side, t, &placements.sides) {
+            let place = self.node(n, placements, &mut steps)?;
             self.places.insert(n, place);
         }
-        match self.places.get(t) {
-            Some(Place::Buffer(from)) => steps.push(Step::Copy { from: *from, to }),
-            _ => {
+        match self.held(t) {
+            Some(from) => steps.push(Step::Copy { from, to }),
+            None => {
+                self.make_operands(placements.copied.get(&t), placements, &mut steps)?;
                 for nest in self.copy_nests(t, to)? {
-                    self.push(nest, &mut steps);
+                    push(nest, &mut steps);
                 }
             }
         }
-        let sides = &decisions.sides;
-        self.unmake(before, |t| sides.is_within(sides.of(t), side));
+        // What only this side needs is there for other conditions on the same value.
+        let sides = &placements.sides;
+        let own = |t: &TermId| sides.is_within(sides.of(*t), side);
+        let made = self.lists.pop().unwrap_or_default();
+        if let Some(around) = self.lists.last_mut() {
+            around.extend(made.into_iter().filter(|(t, _)| own(t)));
+        }
         Ok(steps)
     }
 

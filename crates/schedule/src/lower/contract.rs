@@ -13,9 +13,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
 use super::part::{Part, projected};
-use super::product::{
-    Factor, MOST_ELEMENTS, Product, Zeros, dims_of, members, plain_load, share_out, strides,
-};
+use super::product::{Factor, Product, Zeros, dims_of, members, plain_load, share_out, strides};
 use crate::contract::{Cuts, Product as MatrixProduct};
 
 impl Lowering<'_> {
@@ -30,7 +28,7 @@ impl Lowering<'_> {
 
     /// The steps of a contraction, if the nest is one for which that is faster.
     pub(super) fn contraction(&mut self, nest: &Nest, steps: &mut Vec<Step<Nest>>) -> Option<()> {
-        self.contraction_within(MOST_ELEMENTS, nest, steps)
+        self.contraction_within(usize::MAX, nest, steps)
     }
 
     /// The steps of a contraction, if each operand that is computed has at most so many elements.
@@ -46,8 +44,8 @@ impl Lowering<'_> {
             return None;
         }
         let dims = dims_of(nest);
-        let product = Product::of(nest, &dims)?;
-        let operands = share_out(nest, &product, most.min(MOST_ELEMENTS))?;
+        let product = Product::of(nest, &dims, &self.target.search)?;
+        let operands = share_out(nest, &product, most, self.target)?;
         let parallel = nest.extents.len() - nest.reduced;
         let outer: Vec<Factor> =
             product.factors.iter().filter(|f| f.dims >> parallel == 0).copied().collect();

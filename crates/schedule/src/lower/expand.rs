@@ -3,19 +3,12 @@
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{Extreme, Node, RegionId, TermId};
-use cotan_nest::{Affine, Body, BufferId, Nest, Val, Write, components};
+use cotan_nest::{Affine, Body, BufferId, Instr, Nest, Val, Write, components};
 use rustc_hash::FxHashMap;
 
-use super::decide::Decisions;
+use super::placement::{NOWHERE, ScopePlacements};
 use super::split::{Part, boxes};
 use super::{Lowering, Place, R, Unsupported};
-
-/// Expansion goes at most so deep. Without optimisation that takes half of the stack of a thread.
-const DEEPEST: usize = 200;
-
-/// A body has at most about so many instructions: what an index function computes is expanded
-/// wherever it is read, which may be at exponentially many places.
-const LONGEST_BODY: usize = 1 << 14;
 
 /// Elements that were expanded: which array, at which index.
 type Memo = FxHashMap<(TermId, Vec<Val>), Val>;
@@ -127,7 +120,7 @@ impl Lowering<'_> {
         let mut from = t;
         while let Node::Reshape(_, u) = self.program.node(from) {
             from = *u;
-            if !matches!(self.places.get(from), Some(Place::Inline) | None) {
+            if self.held(from).is_some() {
                 break;
             }
         }
@@ -154,7 +147,13 @@ impl Lowering<'_> {
         own: bool,
     ) -> R<Vec<Nest>> {
         let whole = self.part_nest(t, to, (part, 0), None, own)?;
-        let Some(boxes) = boxes(&whole, self.target.thresholds.min_split_positions) else {
+        if self.wanted.is_some() {
+            // What the boxes read is read by the whole.
+            return Ok(Vec::new());
+        }
+        let Some(boxes) =
+            boxes(&whole, self.target.thresholds.min_split_positions, self.target.search.max_boxes)
+        else {
             return Ok(vec![whole]);
         };
         boxes.iter().map(|b| self.part_nest(t, to, (part, 0), Some(b), own)).collect()
@@ -198,7 +197,7 @@ impl Lowering<'_> {
         to: BufferId,
         part: Option<usize>,
         joined: Option<TermId>,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
     ) -> R<Nest> {
         let shape = self.program.shape(t).dims();
         let dims = shape[usize::from(part.is_some())..].to_vec();
@@ -210,7 +209,7 @@ impl Lowering<'_> {
         axes.extend((0..rank).map(Some));
         let (mut at, mut inner) = (t, t);
         while let Node::SumOuter(u) = self.program.node(inner)
-            && (inner == t || decisions.is_absorbed(inner))
+            && (inner == t || placements.is_absorbed(inner))
         {
             let of_sum = if inner == t { axes } else { self.axes_below(at, axes) };
             axes = std::iter::once(Some(extents.len())).chain(of_sum).collect();
@@ -342,8 +341,8 @@ impl Lowering<'_> {
         if let Some(x) = self.uniform(t) {
             return Ok(e.body.constant(x));
         }
-        if let Some(Place::Buffer(b)) = self.places.get(t) {
-            let (b, ty) = (*b, self.program.ty(t));
+        if let Some(b) = self.held(t) {
+            let ty = self.program.ty(t);
             return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
         }
         let level = self.program.free(t).innermost();
@@ -351,10 +350,10 @@ impl Lowering<'_> {
         if let Some(&v) = e.memo(level).get(&key) {
             return Ok(v);
         }
-        if e.depth > DEEPEST {
+        if e.depth > self.target.search.max_expansion_depth {
             return Err(Unsupported("an index function that is too deep"));
         }
-        if e.body.instrs.len() > LONGEST_BODY {
+        if e.body.instrs.len() > self.target.search.max_expansion_instrs {
             return Err(Unsupported("an index function that is too long"));
         }
         e.depth += 1;
@@ -368,8 +367,8 @@ impl Lowering<'_> {
     /// The element of an array at any index: 0 outside.
     fn read(&mut self, e: &mut Expansion, t: TermId, ix: &[Val], trusted: &[bool]) -> R<Val> {
         let ty = self.program.ty(t).clone();
-        if let Some(Place::Buffer(b)) = self.places.get(t) {
-            return Ok(e.body.load(*b, ty.dtype, ty.shape.dims(), ix));
+        if let Some(b) = self.held(t) {
+            return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
         }
         if let Node::Const(_) = self.program.node(t)
             && ty.shape.rank() > 0
@@ -417,6 +416,11 @@ impl Lowering<'_> {
                 let mut values: smallvec::SmallVec<[Val; 3]> = smallvec::SmallVec::new();
                 for &arg in args {
                     values.push(self.element(e, arg, ix)?);
+                }
+                if self.wanted.is_some() && ty.dtype.is_float() {
+                    // Some float: only indices are surveyed.
+                    let some = Instr::LoadAt { buffer: NOWHERE, index: Vec::new() };
+                    return Ok(e.body.push(some, ty.dtype));
                 }
                 e.op(*op, &values)
             }
@@ -496,9 +500,8 @@ impl Lowering<'_> {
                         None => Ok(e.body.zero(ty.dtype)),
                     };
                 }
-                if program.free(t).innermost() <= self.level {
-                    let b = self.make_stack(t, ts)?;
-                    return Ok(e.body.load(b, ty.dtype, ty.shape.dims(), ix));
+                if program.free(t).innermost() <= self.level && self.wants(t) {
+                    return Ok(e.body.load(NOWHERE, ty.dtype, ty.shape.dims(), ix));
                 }
                 self.chosen(e, ts, ix)
             }
@@ -595,11 +598,12 @@ impl Lowering<'_> {
         jx.reverse();
         let affine = jx.iter().all(|&j| e.body.as_affine(j).is_some());
         let given = ix.iter().all(|&i| e.body.as_affine(i).is_some());
-        if !affine && given && self.program.free(u).innermost() == self.level {
+        let inline = matches!(self.places.get(u), Some(Place::Inline));
+        if !affine && given && inline && self.program.free(u).innermost() == self.level {
             // Cheaper than divisions for each element.
-            self.make_array(u)?;
+            self.wants(u);
         }
-        if let Some(Place::Buffer(buffer)) = self.places.get(u) {
+        if let Some(buffer) = self.held(u) {
             // In memory the place is all that matters.
             let mut place = e.body.constant(Scalar::I64(0));
             for (&k, &i) in dims.iter().zip(ix) {
@@ -608,7 +612,7 @@ impl Lowering<'_> {
                 place = e.op(Op::Add, &[scaled, i])?;
             }
             let numel = self.program.shape(u).numel();
-            return Ok(e.body.load(*buffer, self.program.dtype(u), &[numel], &[place]));
+            return Ok(e.body.load(buffer, self.program.dtype(u), &[numel], &[place]));
         }
         self.element(e, u, &jx)
     }

@@ -7,14 +7,11 @@
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, TermId};
-use cotan_nest::{BufferId, Nest, Step};
+use cotan_nest::{Nest, Step};
 use smallvec::SmallVec;
 
-use super::decide::{Decisions, Placement, Users};
-use super::{Lowering, R};
-
-/// So many factors of a product are looked at.
-const MOST_FACTORS: usize = 16;
+use super::placement::{ScopePlacements, Users};
+use super::{Lowering, Place, Placement, R};
 
 impl Lowering<'_> {
     /// A sum among the factors of what node `t` sums, which has as many elements as these and is
@@ -23,20 +20,18 @@ impl Lowering<'_> {
         &self,
         t: TermId,
         users: &Users,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
     ) -> Option<TermId> {
         let program = self.program;
         let Node::SumOuter(u) = program.node(t) else { return None };
-        let apart = |t: TermId| !decisions.is_absorbed(t) && !decisions.stacked.contains(&t);
-        if !apart(t)
-            || decisions.placement(t) == Placement::Unrolled
-            || !program.dtype(t).is_float()
+        let apart = |t: TermId| !placements.is_absorbed(t) && !placements.stacked.contains(&t);
+        if !apart(t) || placements.chosen(t) == Placement::Unrolled || !program.dtype(t).is_float()
         {
             return None;
         }
         let mut summand = self.below_transposes(*u);
         while let Node::SumOuter(v) = program.node(summand)
-            && decisions.is_absorbed(summand)
+            && placements.is_absorbed(summand)
         {
             summand = self.below_transposes(*v);
         }
@@ -44,21 +39,21 @@ impl Lowering<'_> {
         let own = |u: &TermId| {
             users.uses.get(*u) == 1
                 && !users.captured.contains(u)
-                && !decisions.forced.contains(u)
+                && !placements.forced.contains(u)
                 && program.free(*u).innermost() == self.level
                 && program.shape(*u).numel() == elements
         };
         let mut open: SmallVec<[TermId; 8]> = SmallVec::from_slice(&[summand]);
-        for _ in 0..MOST_FACTORS {
+        for _ in 0..self.target.search.max_factors {
             let u = open.pop()?;
             if !own(&u) {
                 continue;
             }
-            let kept = decisions.placement(u) == Placement::Stored;
+            let kept = placements.chosen(u) == Placement::Stored;
             match program.node(u) {
                 Node::SumOuter(_) if u != summand && apart(u) => {
-                    let single = !self.absorbs(program.node(u), decisions)
-                        && !matches!(decisions.placement(u), Placement::Joined(_));
+                    let single = !self.absorbs(program.node(u), placements)
+                        && !matches!(placements.chosen(u), Placement::Joined(_));
                     return single.then_some(u);
                 }
                 Node::Op(Op::Mul | Op::Scale | Op::StrongMul | Op::Neg, args) if !kept => {
@@ -71,29 +66,28 @@ impl Lowering<'_> {
         None
     }
 
-    /// The steps of a sum of products of which `factor` is one: as one matrix product, or one sum
-    /// after the other.
+    /// Makes a sum of products of which `factor` is one: as one matrix product, or one sum after the
+    /// other.
     pub(super) fn join(
         &mut self,
         t: TermId,
         factor: TermId,
-        to: BufferId,
-        decisions: &Decisions,
+        placements: &ScopePlacements,
         steps: &mut Vec<Step<Nest>>,
-    ) -> R<()> {
-        let nest = self.sum_nest(t, to, None, Some(factor), decisions)?;
-        steps.append(&mut self.pending);
+    ) -> R<Place> {
+        let to = self.temporary(self.program.ty(t));
+        let nest = self.sum_nest(t, to, None, Some(factor), placements)?;
         let most = self.program.shape(factor).numel();
         if self.contraction_within(most, &nest, steps).is_some() {
-            return Ok(());
+            return Ok(Place::Buffer(to));
         }
-        if decisions.placement(factor) != (Placement::Factor { unrolled: true }) {
-            let made = self.sum(factor, None, decisions, steps)?;
+        if placements.chosen(factor) != (Placement::Factor { unrolled: true }) {
+            self.make_operands(placements.operands.get(&factor), placements, steps)?;
+            let made = self.sum(factor, placements, steps)?;
             self.places.insert(factor, made);
         }
-        let nest = self.sum_nest(t, to, None, None, decisions)?;
-        steps.append(&mut self.pending);
+        let nest = self.sum_nest(t, to, None, None, placements)?;
         self.sum_steps(nest, steps);
-        Ok(())
+        Ok(Place::Buffer(to))
     }
 }

@@ -6,19 +6,7 @@ use cotan_nest::{Affine, Instr, Nest, Val};
 use smallvec::SmallVec;
 
 use super::part::needed;
-
-/// How often each element of an operand must be used for it to be computed into memory.
-const REUSE: usize = 8;
-
-/// How many elements such an operand may have: memory matters, too.
-pub(super) const MOST_ELEMENTS: usize = 1 << 27;
-
-/// The columns of a matrix that is multiplied by a vector.
-const MATRIX_COLUMNS: std::ops::RangeInclusive<usize> = 4..=64;
-
-/// A product has at most so many factors, and so many that depend on different dimensions.
-const MOST_FACTORS: usize = 16;
-const MOST_KINDS: usize = 4;
+use crate::target::{Gains, Search, Target};
 
 /// Sets of dimensions of a nest, as bits.
 pub(super) type Dims = u64;
@@ -107,14 +95,15 @@ pub(super) fn number(nest: &Nest, v: Val) -> Option<f64> {
 }
 
 impl Product {
-    pub(super) fn of(nest: &Nest, dims: &[Dims]) -> Option<Product> {
+    pub(super) fn of(nest: &Nest, dims: &[Dims], search: &Search) -> Option<Product> {
+        let most = search.max_factors;
         let parallel = nest.extents.len() - nest.reduced;
         let mut product = Product { factors: Vec::new(), constant: 1.0 };
         let mut open = vec![(nest.value, Zeros::Plain)];
         let mut seen = 0;
         while let Some((value, zeros)) = open.pop() {
             seen += 1;
-            if seen > 4 * MOST_FACTORS || product.factors.len() > MOST_FACTORS {
+            if seen > 4 * most || product.factors.len() > most {
                 return None;
             }
             if let Some(x) = number(nest, value).filter(|x| x.is_finite()) {
@@ -172,12 +161,19 @@ pub(super) fn plain_load<'a>(nest: &'a Nest, factors: &[Factor]) -> Option<&'a I
 
 /// Shares the factors that depend on reduced dimensions out to two operands; one that is computed has
 /// at most so many elements.
-pub(super) fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[Vec<Factor>; 2]> {
+pub(super) fn share_out(
+    nest: &Nest,
+    product: &Product,
+    most: usize,
+    target: &Target,
+) -> Option<[Vec<Factor>; 2]> {
+    let Target { gains, search, .. } = target;
+    let most = most.min(gains.max_operand_elements);
     let parallel = nest.extents.len() - nest.reduced;
     let inner: Vec<Factor> =
         product.factors.iter().filter(|f| f.dims >> parallel != 0).copied().collect();
     // Sets of dimensions that are in no other.
-    let mut kinds: SmallVec<[Dims; MOST_KINDS]> = SmallVec::new();
+    let mut kinds: SmallVec<[Dims; 4]> = SmallVec::new();
     for factor in &inner {
         let within = |a: Dims, b: Dims| a & !b == 0;
         if kinds.iter().any(|&kind| within(factor.dims, kind)) {
@@ -187,9 +183,9 @@ pub(super) fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[
         kinds.push(factor.dims);
     }
     if kinds.len() == 1 {
-        return of_one_kind(nest, &inner);
+        return of_one_kind(nest, &inner, gains);
     }
-    if kinds.is_empty() || kinds.len() > MOST_KINDS {
+    if kinds.is_empty() || kinds.len() > search.max_factor_kinds {
         return None;
     }
     let all = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
@@ -219,7 +215,7 @@ pub(super) fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[
             if plain_load(nest, operand).is_none() {
                 let elements = positions(nest, side);
                 cost = cost.saturating_add(elements);
-                if elements == 0 || elements > most || all / elements < REUSE {
+                if elements == 0 || elements > most || all / elements < gains.min_operand_uses {
                     cost = usize::MAX;
                 }
             }
@@ -233,11 +229,12 @@ pub(super) fn share_out(nest: &Nest, product: &Product, most: usize) -> Option<[
 
 /// Two operands of which one has all dimensions: many products of a matrix and a vector. For few
 /// columns only: others suit the ordinary kernel as well.
-fn of_one_kind(nest: &Nest, inner: &[Factor]) -> Option<[Vec<Factor>; 2]> {
+fn of_one_kind(nest: &Nest, inner: &[Factor], gains: &Gains) -> Option<[Vec<Factor>; 2]> {
     let [a, b] = inner else { return None };
     let (vector, matrix) = if a.dims & !b.dims == 0 { (a, b) } else { (b, a) };
     let columns = positions(nest, matrix.dims & !vector.dims);
     let loads = [vector, matrix].iter().all(|f| plain_load(nest, &[**f]).is_some());
-    let fits = MATRIX_COLUMNS.contains(&columns) && positions(nest, vector.dims) > 1;
+    let suits = gains.min_vector_columns..=gains.max_vector_columns;
+    let fits = suits.contains(&columns) && positions(nest, vector.dims) > 1;
     (loads && fits).then(|| [vec![*a], vec![*b]])
 }

@@ -2,7 +2,9 @@
 
 use cotan_array::{Dtype, Shape};
 use cotan_ir::{Node, Program, Routine, TermId};
-use cotan_nest::{BufferId, Cells, Nest, Role, RoutineStep, Step, family, is_read, routine_room};
+use cotan_nest::{
+    BufferId, Cells, Nest, Role, RoutineStep, Step, family, fewest, is_read, routine_room,
+};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -33,8 +35,8 @@ impl Lowering<'_> {
 
     /// A routine, as a step with all that its relatives need.
     pub(super) fn routine_step(&mut self, t: TermId, steps: &mut Vec<Step<Nest>>) -> R<Place> {
-        if let Some(&place) = self.places.get(t) {
-            return Ok(place);
+        if let Some(b) = self.held(t) {
+            return Ok(Place::Buffer(b));
         }
         let program = self.program;
         let Node::Routine(routine, ts) = program.node(t) else {
@@ -61,8 +63,13 @@ impl Lowering<'_> {
         let dtype = program.dtype(ts[0]);
         let relatives = self.relatives.get(&(family(*routine)[0], ts[0])).cloned();
         let relatives = relatives.unwrap_or_else(|| SmallVec::from_slice(&[t]));
+        // All results, or the first alone.
+        let members = family(*routine);
+        let is_first =
+            |&u: &TermId| matches!(program.node(u), Node::Routine(r, _) if *r == members[0]);
+        let count = if relatives.iter().all(is_first) { fewest(*routine) } else { members.len() };
         let mut results = Vec::new();
-        for &member in family(*routine) {
+        for &member in &members[..count] {
             let types: Vec<_> = ts.iter().map(|&u| program.ty(u)).collect();
             let ty =
                 member.result_type(&types).map_err(|_| Unsupported("a routine without a type"))?;
@@ -70,9 +77,11 @@ impl Lowering<'_> {
             results.push(to);
             for &other in &relatives {
                 let own = matches!(program.node(other), Node::Routine(r, _) if *r == member);
-                if own && other != t {
-                    self.made.push((other, self.places.get(other).copied()));
-                    self.places.insert(other, Place::Buffer(to));
+                if own
+                    && other != t
+                    && let Some(list) = self.lists.last_mut()
+                {
+                    list.insert(other, to);
                 }
             }
         }

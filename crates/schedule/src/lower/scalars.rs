@@ -11,9 +11,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::target::Target;
 
-/// Maximum number of instructions of a fused nest: its values are kept until it has stored them.
-const MAX_INSTRS: usize = 64;
-
 /// Steps of which the long runs are fused and packed as they are made. What the nests store they all
 /// store still: who reads it is known at the end only.
 ///
@@ -126,9 +123,14 @@ fn few_touches(steps: &[Step<Nest>], buffers: &[Buffer]) -> Vec<u8> {
 }
 
 /// Fuses the runs of nests of one position in a list of steps. Runs of fewer than `shortest` stay as
-/// they are: the groups around may gain by having one of them elsewhere.
-pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: usize) {
-    let longest = runs(steps, MAX_INSTRS).map(<[_]>::len).max();
+/// they are: the groups around may gain by having one of them elsewhere. A fused nest has at most so
+/// many instructions.
+pub(super) fn fuse(
+    steps: &mut Vec<Step<Nest>>,
+    buffers: &[Buffer],
+    (shortest, most): (usize, usize),
+) {
+    let longest = runs(steps, most).map(<[_]>::len).max();
     if longest.is_none_or(|longest| longest < shortest) {
         return;
     }
@@ -138,7 +140,7 @@ pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], shortest: us
         !own || touched != touches[b.index()]
     };
     let from = std::mem::take(steps);
-    fuse_runs(from, (shortest, MAX_INSTRS), &is_read_elsewhere, &mut |step| match step {
+    fuse_runs(from, (shortest, most), &is_read_elsewhere, &mut |step| match step {
         Made::As(step) => steps.push(step),
         Made::Fused(nest) => steps.push(Step::Compute(Box::new(nest))),
     });

@@ -8,14 +8,12 @@
 use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, Instr, Nest};
 
-/// A nest is cut into at most so many boxes.
-const MOST_BOXES: usize = 9;
-
 /// The first index and the number of indices along each dimension.
 pub(super) type Part = Vec<(usize, usize)>;
 
-/// The boxes that a nest without sums is cut into, if it has `large` positions and that helps.
-pub(super) fn boxes(nest: &Nest, large: usize) -> Option<Vec<Part>> {
+/// The boxes that a nest without sums is cut into, if it has `large` positions and that helps: at most
+/// so many, or the largest one and what is around it.
+pub(super) fn boxes(nest: &Nest, large: usize, most: usize) -> Option<Vec<Part>> {
     let positions = nest.extents.iter().try_fold(1usize, |n, &k| n.checked_mul(k))?;
     if positions < large || nest.reduced > 0 {
         return None;
@@ -48,7 +46,7 @@ pub(super) fn boxes(nest: &Nest, large: usize) -> Option<Vec<Part>> {
     let count = cuts.iter().fold(1usize, |n, cuts| n.saturating_mul(cuts.len() - 1));
     match count {
         0 | 1 => None,
-        2..=MOST_BOXES => Some(all_boxes(&cuts)),
+        count if count <= most => Some(all_boxes(&cuts)),
         _ => largest_box(&cuts, positions),
     }
 }
@@ -159,7 +157,7 @@ mod tests {
 
     /// Where a nest is cut along its columns.
     fn cuts(nest: &Nest) -> Vec<usize> {
-        let parts = boxes(nest, 0).unwrap_or_default();
+        let parts = boxes(nest, 0, 9).unwrap_or_default();
         assert!(parts.iter().all(|part| part[0] == (0, 6)), "rows are never cut");
         parts.iter().map(|part| part[1].0).collect()
     }
@@ -193,7 +191,7 @@ mod tests {
             |at: Affine| Instr::Load { buffer: BufferId(1), checks: vec![(at.clone(), 4)], at };
         assert_eq!(cuts(&nest(-2, 1, read)), [0, 2, 6]);
         assert_eq!(cuts(&nest(0, 1, read)), [0, 4]);
-        assert!(boxes(&nest(0, 1, read), 49).is_none(), "few positions");
+        assert!(boxes(&nest(0, 1, read), 49, 9).is_none(), "few positions");
     }
 
     /// Boxes must have every position once.

@@ -17,12 +17,7 @@ use super::Lowering;
 use super::order::sorted_sum;
 use super::part::{Part, projected};
 use super::product::{Dims, Factor, Product, Zeros, dims_of, members, number, positions};
-
-/// What is taken apart must need so many times fewer operations.
-const GAIN: usize = 4;
-
-/// A value has at most so many terms.
-const MOST_TERMS: usize = 4;
+use crate::target::Target;
 
 /// A term of the value of a nest.
 struct Term {
@@ -63,7 +58,7 @@ impl Lowering<'_> {
         if !is_large(nest, self.target.thresholds.min_factored_products) {
             return None;
         }
-        let early = Early::of(nest)?;
+        let early = Early::of(nest, self.target)?;
         let parallel: Vec<usize> = (0..nest.extents.len() - nest.reduced).collect();
         let left = all_reduced(nest) & !early.summed;
         let Write::Sum(at) = &nest.write else { return None };
@@ -132,7 +127,7 @@ impl Lowering<'_> {
         let mut values = others;
         values.push(load);
         let product = multiplied(part, &factors, &values, dtype)?;
-        let constant = Product::of(nest, &dims_of(nest))?.constant;
+        let constant = Product::of(nest, &dims_of(nest), &self.target.search)?.constant;
         if constant == 1.0 {
             return Some(product);
         }
@@ -145,7 +140,7 @@ impl Lowering<'_> {
         if !is_large(nest, self.target.thresholds.min_factored_products) {
             return None;
         }
-        let terms = terms(nest)?;
+        let terms = terms(nest, self.target.search.max_terms)?;
         let turned = self.reads_turned(nest);
         let Write::Sum(at) = &nest.write else { return None };
         let dtype = nest.dtypes[nest.value.index()];
@@ -166,11 +161,12 @@ impl Lowering<'_> {
         };
         let mut before = Vec::new();
         let mut part = Part::new(nest.source);
-        let mut sums: SmallVec<[(Val, bool); MOST_TERMS]> = SmallVec::new();
+        let mut sums: SmallVec<[(Val, bool); 4]> = SmallVec::new();
         let mut rest: Vec<Term> = Vec::new();
         for term in terms {
             let mut own = reduced_to(nest, term.value)?;
-            let early = Early::of(&own).filter(|early| early.summed == all_reduced(nest));
+            let early =
+                Early::of(&own, self.target).filter(|early| early.summed == all_reduced(nest));
             if let Some(early) = early {
                 let value = self.early_value(&own, &early, &dims, &mut part, &mut before)?;
                 sums.push((value, term.negative));
@@ -263,8 +259,8 @@ fn all_reduced(nest: &Nest) -> Dims {
 
 impl Early {
     /// The factors of a nest's value that are better summed first, and over what.
-    fn of(nest: &Nest) -> Option<Early> {
-        let product = Product::of(nest, &dims_of(nest))?;
+    fn of(nest: &Nest, target: &Target) -> Option<Early> {
+        let product = Product::of(nest, &dims_of(nest), &target.search)?;
         let reduced = all_reduced(nest);
         let all = positions(nest, Dims::MAX >> (Dims::BITS as usize - nest.extents.len()));
         let mut best: Option<(usize, Early)> = None;
@@ -275,7 +271,7 @@ impl Early {
             let summed = union(&factors) & reduced & !union(&others);
             let kept = union(&factors) & !summed;
             let cost = positions(nest, kept | summed);
-            let gains = !factors.is_empty() && all / cost.max(1) >= GAIN;
+            let gains = !factors.is_empty() && all / cost.max(1) >= target.gains.min_early_saving;
             if gains && best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, Early { factors, others, summed, kept }));
             }
@@ -303,7 +299,7 @@ fn bits(x: f64, dtype: Dtype) -> u64 {
 }
 
 /// The terms of a nest's value, if there are several.
-fn terms(nest: &Nest) -> Option<Vec<Term>> {
+fn terms(nest: &Nest, most: usize) -> Option<Vec<Term>> {
     let mut open = vec![Term { value: nest.value, negative: false }];
     let mut terms = Vec::new();
     while let Some(Term { value, negative }) = open.pop() {
@@ -317,7 +313,7 @@ fn terms(nest: &Nest) -> Option<Vec<Term>> {
             }
             _ => terms.push(Term { value, negative }),
         }
-        if terms.len() + open.len() > MOST_TERMS {
+        if terms.len() + open.len() > most {
             return None;
         }
     }

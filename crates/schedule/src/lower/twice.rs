@@ -9,12 +9,7 @@ use cotan_nest::{Affine, Buffer, BufferId, Instr, Nest, Step, Val, Write};
 use rustc_hash::FxHashMap;
 
 use super::repeat::for_each_written;
-
-/// A sum of fewer elements is not looked for.
-const LARGE: usize = 4096;
-
-/// .. nor one of fewer for each element of the result.
-const LONG: usize = 8;
+use crate::target::Gains;
 
 /// What a nest sums, with its instructions in the order in which the value needs them.
 #[derive(PartialEq, Eq, Hash)]
@@ -26,14 +21,14 @@ struct Sum {
 }
 
 /// Replaces sums by copies of equal ones before them.
-pub(super) fn copy_sums(steps: &mut [Step<Nest>], buffers: &[Buffer]) {
+pub(super) fn copy_sums(steps: &mut [Step<Nest>], buffers: &[Buffer], gains: &Gains) {
     // Where each sum was taken last, and what it fills.
     let mut sums: FxHashMap<Sum, (BufferId, u64)> = FxHashMap::default();
     // When each buffer was written last.
     let mut written: FxHashMap<BufferId, u64> = FxHashMap::default();
     for (now, step) in (1u64..).zip(steps) {
         let taken = match step {
-            Step::Compute(nest) => Sum::of(nest, buffers).map(|sum| (sum, nest.target)),
+            Step::Compute(nest) => Sum::of(nest, buffers, gains).map(|sum| (sum, nest.target)),
             _ => None,
         };
         for_each_written(step, &mut |b| {
@@ -56,7 +51,7 @@ pub(super) fn copy_sums(steps: &mut [Step<Nest>], buffers: &[Buffer]) {
 
 impl Sum {
     /// The sum that a nest takes, if it is large, and fills a buffer.
-    fn of(nest: &Nest, buffers: &[Buffer]) -> Option<Sum> {
+    fn of(nest: &Nest, buffers: &[Buffer], gains: &Gains) -> Option<Sum> {
         let Write::Sum(at) = &nest.write else { return None };
         let parallel = nest.extents.len() - nest.reduced;
         let all = nest.extents.iter().fold(1usize, |n, &k| n.saturating_mul(k));
@@ -64,8 +59,8 @@ impl Sum {
         let fills = results == buffers[nest.target.index()].shape.numel();
         if !fills
             || !nest.also.is_empty()
-            || all < LARGE
-            || all / results.max(1) < LONG
+            || all < gains.min_copied_sum
+            || all / results.max(1) < gains.min_copied_terms
             || nest.reads(|b| b == nest.target)
         {
             return None;
@@ -149,7 +144,7 @@ mod tests {
             let shape = Shape::new("test", &[n]).unwrap();
             Buffer { dtype: Dtype::F64, shape, role: Role::Temporary(0) }
         };
-        copy_sums(&mut steps, &[buffer(10_000), buffer(1), buffer(1), buffer(1)]);
+        copy_sums(&mut steps, &[buffer(10_000), buffer(1), buffer(1), buffer(1)], &Gains::USUAL);
         let is_copy = |step: &Step<Nest>| matches!(step, Step::Copy { .. });
         (0..steps.len()).filter(|&n| is_copy(&steps[n])).collect()
     }

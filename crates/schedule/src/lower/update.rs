@@ -29,12 +29,6 @@ use regions::Update;
 mod regional;
 mod regions;
 
-/// A state has at least so many elements for each that is computed.
-const PARTS: usize = 8;
-
-/// More versions of a state are not looked for.
-const VERSIONS: usize = 16;
-
 /// Where each state begins, where it is, and where the step puts the next.
 type States = [(BufferId, BufferId, BufferId)];
 
@@ -107,7 +101,7 @@ impl Lowering<'_> {
         let mut version = next;
         while version != state {
             let made = matches!(self.buffers[version.index()].role, Role::Temporary(_));
-            if !made || !free(version) || versions.len() == VERSIONS {
+            if !made || !free(version) || versions.len() == self.target.search.max_versions {
                 return None;
             }
             versions.push(version);
@@ -165,11 +159,12 @@ impl Lowering<'_> {
             let mut nests = Vec::with_capacity(writers.len());
             for &place in &writers {
                 let nest = nest(place)?;
-                let update = Update::of(nest, base).or_else(|| Update::whole(nest))?;
+                let update =
+                    Update::of(nest, base, &self.target.search).or_else(|| Update::whole(nest))?;
                 few = few.saturating_add(update.elements(nest));
                 nests.push((place, update));
             }
-            if few.saturating_mul(PARTS) <= shape.numel() {
+            if few.saturating_mul(self.target.gains.min_region_share) <= shape.numel() {
                 return Some((base, Made::Nests(nests)));
             }
         }

@@ -298,7 +298,11 @@ impl Elab<'_> {
 
     /// The structure with literals as floats; or the path to the first part that is none, and what
     /// it is.
-    fn floats(&self, value: &Value, spec: Option<&Spec>) -> Result<Value, (String, String)> {
+    pub(super) fn floats(
+        &self,
+        value: &Value,
+        spec: Option<&Spec>,
+    ) -> Result<Value, (String, String)> {
         let none = |_| (String::new(), "too large".to_owned());
         match value {
             Value::Term(t) if self.b.dtype(*t).is_float() => Ok(value.clone()),

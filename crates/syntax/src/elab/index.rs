@@ -4,7 +4,6 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{OutOfRange, Param, Span, TermId};
 
-use super::affine::Affine;
 use super::value::Value;
 use super::{Elab, R, Reported};
 use crate::ast::{ExprId, ExprKind, IndexItem, Literal};
@@ -182,7 +181,7 @@ impl Elab<'_> {
         else {
             return Ok(None);
         };
-        let length = Affine::difference(&self.b, end, start);
+        let length = self.difference(end, start);
         let Some(length) = length.filter(|_| step > 0) else { return Ok(None) };
         let Ok(length) = usize::try_from(length) else {
             let message = format!("this slice has the length {length}");
@@ -191,6 +190,13 @@ impl Elab<'_> {
             return Err(self.report(Diagnostic::new(Code::BadIndex, span, message).hint(hint)));
         };
         Ok(Some(Entry::Window { start, count: length.div_ceil(step as usize), step }))
+    }
+
+    /// `a - b`, if that is the same whatever the values of the terms in them.
+    fn difference(&self, a: TermId, b: TermId) -> Option<i64> {
+        let whole = |t: TermId| self.b.linear(t, |_| true);
+        let difference = whole(a)?.plus(&whole(b)?, -1);
+        difference.terms.is_empty().then_some(difference.constant)
     }
 
     /// `t` at the entries: positions and slices first, then the new axes.

@@ -8,7 +8,6 @@
 //! An expression with an error in it has the value [`value::Value::Error`], about which nothing more
 //! is said; so one run finds many independent errors.
 
-mod affine;
 mod arrays;
 mod branch;
 mod call;

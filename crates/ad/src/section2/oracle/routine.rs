@@ -9,25 +9,25 @@ use super::machine::{Dual, Machine};
 use super::numbers::Derivative;
 
 /// A matrix: its elements in row-major order, and how many are in a row.
-struct Matrix<D> {
-    elements: Vec<Dual<D>>,
-    columns: usize,
+pub(super) struct Matrix<D> {
+    pub(super) elements: Vec<Dual<D>>,
+    pub(super) columns: usize,
 }
 
 impl<D: Clone> Matrix<D> {
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.elements.len().checked_div(self.columns).unwrap_or(0)
     }
 
-    fn at(&self, i: usize, j: usize) -> &Dual<D> {
+    pub(super) fn at(&self, i: usize, j: usize) -> &Dual<D> {
         &self.elements[i * self.columns + j]
     }
 
-    fn set(&mut self, i: usize, j: usize, x: Dual<D>) {
+    pub(super) fn set(&mut self, i: usize, j: usize, x: Dual<D>) {
         self.elements[i * self.columns + j] = x;
     }
 
-    fn transposed(&self) -> Matrix<D> {
+    pub(super) fn transposed(&self) -> Matrix<D> {
         let order = (0..self.columns).flat_map(|j| (0..self.rows()).map(move |i| (i, j)));
         let elements = order.map(|(i, j)| self.at(i, j).clone()).collect();
         Matrix { elements, columns: self.rows() }
@@ -72,6 +72,15 @@ impl<M: Derivative> Machine<'_, M> {
                 // The factors are those of the matrix, which has the derivative.
                 Routine::LuSolve => self.solved(cell(0), cell(3), dtype)?,
                 Routine::LuSolveTransposed => self.solved(cell(0).transposed(), cell(3), dtype)?,
+                Routine::QrQ => self.orthogonalised(cell(0), dtype)?.0,
+                Routine::QrR => self.orthogonalised(cell(0), dtype)?.1,
+                Routine::EighValues => self.eigen(cell(0), dtype)?.0,
+                Routine::EighVectors => self.eigen(cell(0), dtype)?.1,
+                Routine::SvdLeft => self.singular(cell(0), dtype)?.0,
+                Routine::SvdValues => self.singular(cell(0), dtype)?.1,
+                Routine::SvdRight => self.singular(cell(0), dtype)?.2,
+                // The others are those of the matrix, which has the derivative.
+                Routine::Pseudoinverse => self.pseudoinverse(cell(0), dtype)?,
                 Routine::SolveLower => self.substituted(&cell(0), cell(1), false, dtype)?,
                 Routine::SolveUnitLower => self.substituted(&cell(0), cell(1), true, dtype)?,
                 // The last equation comes first.
@@ -87,7 +96,7 @@ impl<M: Derivative> Machine<'_, M> {
     }
 
     /// `x - a b`
-    fn less(
+    pub(super) fn less(
         &mut self,
         x: &Dual<M::D>,
         a: &Dual<M::D>,
@@ -201,7 +210,12 @@ impl<M: Derivative> Machine<'_, M> {
         }
     }
 
-    fn solved(&mut self, a: Matrix<M::D>, b: Matrix<M::D>, dtype: Dtype) -> Result<Matrix<M::D>> {
+    pub(super) fn solved(
+        &mut self,
+        a: Matrix<M::D>,
+        b: Matrix<M::D>,
+        dtype: Dtype,
+    ) -> Result<Matrix<M::D>> {
         let (factors, order) = self.eliminated(a, dtype)?;
         let columns = b.columns;
         let rows = order.iter().flat_map(|&i| (0..columns).map(move |j| (i, j)));

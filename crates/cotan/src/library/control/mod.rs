@@ -6,6 +6,7 @@ mod linearize;
 mod loops;
 mod map;
 mod parallel;
+mod solvers;
 mod while_loop;
 
 use crate::arr::Arr;
@@ -19,6 +20,10 @@ pub(crate) use loops::run_loop;
 pub use loops::{fold, fold_right, for_loop, map_accum, map_accum_right, scan, scan_right};
 pub use map::{Vmap, map, vmap};
 pub use parallel::{Neutral, associative_scan, associative_scan_reverse, reduce, reduce_by_index};
+pub use solvers::{
+    Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
+    quadrature, root,
+};
 pub use while_loop::{while_at_most, while_checkpointed, while_loop};
 
 /// A tree with the types that handles have at its leaves.

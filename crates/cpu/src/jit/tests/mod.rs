@@ -15,7 +15,6 @@ use cotan_testkit::Rng;
 use super::isa::Isa;
 use super::memory::Memory;
 use super::{Encoded, Entry, encode};
-use crate::jit::Order;
 use crate::limits::RunLimits;
 use crate::samples::SPECIAL;
 use crate::vm::{Frame, Kernel};
@@ -169,7 +168,7 @@ fn compare(kernel: &Kernel, buffers: &Buffers, ends: &[usize]) -> Option<Result<
     // Code for either instruction set is made also where it cannot run.
     let made: Vec<(Isa, Encoded)> = [Isa::Avx2, Isa::Avx512]
         .into_iter()
-        .map(|isa| encode(Order::of(kernel), isa, None).map(|code| (isa, code)))
+        .map(|isa| encode(kernel, isa, None).map(|code| (isa, code)))
         .collect::<Option<_>>()?;
     for (isa, encoded) in made {
         if !available().contains(&isa) {

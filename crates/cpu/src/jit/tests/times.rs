@@ -12,7 +12,6 @@ use cotan_nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use smallvec::SmallVec;
 
 use super::Runnable;
-use crate::jit::Order;
 use crate::jit::{encode, isa};
 use crate::limits::RunLimits;
 use crate::memory::Memory;
@@ -220,7 +219,7 @@ fn measure(name: &str, n: usize, kernel: &Kernel, plain: Plain) {
         x[k] = (k % 97) as f64 / 40.0 - 1.2;
         z[k] = (k % 89) as f64 / 40.0 - 1.1;
     }
-    let code = Runnable::new(encode(Order::of(kernel), isa::best().unwrap(), None).unwrap());
+    let code = Runnable::new(encode(kernel, isa::best().unwrap(), None).unwrap());
     let positions = kernel.positions();
     let native = least(n, || code.call(&pointers, 0, positions));
     let sizes: Arc<[usize]> = vec![8 * n; 3].into();
@@ -283,7 +282,7 @@ fn compile_times() {
     for (name, kernel) in kernels {
         let mut bytes = 0;
         let time = least(100_000, || {
-            bytes = encode(Order::of(&kernel), isa::best().unwrap(), None).unwrap().bytes.len();
+            bytes = encode(&kernel, isa::best().unwrap(), None).unwrap().bytes.len();
         });
         println!("{name:16}: {:.1} us, {bytes} bytes", time / 1000.0);
     }

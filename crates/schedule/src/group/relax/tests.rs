@@ -63,7 +63,7 @@ fn looked_at(dtype: Dtype, factor: impl FnOnce(&mut Body) -> Val) -> Option<Vec<
     let (extents, also) = (vec![64], Vec::new());
     let nest =
         Nest { extents, reduced: 0, instrs, dtypes, value, target, write, also, source: None };
-    let relaxing = Relaxing::new([Some(&nest)].into_iter(), |b| b != BufferId(INSIDE));
+    let relaxing = Relaxing::new([Some(&nest)].into_iter(), |b| b != BufferId(INSIDE), 32);
     let relaxed = relaxing.nests[0].as_ref()?;
     assert!(matches!(relaxed.instrs[value.index()], Instr::Op(Op::Mul, _)));
     Some(relaxing.moderate.iter().map(|b| b.0).collect())
@@ -179,13 +179,14 @@ fn all_arrays_of_a_factor_count() {
 #[test]
 fn looking_pays_by_reuse() {
     let relaxing = |moderate: &[u32], positions| Relaxing {
+        uses: 32,
         nests: Vec::new(),
         moderate: moderate.iter().map(|&b| BufferId(b)).collect(),
         positions,
     };
-    assert!(relaxing(&[3], 100 * REUSE).pays(100, 1000));
-    assert!(!relaxing(&[3], 100 * REUSE - 1).pays(100, 1000));
-    assert!(!relaxing(&[3], 100 * REUSE).pays(100, 100 * REUSE + 1));
+    assert!(relaxing(&[3], 3200).pays(100, 1000));
+    assert!(!relaxing(&[3], 3200 - 1).pays(100, 1000));
+    assert!(!relaxing(&[3], 3200).pays(100, 3200 + 1));
     assert!(relaxing(&[3], 1).pays(100, 0));
-    assert!(!relaxing(&[], 100 * REUSE).pays(0, 0));
+    assert!(!relaxing(&[], 3200).pays(0, 0));
 }

@@ -132,14 +132,12 @@ fn what_others_may_read_is_made_everywhere() {
 /// Of all panels, the one that leaves out the most without leaving out what counts.
 #[test]
 fn panels_have_what_counts() {
-    for (extent, count) in
-        [1, 5, 16, 40, 255, 256, 300].map(|n| [(n, FEW_PANELS), (n, PANELS)]).concat()
-    {
+    for (extent, count) in [1, 5, 16, 40, 255, 256, 300].map(|n| [(n, 4), (n, 16)]).concat() {
         for (above, shift) in [-3, 0, 1, 20, 400].map(|s| [(true, s), (false, s)]).concat() {
             let wedge = Wedge { dim: 1, extent, above, shift };
-            let panels = wedge.panels(count);
+            let panels = wedge.panels(PanelShape { count, most: 16, line: 16 });
             assert!(panels[0] == 0 && panels.is_sorted() && *panels.last().unwrap() < extent);
-            let lines = extent < PANELS * LINE || panels.iter().all(|n| n % LINE == 0);
+            let lines = extent < 16 * 16 || panels.iter().all(|n| n % 16 == 0);
             assert!(lines && panels.len() <= count, "{panels:?}");
             let many = extent < count || panels.len() >= count;
             assert!(many, "{panels:?} of {extent}");

@@ -12,12 +12,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::super::part::needed;
 use super::super::product::{Dims, dims_of};
-
-/// Masks of more operations are not looked through.
-const MOST: usize = 64;
-
-/// More regions of one array are computed as a whole: each takes the operations of all.
-const REGIONS: usize = 12;
+use crate::target::Search;
 
 /// Neighbouring positions along an axis: so many from a value, if there is one, and a number on.
 #[derive(Clone, Copy, PartialEq)]
@@ -87,12 +82,13 @@ impl Outside {
 
 impl Update {
     /// A nest as updates of parts of an array. It may fill a part of the whole.
-    pub(super) fn of(nest: &Nest, array: BufferId) -> Option<Update> {
+    pub(super) fn of(nest: &Nest, array: BufferId, search: &Search) -> Option<Update> {
         let Write::Store(place) = &nest.write else { return None };
         if nest.reduced > 0 || !nest.also.is_empty() {
             return None;
         }
-        let masks = Masks { nest, dims: dims_of(nest), looked: std::cell::Cell::new(0) };
+        let (dims, most) = (dims_of(nest), search.max_mask_operations);
+        let masks = Masks { nest, dims, looked: std::cell::Cell::new(0), most };
         let needed = needed(nest, std::iter::once(nest.value));
         let mut found: Vec<Option<Outside>> = vec![None; nest.instrs.len()];
         for n in (0..found.len()).filter(|&n| needed[n]) {
@@ -107,7 +103,7 @@ impl Update {
                     .nonzero(Val(n as u32))
                     .map(|regions| Outside { regions, ..Outside::everywhere(Kind::Zero) }),
             };
-            found[n] = outside.filter(|outside| outside.regions.len() <= REGIONS);
+            found[n] = outside.filter(|outside| outside.regions.len() <= search.max_regions);
         }
         let Outside { kind, regions, adds, sets } = found.swap_remove(nest.value.index())?;
         (kind == Kind::Same).then_some(Update { regions, adds, sets })
@@ -138,6 +134,8 @@ struct Masks<'a> {
     nest: &'a Nest,
     dims: Vec<Dims>,
     looked: std::cell::Cell<usize>,
+    /// .. and how many may be.
+    most: usize,
 }
 
 /// What a comparison says of an index: at least, below, or exactly a value and a number.
@@ -241,7 +239,7 @@ impl Masks<'_> {
     /// Regions outside of which a condition is not `holds`.
     fn regions(&self, mask: Val, holds: bool) -> Option<Regions> {
         self.looked.set(self.looked.get() + 1);
-        if self.looked.get() > MOST {
+        if self.looked.get() > self.most {
             return None;
         }
         match self.instr(mask) {
@@ -269,7 +267,7 @@ impl Masks<'_> {
                 Instr::Op(op, args) if *op == joined => open.extend(args.iter().copied()),
                 _ => conditions.push((v, holds)),
             }
-            if conditions.len() + open.len() > MOST {
+            if conditions.len() + open.len() > self.most {
                 return None;
             }
         }

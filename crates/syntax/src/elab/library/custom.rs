@@ -37,7 +37,17 @@ pub(super) const CUSTOM: &[Row] = &[
         "A function with its own Jacobian-vector product: `f` takes the arguments and tangents like those given, and gives results and tangents of the results.",
         "with_jvp((3.0,), (0.0,), ((x,), (dx,)) => ((x * x,), (2.0 * x * dx,)))",
     ),
+    (
+        "with_equation(args, like, f)",
+        with_equation,
+        "The solution of an equation `g(x) = 0`: `f` takes the arguments and a pair of an unknown and a right side, both tuples like the solution, and gives the solution and, in one tuple, the parts of the residual `g(x)`, of the `v` with `g'(x) v = r`, and of that with `g'(x)^T v = r`. Derivatives follow from these, also by what is captured.",
+        "with_equation((9.0,), (0.0, 0.0), ((p,), (x, r)) => ((sqrt(p),), (x * x - p, r / (2.0 * x), r / (2.0 * x))))",
+    ),
 ];
+
+fn with_equation(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    with_rule(elab, call, CustomKind::Implicit)
+}
 
 fn with_vjp(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     with_rule(elab, call, CustomKind::Vjp)

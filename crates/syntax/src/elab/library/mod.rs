@@ -13,6 +13,7 @@ mod linear;
 mod loops;
 mod operators;
 mod overwrite;
+mod solvers;
 mod standard;
 mod while_loop;
 
@@ -48,6 +49,8 @@ pub enum Group {
     Fourier,
     /// Loops, over the outermost axis or as long as a condition holds.
     Loops,
+    /// Equations, differential equations and integrals.
+    Solvers,
     /// Derivatives of functions.
     Derivatives,
     /// Conversions and small formulas.
@@ -132,7 +135,7 @@ pub(crate) struct Call {
 /// A row as written.
 type Row = (&'static str, fn(&mut Elab<'_>, &Call) -> R<Value>, &'static str, &'static str);
 
-const TABLES: [(Group, &[Row]); 11] = [
+const TABLES: [(Group, &[Row]); 12] = [
     (Group::Making, arrays::MAKING),
     (Group::Sizes, arrays::SIZES),
     (Group::Arranging, overwrite::OVERWRITING),
@@ -140,6 +143,7 @@ const TABLES: [(Group, &[Row]); 11] = [
     (Group::Loops, loops::LOOPS),
     (Group::Loops, operators::OPERATORS),
     (Group::Loops, while_loop::WHILE),
+    (Group::Solvers, solvers::SOLVERS),
     (Group::Derivatives, derivatives::DERIVATIVES),
     (Group::Derivatives, custom::CUSTOM),
     (Group::Elementwise, arrays::ELEMENTWISE),

@@ -134,7 +134,7 @@ fn of_two(function: &Function, call: &Call) -> Option<Op> {
 }
 
 /// An argument that is known when the program is made.
-fn known(elab: &mut Elab<'_>, arg: &Arg, kind: Kind) -> R<Given> {
+pub(super) fn known(elab: &mut Elab<'_>, arg: &Arg, kind: Kind) -> R<Given> {
     Ok(match kind {
         Kind::Axis | Kind::Whole | Kind::Size => {
             let (value, span) = elab.arg_value(arg);

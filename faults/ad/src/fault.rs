@@ -1,6 +1,4 @@
 //! Deliberate faults, to test the tests: one rule, arm or partial derivative at a time goes wrong.
-//!
-//! Without the feature `faults` nothing here has any effect and nothing is left of it in the code.
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Result, listed};
@@ -101,7 +99,6 @@ pub enum Fault {
     Point(Point),
 }
 
-#[cfg(feature = "faults")]
 mod switch {
     use std::cell::Cell;
 
@@ -111,7 +108,6 @@ mod switch {
 
     thread_local! {
         static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
-        static SLOTS: Cell<usize> = const { Cell::new(crate::CHECKPOINTS) };
     }
 
     impl Fault {
@@ -158,23 +154,6 @@ mod switch {
         }
     }
 
-    /// What `body` gives if loops without a bound save that many states, at least 2, in place of
-    /// [`crate::CHECKPOINTS`]: so that short loops can stand for long ones.
-    pub fn with_slots<T>(slots: usize, body: impl FnOnce() -> T) -> T {
-        struct Restore(usize);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                SLOTS.set(self.0);
-            }
-        }
-        let _restore = Restore(SLOTS.replace(slots));
-        body()
-    }
-
-    pub(crate) fn slots() -> usize {
-        SLOTS.get()
-    }
-
     fn change(of: impl Fn(Change) -> Fault) -> Option<Change> {
         let now = FAULT.get()?;
         Change::ALL.iter().copied().find(|&c| of(c) == now)
@@ -193,36 +172,7 @@ mod switch {
     }
 }
 
-#[cfg(not(feature = "faults"))]
-mod switch {
-    use cotan_ir::scalar::Op;
-
-    use super::{Change, Kind, Point, Stage};
-
-    #[inline(always)]
-    pub(crate) fn slots() -> usize {
-        crate::CHECKPOINTS
-    }
-
-    #[inline(always)]
-    pub(crate) fn faulty(_: Point) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    pub(crate) fn change_at(_: Stage, _: Kind) -> Option<Change> {
-        None
-    }
-
-    #[inline(always)]
-    pub(crate) fn change_of_partial(_: Op, _: usize) -> Option<Change> {
-        None
-    }
-}
-
-#[cfg(feature = "faults")]
-pub use switch::with_slots;
-pub(crate) use switch::{change_at, change_of_partial, faulty, slots};
+pub(crate) use switch::{change_at, change_of_partial, faulty};
 
 /// A derivative after a fault, if there is one: none when it was lost.
 pub(crate) fn disturb<A: Algebra>(
