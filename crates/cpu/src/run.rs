@@ -422,9 +422,11 @@ impl Run<'_> {
                 };
                 let go_on = &mut |work: usize| frame.go_on(work, self.limits);
                 // SAFETY: the buffers have the shapes that the plan says.
-                let done = match transform::is_transform(step.routine) {
-                    true => unsafe { transform::run(step, &places, go_on) },
-                    false => unsafe { linalg::run(step, &places, go_on) },
+                let done = unsafe {
+                    match transform::is_transform(step.routine) {
+                        true => transform::run(step, &places, go_on),
+                        false => linalg::run(step, &places, go_on),
+                    }
                 };
                 if !done {
                     return Err(Stop::Limit);

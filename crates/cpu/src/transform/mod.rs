@@ -31,8 +31,10 @@ use plan::{Line, Plan, aligned, rooms};
 /// The roots of unity of a transform, kept as long as somebody may run it.
 pub(crate) type Prepared = Arc<dyn Any + Send + Sync>;
 
-static PLANS: LazyLock<Mutex<FxHashMap<(usize, TypeId), Weak<dyn Any + Send + Sync>>>> =
-    LazyLock::new(Mutex::default);
+/// What there is, by length and type of the floats.
+type Plans = FxHashMap<(usize, TypeId), Weak<dyn Any + Send + Sync>>;
+
+static PLANS: LazyLock<Mutex<Plans>> = LazyLock::new(Mutex::default);
 
 /// Whether a routine is one of these.
 pub(crate) fn is_transform(routine: Routine) -> bool {
@@ -66,9 +68,7 @@ pub(crate) fn prepare_all<G: Compute>(steps: &[Step<G>]) -> Vec<Prepared> {
 
 fn plan_of<E: Transformed>(length: usize) -> Arc<Plan<E>> {
     let key = (length, TypeId::of::<E>());
-    let known = |plans: &FxHashMap<_, Weak<dyn Any + Send + Sync>>| {
-        plans.get(&key).and_then(Weak::upgrade)?.downcast::<Plan<E>>().ok()
-    };
+    let known = |plans: &Plans| plans.get(&key).and_then(Weak::upgrade)?.downcast::<Plan<E>>().ok();
     let lock = || PLANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(plan) = known(&lock()) {
         return plan;
