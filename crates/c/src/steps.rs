@@ -247,8 +247,8 @@ impl Emitter<'_> {
     }
 
     fn arg_sort(&mut self, from: BufferId, to: BufferId, room: BufferId, w: &mut Writer) {
-        let Buffer { dtype, shape, .. } = self.buffer(from);
-        let (dtype, (outer, inner)) = (*dtype, split(shape));
+        let buffer = self.buffer(from);
+        let (dtype, (outer, inner)) = (buffer.dtype, split(&buffer.shape));
         if outer == 0 || inner == 0 {
             return;
         }

@@ -6,6 +6,8 @@
 //! leaves, by much more than these can err. One-sided differences that settle at two values are a kink.
 //! Everything else is left undecided, with the reason.
 
+use std::cell::Cell;
+
 /// Widths relative to the position, or to 1 if that is more.
 const WIDTHS: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
 
@@ -14,6 +16,9 @@ const NARROW: f64 = 1e-9;
 
 /// Wide differences, for values so large that their rounding hides narrow ones.
 const WIDE: f64 = 0.1;
+
+/// The part of the values around a point that rounding may be, for differences to mean anything.
+const LOST: f64 = 0.01;
 
 /// How much of a slope differences may miss and still confirm it.
 const TOLERANCE: f64 = 1e-6;
@@ -108,6 +113,12 @@ impl Estimate {
         straight && !self.is_hidden(claim) && (error <= self.tolerance(claim) || close)
     }
 
+    /// Whether the error of truncation became less than at a wider width: where it does not, the
+    /// function turns more often than these widths show.
+    fn settles_after(&self, wider: &Estimate) -> bool {
+        self.truncation <= 0.5 * wider.truncation || self.truncation <= self.noise
+    }
+
     fn differs(&self, claim: &Claim) -> bool {
         let error = self.error(claim);
         let uncertainty = self.uncertainty();
@@ -129,10 +140,12 @@ pub fn examine<E>(
         widths.extend(WIDTHS[..2].iter().map(|width| width * claim.at.abs()));
     }
     widths.sort_by(|a, b| b.total_cmp(a));
+    let largest = Cell::new(0.0f64);
     let mut at = |width: f64| -> Result<Option<Estimate>, E> {
         let (below, half_below) = (value(-width)?, value(-width / 2.0)?);
         let (half_above, above) = (value(width / 2.0)?, value(width)?);
         let values = [below, half_below, middle, half_above, above];
+        largest.set(values.iter().fold(largest.get(), |most, value| value.1.abs().max(most)));
         let estimate = Estimate::new(values, claim.rounding);
         Ok(estimate.is_finite().then_some(estimate))
     };
@@ -143,6 +156,11 @@ pub fn examine<E>(
             return Ok(Finding::Agrees(estimate.error(claim)));
         }
         estimates.push(estimate);
+    }
+    // Where rounding moves the value by much of itself, as in chaotic loops, no difference says anything.
+    if claim.rounding > LOST * largest.get() {
+        let widest = estimates.first().map_or(f64::INFINITY, |estimate| estimate.noise);
+        return Ok(Finding::Hidden(widest));
     }
     let hidden = estimates.iter().find(|estimate| estimate.is_hidden(claim)).copied();
     if hidden.is_some()
@@ -158,6 +176,7 @@ pub fn examine<E>(
     if let [.., before, last] = exact[..]
         && before.differs(claim)
         && last.differs(claim)
+        && last.settles_after(before)
         && !steps(claim, last.slope, unit, &mut value)?
     {
         return Ok(Finding::Differs(last.slope));
@@ -250,6 +269,26 @@ mod tests {
             assert!(agrees(1.0, distance, f64::abs) && agrees(-1.0, -distance, f64::abs));
             // Wrong slopes are not confirmed by what lies beyond the kink.
             assert!(!agrees(0.5, distance, relu) && !agrees(0.0, distance, f64::abs));
+        }
+    }
+
+    /// The logistic map, whose slope grows with every step, until rounding has the last word.
+    #[test]
+    fn chaos_is_undecided() {
+        for steps in [20, 30, 40, 60, 100, 200] {
+            for start in [0.1, 0.2, 0.35, 0.6, 0.77, 0.9] {
+                let run = |x: f64| (0..steps).fold(x, |x, _| 3.9 * x * (1.0 - x));
+                let slope = (0..steps).fold((start, 1.0), |(x, d): (f64, f64), _| {
+                    (3.9 * x * (1.0 - x), d * 3.9 * (1.0 - 2.0 * x))
+                });
+                // What a change of the last place does is what rounding may do.
+                let near = run(start * (1.0 + 2.0 * f64::EPSILON));
+                let rounding = (near - run(start)).abs().max(f64::EPSILON);
+                let claim = Claim { slope: slope.1, at: start, scale: slope.1.abs(), rounding };
+                let found = examine(&claim, |t| Ok::<_, ()>((start + t - start, run(start + t))));
+                let found = found.unwrap();
+                assert!(!matches!(found, Finding::Differs(_)), "{steps}, {start}: {found:?}");
+            }
         }
     }
 

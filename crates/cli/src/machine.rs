@@ -145,7 +145,7 @@ impl Planned {
     /// A failure at the place of the largest array.
     fn refusal(&self, message: String, hint: &str, terminal: &Terminal) -> Failure {
         let largest = self.executable.largest().and_then(|(_, term)| term);
-        let span = largest.map_or(Span::NONE, |t| self.spans.get(t));
+        let span = largest.map_or(Span::NONE, |t| self.spans.near(t));
         let diagnostic = Diagnostic::new(Code::LimitExceeded, span, message).hint(hint);
         Failure::limit(terminal.render(&diagnostic.into(), &self.sources))
     }

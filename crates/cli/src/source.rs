@@ -1,5 +1,6 @@
 //! Programs from files, from standard input, and from those that come with the command.
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 
@@ -102,8 +103,13 @@ impl Text {
             })?;
         }
         let name = self.name.clone();
-        let loader = WithEntry { entry: self, files };
-        load(&name, &loader).map_err(|messages| terminal.program_failure(&messages))
+        let loader = WithEntry { name: self.name, text: Cell::new(self.text), files };
+        load(&name, &loader).map_err(|messages| match cotan_ir::look("load") {
+            Ok(()) => terminal.program_failure(&messages),
+            Err(_) => Failure::limit(
+                "error: the program was not read within the time\n  hint: raise it with --timeout",
+            ),
+        })
     }
 }
 
@@ -113,7 +119,9 @@ fn cannot_read(what: &str, error: &io::Error) -> Failure {
 
 /// The file system, with the entry file read already: it may be standard input.
 struct WithEntry {
-    entry: Text,
+    name: String,
+    /// Handed on once: a long text is in memory once.
+    text: Cell<String>,
     files: FileLoader,
 }
 
@@ -126,8 +134,8 @@ impl Loader for WithEntry {
     }
 
     fn read(&self, file: &str) -> Result<String, String> {
-        if file == self.entry.name {
-            return Ok(self.entry.text.clone());
+        if file == self.name {
+            return Ok(self.text.take());
         }
         self.files.read(file)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use cotan_array::Array;
@@ -55,9 +55,10 @@ where
 /// A program with the structures of its arguments and results: compiled once, called many times,
 /// from any number of threads.
 pub struct Compiled<A, R> {
-    source: Program,
-    program: Program,
-    optimised: Program,
+    source: Arc<Program>,
+    /// The same as the source, if that has no element-level code.
+    program: Arc<Program>,
+    optimised: Arc<Program>,
     args: Tree,
     out: Tree,
     several: bool,
@@ -195,9 +196,14 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         F: Function<M, Args = A, Out = R>,
     {
         let (out, source) = staged(f, &args)?;
-        let program = Pipeline::new(&[Pass::BULK]).run(&source)?;
+        let source = Arc::new(source);
+        // A long program is in memory as few times as possible.
+        let program = match Pipeline::new(&[Pass::BULK]).run(&source)? {
+            program if program.is_same(&source) => source.clone(),
+            program => Arc::new(program),
+        };
         let (optimised, runner) = Runner::compile(&program, cotan_opt::Options::default())?;
-        let cost = Cost::of(&optimised, &runner);
+        let (cost, optimised) = (Cost::of(&optimised, &runner), Arc::new(optimised));
         let (several, types) = (F::SEVERAL, PhantomData);
         Ok(Compiled { source, program, optimised, args, out, several, cost, runner, types })
     }
@@ -227,7 +233,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             ..defaults
         };
         let (optimised, runner) = Runner::compile(&self.program, rules)?;
-        let cost = Cost::of(&optimised, &runner);
+        let (cost, optimised) = (Cost::of(&optimised, &runner), Arc::new(optimised));
         Ok(Compiled { optimised, cost, runner, ..self.clone() })
     }
 

@@ -467,6 +467,13 @@ impl Spans {
         known.copied().unwrap_or(Span::NONE)
     }
 
+    /// The place of a node, or of the last one before it that has one: what a derivative makes is
+    /// made for what came before.
+    pub fn near(&self, t: TermId) -> Span {
+        let before = (0..=t.index() as u32).rev().map(|n| self.get(TermId::new(n)));
+        before.into_iter().find(|span| !span.is_none()).unwrap_or(Span::NONE)
+    }
+
     /// Notes where the node after those so far comes from.
     pub(crate) fn note(&mut self, t: TermId, span: Span) {
         if span == Span::NONE {
@@ -653,6 +660,16 @@ impl Program {
         for (output, name) in self.outputs.iter_mut().zip(names) {
             output.name = name;
         }
+    }
+
+    /// Whether another program has the same nodes, inputs and results at the same positions.
+    pub fn is_same(&self, other: &Program) -> bool {
+        let (a, b) = (&self.arena, &other.arena);
+        a.nodes == b.nodes
+            && a.inputs == b.inputs
+            && a.regions == b.regions
+            && self.terms().all(|t| self.ty(t) == other.ty(t))
+            && self.outputs == other.outputs
     }
 
     /// The program without its nodes and regions, which are most of its memory. What is left knows

@@ -327,7 +327,7 @@ functions! { Linear TABLE:
             Some(_) => routine(Routine::EighValues, &[a]),
             None => a.nothing(),
         };
-    /// `u`, the singular values `s` in descending order, and `vt`, with `a = (u * s) @ vt`: as many
+    /// `u`, the singular values `s` in descending order, and `vt`, with `a = matmul(u * s, vt)`: as many
     /// values, columns of `u` and rows of `vt` as `a` has rows or columns, whichever are fewer.
     ///
     /// The signs are those of eigenvectors (`eigh`) for the rows of `vt`, or for the columns of `u` if
@@ -349,8 +349,8 @@ functions! { Linear TABLE:
     /// columns than rows, the smallest of the solutions. Leading axes are a batch, and broadcast.
     ///
     /// The columns of `a` (or its rows, if there are fewer) must be linearly independent, else there
-    /// are infinities or NaN: `pinv(a) @ b` has a result then.
-    lstsq(a: Float, b: Float) "lstsq([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1.0, 2.0, 4.0])"
+    /// are infinities or NaN: `matmul(pinv(a), b)` has a result then.
+    lstsq(a: Float, b: Float) "lstsq([[2.0], [0.0]], [6.0, 1.0])"
         = |c| lstsq_of(c, a, b);
     /// The norm of matrices: `fro`, the root of the sum of squares; `nuc`, the sum of the singular
     /// values; `2` and `-2`, the largest and smallest of these; `1` and `-1`, the largest and smallest

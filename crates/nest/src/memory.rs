@@ -151,7 +151,7 @@ mod tests {
 
     fn temporary(n: usize) -> Buffer {
         let shape = Shape::new("test", &[n]).unwrap();
-        Buffer { dtype: Dtype::F64, shape, role: Role::Temporary(0) }
+        Buffer::new(Dtype::F64, shape, Role::Temporary(0))
     }
 
     /// Where a temporary begins and ends.

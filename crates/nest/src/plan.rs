@@ -1,8 +1,10 @@
 //! The plan of a program: its buffers, the steps that fill them, and where they lie in memory.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
+use cotan_ir::Type;
 
 use crate::draft::Draft;
 use crate::nest::{BufferId, Nest, Touches};
@@ -27,18 +29,41 @@ pub enum Role {
     View,
 }
 
-/// A buffer.
+/// A buffer. Its fields are those of the type of the array that it holds, too, which buffers share:
+/// a long program has millions of them, and few types.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// The type of its elements.
-    pub dtype: Dtype,
-    /// The shape of the array that it holds.
-    pub shape: Shape,
+    /// The type of the array.
+    pub ty: Arc<Type>,
     /// What it is.
     pub role: Role,
 }
 
+impl Deref for Buffer {
+    type Target = Type;
+
+    fn deref(&self) -> &Type {
+        &self.ty
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut Type {
+        Arc::make_mut(&mut self.ty)
+    }
+}
+
 impl Buffer {
+    /// A buffer of a type of its own.
+    pub fn new(dtype: Dtype, shape: Shape, role: Role) -> Buffer {
+        Buffer::of(Arc::new(Type::new(dtype, shape)), role)
+    }
+
+    /// A buffer of a type that others have, too.
+    pub fn of(ty: Arc<Type>, role: Role) -> Buffer {
+        Buffer { ty, role }
+    }
+
     /// How many bytes it has.
     pub fn bytes(&self) -> usize {
         self.shape.numel() * self.dtype.size()

@@ -437,7 +437,7 @@ mod tests {
     /// The sum of ones over a space, as a plan.
     fn planned(extents: &[usize]) -> R<usize> {
         let shape = Shape::scalar();
-        let mut buffers = vec![Buffer { dtype: Dtype::F64, shape, role: Role::Output }];
+        let mut buffers = vec![Buffer::new(Dtype::F64, shape, Role::Output)];
         let nest = Nest {
             extents: extents.to_vec(),
             reduced: extents.len(),

@@ -68,6 +68,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) program: &'a Program,
     pub(crate) scopes: &'a Scopes,
     pub(crate) buffers: Vec<Buffer>,
+    /// The types of the buffers.
+    types: FxHashMap<Type, Arc<Type>>,
     pub(crate) places: TermMap<Place>,
     /// The buffers of what has several results.
     several: Vec<Vec<BufferId>>,
@@ -168,6 +170,7 @@ impl<'a> Lowering<'a> {
             program,
             scopes,
             buffers: Vec::new(),
+            types: FxHashMap::default(),
             places: TermMap::new(),
             several: Vec::new(),
             relatives: routine::Relatives::default(),
@@ -182,7 +185,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn buffer(&mut self, dtype: Dtype, shape: Shape, role: Role) -> BufferId {
-        self.buffers.push(Buffer { dtype, shape, role });
+        let ty = Type::new(dtype, shape);
+        let ty = self.types.entry(ty).or_insert_with_key(|ty| Arc::new(ty.clone()));
+        self.buffers.push(Buffer::of(ty.clone(), role));
         BufferId((self.buffers.len() - 1) as u32)
     }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
+use rustc_hash::FxHashSet;
 
 /// How deep brackets, lambdas, operators of rising precedence, … may nest in a file.
 ///
@@ -33,7 +34,7 @@ pub struct Ident {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $id:ident => $node:ident in $arena:ident by $add:ident;)*) => {$(
+    ($($(#[$doc:meta])* $id:ident => $node:ident in $arena:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $id(u32);
@@ -52,30 +53,25 @@ macro_rules! ids {
                 &self.$arena[id.0 as usize]
             }
         }
-
-        impl Ast {
-            /// Adds a node; its children are in the arena already.
-            pub fn $add(&mut self, node: $node) -> $id {
-                self.$arena.push(node);
-                $id((self.$arena.len() - 1) as u32)
-            }
-        }
     )*};
 }
 
 ids! {
     /// An expression of an [`Ast`].
-    ExprId => Expr in exprs by add_expr;
+    ExprId => Expr in exprs;
     /// A type of an [`Ast`].
-    TypeId => Type in types by add_type;
+    TypeId => Type in types;
     /// A pattern of an [`Ast`].
-    PatId => Pattern in patterns by add_pattern;
+    PatId => Pattern in patterns;
 }
 
 /// The arena: every expression, type and pattern of one file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ast {
+    file: FileId,
     exprs: Vec<Expr>,
+    /// The expressions that stand in parentheses, redundant or needed.
+    in_parens: FxHashSet<ExprId>,
     types: Vec<Type>,
     patterns: Vec<Pattern>,
 }
@@ -185,10 +181,9 @@ pub struct Param {
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
-    /// Where it stands, with its parentheses if it has any.
-    pub span: Span,
-    /// Was it written in (redundant or needed) parentheses? Only the formatter asks.
-    pub parens: bool,
+    /// The bytes of the file where it stands; see [`Ast::span`].
+    start: u32,
+    end: u32,
 }
 
 /// The kinds of expressions.
@@ -515,6 +510,41 @@ binary_ops! {
 }
 
 impl Ast {
+    /// The arena of a file, without nodes.
+    pub fn new(file: FileId) -> Ast {
+        let (exprs, types, patterns) = (Vec::new(), Vec::new(), Vec::new());
+        Ast { file, exprs, in_parens: FxHashSet::default(), types, patterns }
+    }
+
+    /// Adds an expression at a place of the file; its children are in the arena already.
+    pub fn add_expr(&mut self, kind: ExprKind, span: Span) -> ExprId {
+        self.exprs.push(Expr { kind, start: span.start, end: span.end });
+        ExprId((self.exprs.len() - 1) as u32)
+    }
+
+    /// Adds a type; its children are in the arena already.
+    pub fn add_type(&mut self, node: Type) -> TypeId {
+        self.types.push(node);
+        TypeId((self.types.len() - 1) as u32)
+    }
+
+    /// Adds a pattern, likewise.
+    pub fn add_pattern(&mut self, node: Pattern) -> PatId {
+        self.patterns.push(node);
+        PatId((self.patterns.len() - 1) as u32)
+    }
+
+    /// Where an expression stands, with its parentheses if it has any.
+    pub fn span(&self, expr: ExprId) -> Span {
+        let Expr { start, end, .. } = self[expr];
+        Span::new(self.file, start, end)
+    }
+
+    /// Whether an expression was written in (redundant or needed) parentheses.
+    pub fn has_parens(&self, expr: ExprId) -> bool {
+        self.in_parens.contains(&expr)
+    }
+
     /// The chain of binary operators that ends in `expr`: its innermost, leftmost operand, and the
     /// [`ExprKind::Binary`] nodes above it from the inside out (the last one is `expr` itself).
     ///
@@ -583,9 +613,9 @@ impl Ast {
 
     /// Notes that `expr` stands in parentheses, which are at `span`.
     pub(crate) fn set_parens(&mut self, expr: ExprId, span: Span) {
-        if let Some(expr) = self.exprs.get_mut(expr.index()) {
-            expr.parens = true;
-            expr.span = span;
+        if let Some(node) = self.exprs.get_mut(expr.index()) {
+            (node.start, node.end) = (span.start, span.end);
+            self.in_parens.insert(expr);
         }
     }
 
@@ -602,7 +632,7 @@ mod tests {
     /// A long program has millions of them.
     #[test]
     fn nodes_are_small() {
-        assert!(size_of::<Expr>() <= 40, "{}", size_of::<Expr>());
+        assert!(size_of::<Expr>() <= 32, "{}", size_of::<Expr>());
         assert!(size_of::<Pattern>() <= 40, "{}", size_of::<Pattern>());
         assert!(size_of::<Binding>() <= 32, "{}", size_of::<Binding>());
         assert!(size_of::<Arg>() <= 16, "{}", size_of::<Arg>());

@@ -5,6 +5,7 @@
 
 use cotan_ir::{FileId, Span};
 use logos::Logos;
+use rustc_hash::FxHashMap;
 
 use crate::ast::Comment;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -210,11 +211,75 @@ pub struct Token {
     pub end: u32,
 }
 
+/// Tokens in order. A long text has millions of them: one takes six bytes here.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    kinds: Vec<TokenKind>,
+    starts: Vec<u32>,
+    /// The length of each, or `LONG`.
+    lengths: Vec<u8>,
+    /// The lengths of the long ones.
+    long: FxHashMap<u32, u32>,
+}
+
+/// A token of so many bytes or more has its length in a table of its own.
+const LONG: u8 = u8::MAX;
+
+impl Tokens {
+    /// The token at a position.
+    pub fn get(&self, at: usize) -> Option<Token> {
+        let (kind, start) = (self.kind(at)?, *self.starts.get(at)?);
+        let length = match *self.lengths.get(at)? {
+            LONG => *self.long.get(&(at as u32))?,
+            length => u32::from(length),
+        };
+        Some(Token { kind, start, end: start + length })
+    }
+
+    /// The kind of the token at a position.
+    pub fn kind(&self, at: usize) -> Option<TokenKind> {
+        self.kinds.get(at).copied()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Token> {
+        (0..self.len()).map_while(|at| self.get(at))
+    }
+
+    fn push(&mut self, Token { kind, start, end }: Token) {
+        let length = u8::try_from(end - start).unwrap_or(LONG);
+        if length == LONG {
+            self.long.insert(self.kinds.len() as u32, end - start);
+        }
+        self.kinds.push(kind);
+        self.starts.push(start);
+        self.lengths.push(length);
+    }
+
+    fn pop(&mut self) -> Option<Token> {
+        let last = self.get(self.len().checked_sub(1)?)?;
+        self.kinds.pop();
+        self.starts.pop();
+        self.lengths.pop();
+        Some(last)
+    }
+}
+
 /// The tokens of a file.
 #[derive(Clone, Debug)]
 pub struct Lexed {
     /// The tokens; the last one is [`TokenKind::End`].
-    pub tokens: Vec<Token>,
+    pub tokens: Tokens,
     /// The comments.
     pub comments: Vec<Comment>,
 }
@@ -227,7 +292,7 @@ pub fn is_plain_name(name: &str) -> bool {
 
 /// Splits a text into tokens.
 pub fn lex(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Lexed {
-    let (mut tokens, mut comments) = (Vec::new(), Vec::new());
+    let (mut tokens, mut comments) = (Tokens::default(), Vec::new());
     if u32::try_from(text.len()).is_err() {
         let message = "the file has 4 GiB or more";
         diagnostics.push(
@@ -259,15 +324,17 @@ pub fn lex(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Lexed {
             Ok(kind) => kind,
             Err(()) => TokenKind::Bad,
         };
-        match tokens.last_mut() {
-            // A run of them is one.
-            Some(Token { kind: TokenKind::Bad, end, .. })
-                if kind == TokenKind::Bad && *end == span.start =>
-            {
-                *end = span.end;
-            }
-            _ => tokens.push(Token { kind, start: span.start, end: span.end }),
+        let mut token = Token { kind, start: span.start, end: span.end };
+        // A run of what has no meaning is one.
+        let last = tokens.len().checked_sub(1).and_then(|at| tokens.get(at));
+        if let Some(last) = last
+            && [last.kind, kind] == [TokenKind::Bad; 2]
+            && last.end == span.start
+        {
+            token.start = last.start;
+            tokens.pop();
         }
+        tokens.push(token);
     }
     for token in tokens.iter().filter(|token| token.kind == TokenKind::Bad) {
         diagnostics.push(bad(Span::new(file, token.start, token.end), text));

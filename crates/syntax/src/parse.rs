@@ -18,9 +18,9 @@ use cotan_array::Dtype;
 use cotan_ir::{FileId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ast::{Ast, Comment, Expr, ExprId, ExprKind, Ident, Item, MAX_NESTING, Module, Name};
+use crate::ast::{Ast, Comment, ExprId, ExprKind, Ident, Item, MAX_NESTING, Module, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::lex::{self, Token, TokenKind};
+use crate::lex::{self, Token, TokenKind, Tokens};
 
 /// How many tokens are read until the limits are looked at: some tenths of a millisecond.
 const TOKENS_BETWEEN_LOOKS: usize = 4096;
@@ -64,7 +64,7 @@ fn parse_by<'t>(
         recovering: false,
         found_too_deep: false,
         stopped: None,
-        ast: Ast::default(),
+        ast: Ast::new(file),
         heights: Vec::new(),
         names: FxHashSet::default(),
         diagnostics,
@@ -83,7 +83,7 @@ fn parse_by<'t>(
 /// The opening brackets that are closed, in order, each with the token that closes it. A closing
 /// bracket closes the innermost open one of its kind, and leaves those within it open for ever;
 /// declarations leave all open.
-fn match_brackets(tokens: &[Token]) -> Vec<(u32, u32)> {
+fn match_brackets(tokens: &Tokens) -> Vec<(u32, u32)> {
     let mut closing = Vec::new();
     let mut open: Vec<(usize, TokenKind)> = Vec::new();
     let mut waiting: FxHashMap<TokenKind, usize> = FxHashMap::default();
@@ -111,7 +111,7 @@ fn match_brackets(tokens: &[Token]) -> Vec<(u32, u32)> {
 struct Parser<'t> {
     file: FileId,
     text: &'t str,
-    tokens: Vec<Token>,
+    tokens: Tokens,
     /// See [`match_brackets`].
     closing: Vec<(u32, u32)>,
     comments: Vec<Comment>,
@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
     // Tokens.
 
     fn nth(&self, ahead: usize) -> TokenKind {
-        self.tokens.get(self.at + ahead).map_or(TokenKind::End, |token| token.kind)
+        self.tokens.kind(self.at + ahead).unwrap_or(TokenKind::End)
     }
 
     fn peek(&self) -> TokenKind {
@@ -154,7 +154,7 @@ impl<'t> Parser<'t> {
 
     fn token(&self) -> Token {
         let end = self.text.len() as u32;
-        self.tokens.get(self.at).copied().unwrap_or(Token { kind: TokenKind::End, start: end, end })
+        self.tokens.get(self.at).unwrap_or(Token { kind: TokenKind::End, start: end, end })
     }
 
     /// Whether the last token was the name of an element type.
@@ -166,7 +166,7 @@ impl<'t> Parser<'t> {
     /// The token before the next one.
     fn before(&self) -> Token {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
-        before.copied().unwrap_or(Token { kind: TokenKind::End, start: 0, end: 0 })
+        before.unwrap_or(Token { kind: TokenKind::End, start: 0, end: 0 })
     }
 
     fn bump(&mut self) -> Token {
@@ -280,7 +280,7 @@ impl<'t> Parser<'t> {
     // Nodes.
 
     fn add(&mut self, kind: ExprKind, span: Span) -> ExprId {
-        let id = self.ast.add_expr(Expr { kind, span, parens: false });
+        let id = self.ast.add_expr(kind, span);
         let left_operand = match &self.ast[id].kind {
             ExprKind::Binary { lhs, .. } => Some(*lhs),
             _ => None,
@@ -363,7 +363,7 @@ impl<'t> Parser<'t> {
     fn comment_hint(&self) -> Option<String> {
         let line_start = self.text.get(..self.token().start as usize)?.rfind('\n');
         let line_start = line_start.map_or(0, |at| at + 1);
-        let tokens = self.tokens.get(..=self.at)?.iter().rev();
+        let tokens = (0..=self.at).rev().map_while(|at| self.tokens.get(at));
         let mut line = tokens.take(200).take_while(|token| token.start as usize >= line_start);
         let marked = line.any(|token| match token.kind {
             TokenKind::SlashSlash => true,
@@ -377,21 +377,45 @@ impl<'t> Parser<'t> {
 
     /// What people who know other languages are likely to have meant by the next token.
     fn usual_hint(&self) -> Option<String> {
-        let hint = match (self.peek(), self.nth(1)) {
-            (TokenKind::Eq, _) => "equality is written `==`",
-            (TokenKind::Arrow, _) => "a function is written `x => …`; `->` stands in types only",
-            (TokenKind::OpenBrace, _) => "there are no blocks: a body is one expression, after `=`",
-            (TokenKind::OpenBracket, _) if self.after_dtype() => {
+        use TokenKind::*;
+        let choice = "a choice is written `if c then a else b`";
+        let hint = match (self.before().kind, self.peek(), self.nth(1)) {
+            (CloseBracket, Eq, _) => {
+                "a copy of `x` with another element is `x with [i] = v`; equality is written `==`"
+            }
+            (_, Eq, _) => {
+                "equality is written `==`, and a name is bound by `let x = value in result`"
+            }
+            (_, Arrow, _) => "a function is written `x => …`; `->` stands in types only",
+            (_, OpenBrace, _) => "there are no blocks: a body is one expression, after `=`",
+            (_, OpenBracket, _) if self.after_dtype() => {
                 "the sizes of an array type stand first: `[n]f64`"
             }
-            (TokenKind::Text, _) => "text stands only after `import`",
-            (TokenKind::Underscore, _) => "`_` is a pattern; it has no value",
-            (TokenKind::Name, _) if self.text_of(self.token()) == "lambda" => {
-                "a function is written `x => …`"
+            (_, Text, _) => "text stands only after `import`",
+            (_, Underscore, _) => "`_` is a pattern; it has no value",
+            (Less, Less, _) => "bits are moved by `shift_left(a, b)`",
+            (Greater, Greater, _) => "bits are moved by `shift_right(a, b)` or `shift_right_zero`",
+            (_, Plus | Star | StarStar | Slash | Percent, Comma | CloseParen) => {
+                "an operator is no function: write `(a, b) => a + b`"
             }
+            (_, Dot, Dot) => "there is one entry for each axis: `a[:, :, None]`",
+            (_, If, _) | (_, Colon, _) if self.in_choice() => choice,
+            (_, Name, _) => match self.text_of(self.token()) {
+                "lambda" => "a function is written `x => …`",
+                "for" => "elements are computed by `build n (i => …)` or `map(f, xs)`",
+                _ => return None,
+            },
             _ => return None,
         };
         Some(hint.to_string())
+    }
+
+    /// Whether the next token is a word or colon where a choice of another language would have it:
+    /// `a if c else b`, `if c: a`.
+    fn in_choice(&self) -> bool {
+        let before = (0..self.at).rev().take(20).map_while(|at| self.tokens.kind(at));
+        self.peek() == TokenKind::If
+            || before.take_while(|&k| k != TokenKind::Then).any(|k| k == TokenKind::If)
     }
 
     fn describe_next(&self) -> String {
@@ -427,11 +451,11 @@ impl<'t> Parser<'t> {
     /// Takes the bracket that closes the one at token `open`, and what stands before it if
     /// anything does.
     fn close(&mut self, open: usize) {
-        let Some(opened) = self.tokens.get(open).copied() else { return };
+        let Some(opened) = self.tokens.get(open) else { return };
         match self.closing_of(open) {
             Some(close) => {
                 if self.at < close {
-                    let bracket = self.tokens.get(close).map_or("", |token| self.text_of(*token));
+                    let bracket = self.tokens.get(close).map_or("", |token| self.text_of(token));
                     self.expected(&format!("`,` or `{bracket}`"));
                 }
                 self.at = close + 1;

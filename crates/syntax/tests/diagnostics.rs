@@ -43,6 +43,17 @@ const WRONG: &[&str] = &[
     "let x = 3\n\ntype T = 3\nf(x)\n",
     "def f(x: f64) = x => _\n",
     "import lib/linear.ct\n",
+    // What other languages write.
+    "def f(x: [n]f64) = reduce(+, 0, x)\n",
+    "def f(x: i64) = x << 3\n",
+    "def f(x: i64) = x >>> 3\n",
+    "def f(x: [n]f64) = [a for a in x]\n",
+    "def f(x: f64) = 1 if x > 0 else 2\n",
+    "def f(x: f64) = if x > 0: 1 else: 2\n",
+    "def f() = map(x => x, 0..3)\n",
+    "def f(x: [n]f64) = x[..., None]\n",
+    "def f(x: [n]f64) = x[3] = 2.0\n",
+    "def f(x: [n]f64) = for i in x do i\n",
 ];
 
 #[test]
@@ -90,10 +101,10 @@ fn check_spans(file: FileId, text: &str) {
 fn check_expr_spans(ast: &Ast, root: ExprId, text: &str) {
     let mut todo = vec![root];
     while let Some(expr) = todo.pop() {
-        let outer = ast[expr].span;
+        let outer = ast.span(expr);
         assert!(text.get(outer.range()).is_some(), "{text}");
         ast.for_each_child(expr, |child| {
-            let inner = ast[child].span;
+            let inner = ast.span(child);
             // An `Error` may stand behind its parent, where something is missing.
             let error = matches!(ast[child].kind, ExprKind::Error);
             let within = outer.start <= inner.start && inner.end <= outer.end;

@@ -70,7 +70,7 @@ fn types() {
             ("while_loop(s => true, s => s, ())", "E0201"),
             ("while_accum(0, s => (true, s))", "E0201"),
             ("take([1], [1.0])", "E0212"),
-            ("zeros([2], 3)", "E0201"),
+            ("zeros([2], 3)", "E0207"),
             ("iota(2) + [1.0, 2.0]", "E0202"),
             ("1i64 + 1.0", "E0202"),
             ("1f32 * 1f64", "E0202"),
@@ -295,4 +295,41 @@ fn imports() {
         "3.0"
     );
     assert_eq!(first("import \"lib/linear.ct\" as lin", "lin"), "error[E0101]: unknown name `lin`");
+}
+
+/// Arguments in the order of another language: the message has the signature.
+#[test]
+fn swapped_arguments_are_told_the_signature() {
+    for (call, signature) in [
+        ("reshape([2, 2], [1.0, 2.0, 3.0, 4.0])", "reshape(t, sizes)"),
+        ("broadcast([2, 2], [1.0, 2.0])", "broadcast(x, sizes)"),
+        ("map([1.0], x => x)", "map(f, a, ..)"),
+        ("fold((s, x) => s + x, 0.0, [1.0, 2.0])", "fold(init, xs, f, "),
+        ("scan([1.0, 2.0], 0.0, (s, x) => s + x)", "scan(init, xs, f, "),
+        ("reduce((a, b) => a + b, 0.0, [1.0, 2.0])", "reduce(init, xs, f)"),
+        ("reduce([1.0, 2.0], (a, b) => a + b, 0.0)", "reduce(init, xs, f)"),
+        ("while_loop(1.0, x => x < 3, x => x + 1)", "while_loop(cond, f, init, "),
+        ("sum(0, [1.0])", "sum(x, axis"),
+        ("zeros(2, 3)", "zeros(sizes, dtype = f64)"),
+    ] {
+        let message = shown("", call);
+        assert!(message.contains(signature), "{call}\n{message}");
+        assert_eq!(message.matches(signature).count(), 1, "{call}\n{message}");
+    }
+    // What is wrong inside of an argument is no matter of the order.
+    for call in
+        ["map(x => x + q, [1.0])", "map(x => x(1), [1.0])", "sum(fold(0.0, [1.0], (s, x) => 3(x)))"]
+    {
+        let message = shown("", call);
+        assert!(!message.contains("signature"), "{call}\n{message}");
+    }
+}
+
+#[test]
+fn slices_from_the_end_and_structures_are_told_what_to_write() {
+    let text = "def f(x: [n]f64) = x[-n:]";
+    assert!(shown(text, "f([1.0, 2.0])").contains("`len(a) - 1`"));
+    assert!(!shown("", "[1.0, 2.0][-3:]").contains("`len(a) - 1`"));
+    let message = shown("", "map((a, b) => a - b, {w = [1.0], b = 1.0}, {w = [1.0], b = 1.0})");
+    assert!(message.contains("`tree_map(f, p, q)`"), "{message}");
 }

@@ -4,8 +4,9 @@ use cotan_array::Dtype;
 use cotan_interp::{Mode, Value};
 use cotan_ir::Program;
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_testkit::{Config, InputKind, Rng, for_each_case, generate};
+use cotan_testkit::{Config, InputKind, Rng, for_each_case, generate, scaled};
 
+use crate::rounding;
 use crate::support::*;
 use crate::ways::*;
 
@@ -87,9 +88,12 @@ fn agree_closely(source: &Program, rng: &mut Rng) -> Result<Outcome, String> {
     Ok(Outcome::Compared { moving: left != 0.0 })
 }
 
+/// The rounds of Ridders' method, and a step shorter than all of them.
+const ROUNDS: usize = 8;
+const SHORTEST: f64 = 1.0 / 2000.0;
+
 /// Ridders' method: central differences extrapolated to step 0, with an estimate of the error.
 fn derivative_at_zero(f: impl Fn(f64) -> f64) -> (f64, f64) {
-    const ROUNDS: usize = 8;
     let (mut h, shrink) = (1.0 / 64.0, 1.6f64);
     let mut best = (f64::NAN, f64::INFINITY);
     let mut before: Vec<f64> = Vec::new();
@@ -113,6 +117,15 @@ fn derivative_at_zero(f: impl Fn(f64) -> f64) -> (f64, f64) {
 
 /// The derivative of the paired outputs along the tangents, against differences.
 fn agree_with_differences(source: &Program, rng: &mut Rng) -> Result<Outcome, String> {
+    judged_by_differences(source, rng, |found| found)
+}
+
+/// The same of what is claimed in place of the derivative.
+fn judged_by_differences(
+    source: &Program,
+    rng: &mut Rng,
+    claimed: impl Fn(f64) -> f64,
+) -> Result<Outcome, String> {
     let mut point = Point::random(source, rng, InputKind::Generic)?;
     for values in [&mut point.tangents, &mut point.cotangents] {
         for value in values.iter_mut() {
@@ -133,20 +146,35 @@ fn agree_with_differences(source: &Program, rng: &mut Rng) -> Result<Outcome, St
     };
     let (expected, error) = derivative_at_zero(at);
     let scale = 1.0f64.max(expected.abs());
-    // A large summand hides the changes of small ones: all steps are longer than 1/2000.
+    // Rounding hides small changes, in the results and anywhere on the way to them.
+    let paired = |values: &[Value]| {
+        let floats: Vec<Value> = values.iter().filter(|v| v.dtype().is_float()).cloned().collect();
+        dot(&cotangents, &all_floats(&floats))
+    };
     let values = float_outputs(&point.inputs)?;
-    let noise = f64::EPSILON
-        * 2000.0
-        * cotangents.iter().zip(values).map(|(c, x)| (c * x).abs()).sum::<f64>();
+    let largest = cotangents.iter().zip(values).map(|(c, x)| (c * x).abs()).sum::<f64>();
+    let rounding = rounding::of(source, &point.inputs, rng, paired)? + f64::EPSILON * largest;
+    let noise = rounding / SHORTEST;
     if !(error <= 1e-8 * scale && noise <= 1e-7 * scale) {
         return Ok(Outcome::Skipped);
     }
     let gradient = reverse_staged(&bulk, &point, Mode::Ieee)?;
-    let found = dot(&all_floats(&gradient), &all_floats(&point.tangents));
+    let found = claimed(dot(&all_floats(&gradient), &all_floats(&point.tangents)));
     if (found - expected).abs() > 1e-6 * scale || found.is_nan() {
         return Err(format!("{found} by reverse mode, {expected} by differences (+- {error:e})"));
     }
     Ok(Outcome::Compared { moving: expected != 0.0 })
+}
+
+/// Programs whose derivatives may be compared.
+fn config() -> Config {
+    let mut config = Config { dtypes: vec![Dtype::F64; 4], ..Config::smooth().nodes(25) };
+    // Differences of f32 say little, and do not stop at `stop_gradient`.
+    config.ops.retain(|row| {
+        let narrow = row.result == Dtype::F32 || row.args.contains(&Dtype::F32);
+        !narrow && row.op != Op::StopGradient
+    });
+    config
 }
 
 /// Runs cases, of which at least the given share has to be compared.
@@ -156,13 +184,7 @@ fn mostly_compared(
     least_percent: usize,
     property: impl Fn(&Program, &mut Rng) -> Result<Outcome, String>,
 ) {
-    let config = Config { dtypes: vec![Dtype::F64; 4], ..Config::smooth().nodes(25) };
-    // Differences of f32 say little, and do not stop at `stop_gradient`.
-    let mut config = config;
-    config.ops.retain(|row| {
-        let narrow = row.result == Dtype::F32 || row.args.contains(&Dtype::F32);
-        !narrow && row.op != Op::StopGradient
-    });
+    let config = config();
     let (mut compared, mut nonzero, mut all) = (0, 0, 0);
     for_each_case(name, count, |rng| {
         let program = generate(&config, rng).map_err(text)?;
@@ -192,4 +214,23 @@ fn all_ways_agree_closely() {
 #[test]
 fn gradients_agree_with_differences() {
     mostly_compared("differences", 500, 60, agree_with_differences);
+}
+
+/// What differences leave undecided is not whatever is wrong: a derivative that is off by little is
+/// refused at most points.
+#[test]
+fn differences_refuse_wrong_derivatives() {
+    let config = config();
+    let all = scaled(200) as u64;
+    for off in [1e-4, -1e-2, 1.0] {
+        let wrong = |found: f64| found + off * (1.0 + found.abs());
+        let refused = |seed: &u64| {
+            let rng = &mut Rng::new(*seed);
+            let program = generate(&config, rng).expect("a program");
+            judged_by_differences(&program, rng, wrong).is_err()
+        };
+        let count = (0..all).filter(refused).count() as u64;
+        println!("{count} of {all} derivatives refused that are off by {off}");
+        assert!(count * 10 >= all * 6, "{off}: {count} of {all}");
+    }
 }

@@ -44,7 +44,9 @@ fn agree(left: &Program, right: &Program, ways: &[Way], rng: &mut Rng) -> Checke
         right = checked(way(&right, None))?;
     }
     let inputs = inputs_for(&left, rng, InputKind::Field).map_err(text)?;
-    let of = |p| Ok(run(p, &inputs, Mode::Field)?.iter().map(elements).collect::<Vec<_>>());
+    let of = |p| -> Result<Vec<_>, String> {
+        Ok(run(p, &inputs, Mode::Field)?.iter().map(elements).collect())
+    };
     let (x, y) = (of(&left)?, of(&right)?);
     match x == y {
         true => Ok(()),

@@ -21,6 +21,7 @@ mod jets;
 mod oracles;
 mod orders;
 mod published_arrays;
+mod rounding;
 mod second_order;
 mod sparsity;
 mod support;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Param, Program, Type};
-use cotan_pipeline::{Derivative, Taylor, derive, derive_taylor};
+use cotan_pipeline::{Derivative, Taylor, derive_owned, derive_taylor};
 
 use crate::error::{Error, Result};
 use crate::function::{Choice, Function};
@@ -119,7 +119,7 @@ impl Request<'_> {
             stage::emit_all(name, &operands, |b, ts| {
                 let derived = match self.taylor {
                     Some(taylor) => derive_taylor(&program, taylor, Some(&wrt))?,
-                    None => derive(&program, derivative, Some(&wrt))?,
+                    None => derive_owned(program, derivative, Some(&wrt))?,
                 };
                 b.inline(&derived, ts)
             })

@@ -12,7 +12,7 @@ use cotan_cpu::{Executable, RunLimits};
 use cotan_ir::Program;
 use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 use cotan_syntax::{instantiate, load_text};
-use programs::PROGRAMS;
+use programs::{PROGRAMS, VALUES};
 
 fn source(text: &str, sizes: &[(&str, usize)]) -> Program {
     let modules = load_text("test.ct", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -108,8 +108,14 @@ const LOOP: usize = 100_000;
 
 #[test]
 fn memory_and_work_are_linear() {
-    for (name, cells, text) in PROGRAMS {
-        for (what, program) in derivatives(&source(text, &[("n", LOOP)])) {
+    let all = PROGRAMS.iter().map(|row| (row, true)).chain(VALUES.iter().map(|row| (row, false)));
+    for ((name, cells, text), with_derivatives) in all {
+        let program = source(text, &[("n", LOOP)]);
+        let programs = match with_derivatives {
+            true => derivatives(&program),
+            false => vec![("value", optimised(&program))],
+        };
+        for (what, program) in programs {
             let plan = Executable::new(&program).unwrap();
             let arrays = plan.workspace_bytes() / (8 * LOOP * cells);
             assert!(arrays <= 30, "{name}, {what}: {arrays} arrays");
@@ -140,7 +146,7 @@ fn compare(name: &str, program: &Program, tolerance: f64) {
 
 #[test]
 fn values_are_those_of_the_interpreter() {
-    for (name, _, text) in PROGRAMS {
+    for (name, _, text) in PROGRAMS.iter().chain(VALUES) {
         for (what, program) in derivatives(&source(text, &[("n", 40)])) {
             compare(&format!("{name}, {what}"), &program, 1e-9);
         }

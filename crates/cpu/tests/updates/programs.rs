@@ -1,6 +1,6 @@
 //! Loops that change parts of their states.
 
-/// What is done, how many elements change for each of the `n`, and how.
+/// What is done, how many elements are changed or read for each of the `n`, and how.
 pub const PROGRAMS: &[(&str, usize, &str)] = &[
     (
         "one element a step",
@@ -174,5 +174,53 @@ pub const PROGRAMS: &[(&str, usize, &str)] = &[
             let s = exp(m - t[i, j + 1]) + exp(m - t[i + 1, j]) + exp(m - t[i, j])
             in t with [i + 1, j + 1] = (a[i] - b[j]) ** 2.0 + m - log(s))
           in t[n, 8]",
+    ),
+    (
+        "fourteen reads of a state",
+        14,
+        "def f(x: [n]f64) =
+          let t = fold(x, iota(n), (t, i) => t with [i] = 0.05 * (
+            sin(t[i - 7]) + sin(t[i - 6]) * t[i - 5] + sin(t[i - 4]) + t[i - 3] * t[i - 2] + sin(t[i - 1])
+            + t[i] * t[i + 1] + sin(t[i + 2]) + t[i + 3] * t[i + 4] + sin(t[i + 5]) * t[i + 6]))
+          in sum(t * t)",
+    ),
+    (
+        "forty reads at computed places",
+        40,
+        "def f(x: [n]f64) =
+          let t = fold(x, iota(n), (t, i) => t with [i] =
+            0.5 * t[i] + 0.01 * sum(build 40 (k => sin(t[(7 * i + k * k) % n]) * x[(i + k) % n])))
+          in sum(t * t)",
+    ),
+    (
+        "additions to forty computed places",
+        40,
+        "def f(x: [n]f64) =
+          let t = fold(x, iota(n), (t, i) =>
+            t + scatter(build 40 (k => 0.01 * sin(t[i + k])), [n], k => [(7 * i + k * k) % n]))
+          in sum(t * t)",
+    ),
+];
+
+/// The same of programs of which only the value is computed in time and memory for what changes:
+/// derivatives of loops in branches copy the state.
+pub const VALUES: &[(&str, usize, &str)] = &[
+    (
+        "a loop in a branch",
+        3,
+        "def f(x: [n]f64) =
+          let t = fold(x, iota(n), (t, i) =>
+            if t[i] > 0.5 then fold(t, iota(3), (u, m) => u with [i + m] = 0.9 * sin(u[i + m]) + 0.01 * x[i]) else t)
+          in sum(t * t)",
+    ),
+    (
+        "loops in both branches",
+        3,
+        "def f(x: [n]f64) =
+          let t = fold(x, iota(n), (t, i) =>
+            if t[i] > 0.5
+            then fold(t, iota(3), (u, m) => u with [i + m] = 0.9 * sin(u[i + m]))
+            else fold(t with [i + 1] = 0.5, iota(2), (u, m) => u with [i - m] = u[i - m] * cos(x[i])))
+          in sum(t * t)",
     ),
 ];

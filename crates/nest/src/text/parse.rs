@@ -470,7 +470,7 @@ fn buffer(line: &mut Line<'_>) -> R<Buffer> {
             return Err(before.error(format!("{roles} is expected here")));
         }
     };
-    Ok(Buffer { dtype, shape, role })
+    Ok(Buffer::new(dtype, shape, role))
 }
 
 /// `[1, 2]`

@@ -256,7 +256,7 @@ impl Scheduler<'_> {
     /// A new buffer of so many bytes, in units of eight.
     fn bytes(&mut self, bytes: usize) -> BufferId {
         let shape = size::vector(bytes.div_ceil(8));
-        self.temporary(Buffer { dtype: cotan_array::Dtype::F64, shape, role: Role::Temporary(0) })
+        self.temporary(Buffer::new(cotan_array::Dtype::F64, shape, Role::Temporary(0)))
     }
 
     pub(super) fn temporary(&mut self, buffer: Buffer) -> BufferId {

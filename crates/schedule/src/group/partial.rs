@@ -131,7 +131,7 @@ impl Scheduler<'_> {
             let dtype = self.buffers[target.index()].dtype;
             // Of one part, until it is known how many there are.
             let shape = size::vector(spread.numel());
-            let parts = self.temporary(Buffer { dtype, shape, role: Role::Temporary(0) });
+            let parts = self.temporary(Buffer::new(dtype, shape, Role::Temporary(0)));
             items[n].move_target(parts, &dense);
             if let Item::Draft(draft) = &items[n]
                 && let Some(between) = draft.between()

@@ -56,7 +56,10 @@ pub(super) fn for_each_written(step: &Step<Nest>, f: &mut dyn FnMut(BufferId)) {
         // What a loop writes was made for it alone: states, what it collects, and inside.
         Step::Loop(l) => for_each_made(l, f),
         Step::While(w) => for_each_made(&w.body, f),
-        Step::If(_) => step.for_each_buffer(f),
+        Step::If(branches) => {
+            let steps = branches.then.iter().chain(&branches.otherwise);
+            steps.for_each(|step| for_each_written(step, f));
+        }
     }
 }
 

@@ -142,7 +142,7 @@ mod tests {
     fn copies(mut steps: Vec<Step<Nest>>) -> Vec<usize> {
         let buffer = |n: usize| {
             let shape = Shape::new("test", &[n]).unwrap();
-            Buffer { dtype: Dtype::F64, shape, role: Role::Temporary(0) }
+            Buffer::new(Dtype::F64, shape, Role::Temporary(0))
         };
         copy_sums(&mut steps, &[buffer(10_000), buffer(1), buffer(1), buffer(1)], &Gains::USUAL);
         let is_copy = |step: &Step<Nest>| matches!(step, Step::Copy { .. });

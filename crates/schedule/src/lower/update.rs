@@ -19,15 +19,17 @@
 
 use cotan_ir::TermId;
 use cotan_ir::scalar::Scalar;
-use cotan_nest::{BufferId, Instr, Loop, Nest, Role, Step};
+use cotan_nest::{Branches, BufferId, Instr, Loop, Nest, Role, Step};
 use smallvec::SmallVec;
 
 use super::Lowering;
 use super::repeat::for_each_written;
 use regions::Update;
+use scattered::adds_to_places;
 
 mod regional;
 mod regions;
+mod scattered;
 
 /// Where each state begins, where it is, and where the step puts the next.
 type States = [(BufferId, BufferId, BufferId)];
@@ -38,6 +40,56 @@ enum Made {
     Nests(Vec<(usize, Update)>),
     /// A loop, in the memory of the one before.
     Loop,
+    /// A step that runs one of two lists, each of which makes it of the one before.
+    Branches(Box<InBranches>),
+}
+
+/// What a version is in both lists of a step.
+struct InBranches {
+    lists: [InList; 2],
+    flags: Flags,
+}
+
+/// The versions in a list that lead to one, none where it is the one before.
+struct InList {
+    versions: Vec<BufferId>,
+    /// Whether it is copied from the last of them, in the end.
+    copied: bool,
+}
+
+/// How versions are made of the ones before.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    /// Whether 0 is added elsewhere.
+    adds: bool,
+    /// Whether something that may be $-0$ takes the place of an element.
+    sets: bool,
+}
+
+impl Flags {
+    fn join(&mut self, made: &Made) {
+        match made {
+            Made::Nests(nests) => {
+                self.adds |= nests.iter().any(|(_, update)| update.adds);
+                self.sets |= nests.iter().any(|(_, update)| update.sets);
+            }
+            Made::Loop => self.sets = true,
+            Made::Branches(inside) => {
+                self.adds |= inside.flags.adds;
+                self.sets |= inside.flags.sets;
+            }
+        }
+    }
+}
+
+/// What becomes of a list of steps: by their places, from the first to the last, whether a step is
+/// replaced, and the steps that come there; and for steps with branches what becomes of these, and
+/// whether they end with a copy that is not needed any more.
+struct Edits {
+    steps: Vec<(usize, bool, Vec<Step<Nest>>)>,
+    branches: Vec<(usize, [(Edits, bool); 2])>,
+    /// The versions that are in the memory of the state.
+    versions: Vec<BufferId>,
 }
 
 impl Lowering<'_> {
@@ -50,6 +102,9 @@ impl Lowering<'_> {
         outputs: &mut [(BufferId, BufferId)],
         steps: &mut Vec<Step<Nest>>,
     ) {
+        if !self.in_order {
+            self.scatter_in_place(steps);
+        }
         let all: SmallVec<[BufferId; 4]> = states.iter().map(|s| s.1).collect();
         let mut before = Vec::new();
         for (k, &init) in init.iter().enumerate() {
@@ -96,7 +151,7 @@ impl Lowering<'_> {
         positive: bool,
         free: impl Fn(BufferId) -> bool,
     ) -> Option<Vec<BufferId>> {
-        let (mut adds, mut sets) = (false, false);
+        let mut flags = Flags::default();
         let mut versions = Vec::new();
         let mut version = next;
         while version != state {
@@ -106,17 +161,11 @@ impl Lowering<'_> {
             }
             versions.push(version);
             let (base, made) = self.made_of(version, steps)?;
-            match made {
-                Made::Nests(nests) => {
-                    adds |= nests.iter().any(|(_, update)| update.adds);
-                    sets |= nests.iter().any(|(_, update)| update.sets);
-                }
-                Made::Loop => sets = true,
-            }
+            flags.join(&made);
             version = base;
         }
         versions.reverse();
-        let keeps_zeros = !adds || !sets && positive;
+        let keeps_zeros = !flags.adds || !flags.sets && positive;
         (!versions.is_empty() && (keeps_zeros || !self.in_order)).then_some(versions)
     }
 
@@ -124,13 +173,31 @@ impl Lowering<'_> {
     fn made_of(&self, version: BufferId, steps: &[Step<Nest>]) -> Option<(BufferId, Made)> {
         let writers: SmallVec<[usize; 2]> =
             (0..steps.len()).filter(|&n| writes(&steps[n], version)).collect();
-        if let [place] = writers[..]
+        // What is added to places of it is added to it where it lies.
+        let adds = writers.iter().position(|&n| adds_to_places(&steps[n], version));
+        let (writers, scatters) = writers.split_at(adds.unwrap_or(writers.len()));
+        if !scatters.iter().all(|&n| adds_to_places(&steps[n], version)) {
+            return None;
+        }
+        if let ([place], []) = (writers, scatters)
+            && let place = *place
             && let Some(l) = loop_of(&steps[place])
         {
             let &(init, ..) = l.states.iter().find(|s| s.1 == version && s.2 == version)?;
             let mut mentions = 0;
             steps[place].for_each_buffer(&mut |b| mentions += usize::from(b == init));
             return (mentions == 1).then_some((init, Made::Loop));
+        }
+        if let ([place], []) = (writers, scatters)
+            && let Step::If(branches) = &steps[*place]
+        {
+            let outside = steps.iter().enumerate().filter(|(n, _)| n != place);
+            let free = |b: BufferId| {
+                let own = matches!(self.buffers[b.index()].role, Role::Temporary(_));
+                own && !outside.clone().any(|(_, step)| touches(step, b))
+            };
+            let (base, inside) = self.made_in_branches(version, branches, &free)?;
+            return Some((base, Made::Branches(Box::new(inside))));
         }
         let nest = |place: usize| match &steps[place] {
             Step::Compute(nest) if nest.target == version => Some(&**nest),
@@ -146,7 +213,7 @@ impl Lowering<'_> {
         };
         let shape = &self.buffers[version.index()].shape;
         let mut bases: SmallVec<[BufferId; 4]> = SmallVec::new();
-        for &place in &writers {
+        for &place in writers {
             bases.extend(read(nest(place)?));
         }
         bases.sort_unstable();
@@ -157,10 +224,11 @@ impl Lowering<'_> {
             }
             let mut few = 0usize;
             let mut nests = Vec::with_capacity(writers.len());
-            for &place in &writers {
+            for &place in writers {
                 let nest = nest(place)?;
-                let update =
+                let mut update =
                     Update::of(nest, base, &self.target.search).or_else(|| Update::whole(nest))?;
+                update.adds |= !scatters.is_empty();
                 few = few.saturating_add(update.elements(nest));
                 nests.push((place, update));
             }
@@ -171,6 +239,43 @@ impl Lowering<'_> {
         None
     }
 
+    /// How both lists of a step copy versions of one array to another one.
+    fn made_in_branches(
+        &self,
+        version: BufferId,
+        branches: &Branches<Nest>,
+        free: &dyn Fn(BufferId) -> bool,
+    ) -> Option<(BufferId, InBranches)> {
+        let mut flags = Flags::default();
+        let mut in_list = |list: &[Step<Nest>]| {
+            let (steps, mut base, copied) = match list.split_last()? {
+                (Step::Copy { from, to }, steps) if *to == version => (steps, *from, true),
+                _ => (list, version, false),
+            };
+            if copied && steps.iter().any(|step| touches(step, version)) {
+                return None;
+            }
+            let mut versions = Vec::new();
+            while steps.iter().any(|step| writes(step, base)) {
+                if base != version && !free(base)
+                    || versions.len() == self.target.search.max_versions
+                {
+                    return None;
+                }
+                versions.push(base);
+                let (before, made) = self.made_of(base, steps)?;
+                flags.join(&made);
+                base = before;
+            }
+            versions.reverse();
+            Some((base, InList { versions, copied }))
+        };
+        let (base, then) = in_list(&branches.then)?;
+        let (other, otherwise) = in_list(&branches.otherwise)?;
+        let lists = [then, otherwise];
+        (base == other && base != version).then_some((base, InBranches { lists, flags }))
+    }
+
     /// Puts versions of a state to its memory, if what reads them can be run in time.
     fn store_versions(
         &mut self,
@@ -179,24 +284,50 @@ impl Lowering<'_> {
         versions: &[BufferId],
         steps: &mut Vec<Step<Nest>>,
     ) -> bool {
-        if !in_time(state, versions, steps) {
-            return false;
+        // Everything is made before anything is changed, as there may be a nest that cannot be cut.
+        let edits = self.edits(states, (state, state), versions, steps);
+        edits.map(|edits| edits.apply(state, steps)).is_some()
+    }
+
+    /// What has to be done so that the versions of an array, which is in the memory of a state, are
+    /// there, too.
+    fn edits(
+        &mut self,
+        states: &[BufferId],
+        (base, state): (BufferId, BufferId),
+        versions: &[BufferId],
+        steps: &mut [Step<Nest>],
+    ) -> Option<Edits> {
+        if !in_time(base, versions, steps) {
+            return None;
         }
         // Nests that read versions must be computed before the memory changes, too.
         let changing: SmallVec<[BufferId; 8]> = states.iter().chain(versions).copied().collect();
-        // Everything is made before anything is changed, as there may be a nest that cannot be cut.
-        // The place of each change, whether it takes that of a step, and the steps.
-        let mut edits: Vec<(usize, bool, Vec<Step<Nest>>)> = Vec::new();
+        let (mut edits, mut branches) = (Vec::new(), Vec::new());
         for &version in versions {
-            let Some((_, made)) = self.made_of(version, steps) else { return false };
-            let Made::Nests(nests) = made else { continue };
+            let (before, made) = self.made_of(version, steps)?;
+            let nests = match made {
+                Made::Nests(nests) => nests,
+                Made::Loop => continue,
+                Made::Branches(inside) => {
+                    let place = (0..steps.len()).find(|&n| writes(&steps[n], version))?;
+                    let Step::If(lists) = &mut steps[place] else { return None };
+                    let [then, otherwise] = &inside.lists;
+                    let mut within = |list: &InList, steps: &mut Vec<Step<Nest>>| {
+                        let memory = (before, state);
+                        let edits = self.edits(&changing, memory, &list.versions, steps)?;
+                        Some((edits, list.copied))
+                    };
+                    let then = within(then, &mut lists.then)?;
+                    let otherwise = within(otherwise, &mut lists.otherwise)?;
+                    branches.push((place, [then, otherwise]));
+                    continue;
+                }
+            };
             let mut all = Vec::new();
             for (place, update) in &nests {
-                let Step::Compute(nest) = &steps[*place] else { return false };
-                let Some((computed, stored)) = self.in_regions(nest, update, state, &changing)
-                else {
-                    return false;
-                };
+                let Step::Compute(nest) = &steps[*place] else { return None };
+                let (computed, stored) = self.in_regions(nest, update, state, &changing)?;
                 let boxed = |nest: Nest| Step::Compute(Box::new(nest));
                 edits.push((*place, true, computed.into_iter().map(boxed).collect()));
                 all.extend(stored.into_iter().map(boxed));
@@ -206,20 +337,34 @@ impl Lowering<'_> {
                 (0..steps.len()).find(|n| !made.contains(n) && touches(&steps[*n], version));
             edits.push((first.unwrap_or(steps.len()), false, all));
         }
-        // From the last to the first, so that places stay what they are. What is stored before a
-        // step comes before what that step became.
+        // What is stored before a step comes before what that step became.
         edits.sort_by_key(|&(place, replaces, _)| (place, replaces));
-        for (place, replaces, more) in edits.into_iter().rev() {
+        Some(Edits { steps: edits, branches, versions: versions.to_vec() })
+    }
+}
+
+impl Edits {
+    fn apply(self, state: BufferId, steps: &mut Vec<Step<Nest>>) {
+        for (place, [then, otherwise]) in self.branches {
+            let Step::If(lists) = &mut steps[place] else { continue };
+            let both = [(then, &mut lists.then), (otherwise, &mut lists.otherwise)];
+            for ((edits, copied), list) in both {
+                // What is stored before a copy is stored at the end then.
+                list.truncate(list.len() - usize::from(copied));
+                edits.apply(state, list);
+            }
+        }
+        // From the last to the first, so that places stay what they are.
+        for (place, replaces, more) in self.steps.into_iter().rev() {
             let end = if replaces { place + 1 } else { place };
             steps.splice(place..end, more);
         }
         let to_memory = |b: &mut BufferId| {
-            if versions.contains(b) {
+            if self.versions.contains(b) {
                 *b = state;
             }
         };
         steps.iter_mut().for_each(|step| step.for_each_buffer_mut(&to_memory));
-        true
     }
 }
 
@@ -232,8 +377,11 @@ fn in_time(state: BufferId, versions: &[BufferId], steps: &mut [Step<Nest>]) -> 
         // The new version is in memory from its first reader on; a loop puts it there itself.
         let stored = |steps: &[Step<Nest>]| {
             let reads = |n: &usize| touches(&steps[*n], version);
-            let is_loop = |n: &usize| loop_of(&steps[*n]).is_some();
-            (0..steps.len()).filter(reads).find(|n| is_loop(n) || !makes(&steps[*n]))
+            let changes = |n: &usize| {
+                let in_place = matches!(steps[*n], Step::Loop(_) | Step::While(_) | Step::If(_));
+                in_place || adds_to_places(&steps[*n], version)
+            };
+            (0..steps.len()).filter(reads).find(|n| changes(n) || !makes(&steps[*n]))
         };
         while let Some(first) = stored(steps) {
             let late = |n: &usize| touches(&steps[*n], before) && !makes(&steps[*n]);

@@ -33,7 +33,7 @@ impl Elab<'_> {
                 _ => return Ok(None),
             }
         }
-        let span = ast[expr].span;
+        let span = ast.span(expr);
         let Some(dtype) = common_literal_dtype(&literals) else { return Ok(None) };
         self.constant_array(&dims, &literals, dtype, span).map(Some)
     }

@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use cotan_array::Dtype;
 use cotan_ir::Span;
+use smallvec::SmallVec;
 
 use super::env::Env;
 use super::library::{self, Arg};
 use super::ops::Operand;
 use super::unify::{Place, SizeFact, Sizes};
 use super::value::{Callable, Closure, Contract, Function, Value};
-use super::{Elab, Frame, MAX_CALLS, R, Reported};
+use super::{Calling, Elab, Frame, MAX_CALLS, R, Reported};
 use crate::ast::{self, ExprId, ExprKind, IndexItem, Name};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::load::DefId;
@@ -28,7 +29,7 @@ impl<'m> Elab<'m> {
     /// `callee(args)`
     pub(super) fn call(&mut self, callee: ExprId, args: &[ast::Arg], span: Span) -> R<Value> {
         let ast = self.ast();
-        let callee_span = ast[callee].span;
+        let callee_span = ast.span(callee);
         let (base, sizes) = match &ast[callee].kind {
             ExprKind::Index { base, items } => (*base, Some(items)),
             _ => (callee, None),
@@ -193,7 +194,7 @@ impl<'m> Elab<'m> {
             Value::Known(_) | Value::Term(_) | Value::Tuple(_) | Value::Record(_) => {
                 let message = format!("a function is needed here, not {}", self.describe(value));
                 let hint = "write a lambda: `x => …`, `(x, y) => …`";
-                Err(self.report(Diagnostic::new(Code::NotAFunction, span, message).hint(hint)))
+                Err(self.wrong_kind(Diagnostic::new(Code::NotAFunction, span, message).hint(hint)))
             }
         }
     }
@@ -282,7 +283,7 @@ impl<'m> Elab<'m> {
             }
             _ => {
                 let value = self.try_elab(expr)?;
-                self.components_of_index(value, ast[expr].span)
+                self.components_of_index(value, ast.span(expr))
             }
         }
     }
@@ -336,7 +337,7 @@ impl<'m> Elab<'m> {
                 ),
             };
             return Err(self.report(
-                Diagnostic::new(Code::WrongArguments, ast[lambda].span, message).hint(hint),
+                Diagnostic::new(Code::WrongArguments, ast.span(lambda), message).hint(hint),
             ));
         }
         let scope = self.env.enter();
@@ -469,6 +470,19 @@ impl<'m> Elab<'m> {
         self.env = outer_env;
         self.file = outer_file;
         self.calls.pop();
+        result
+    }
+
+    /// Runs `body`, in which a builtin is called with arguments at these places.
+    pub(super) fn calling<T>(
+        &mut self,
+        signature: &'static str,
+        args: SmallVec<[Span; 4]>,
+        body: impl FnOnce(&mut Self) -> R<T>,
+    ) -> R<T> {
+        self.builtins.push(Calling { signature, args });
+        let result = body(self);
+        self.builtins.pop();
         result
     }
 

@@ -82,7 +82,7 @@ impl<'m> Elab<'m> {
         let mut value = (self.elab(first), self.span_of(first));
         for link in links {
             if let ExprKind::Binary { op, rhs, .. } = &ast[link].kind {
-                let span = ast[link].span;
+                let span = ast.span(link);
                 let right = (self.elab(*rhs), self.span_of(*rhs));
                 self.b.set_span(span);
                 value = (self.infix(*op, value, right, span).unwrap_or(Value::Error), span);
@@ -238,7 +238,11 @@ impl<'m> Elab<'m> {
         );
         let hint =
             "static integers are literals, sizes, `len(a)`, `shape(a, k)`, and arithmetic on these";
-        Err(self.report(Diagnostic::new(Code::NotStatic, span, message).hint(hint)))
+        let diagnostic = Diagnostic::new(Code::NotStatic, span, message).hint(hint);
+        Err(match self.dynamic_int(value) {
+            Some(_) => self.report(diagnostic),
+            None => self.wrong_kind(diagnostic),
+        })
     }
 
     /// A size known now.

@@ -370,12 +370,16 @@ impl Elab<'_> {
                     self.track_from_end(bound.value, k);
                 }
                 let step = *step;
+                let computed = [lo, hi].into_iter().flatten().any(|b| !b.from_end && b.value < 0);
                 let (lo, hi) = (lo.map_or(0, from_start), hi.map_or(k as i64, from_start));
                 let bounds = usize::try_from(lo).ok().zip(usize::try_from(hi).ok());
                 let outside = || {
                     let message =
                         format!("the slice {lo}:{hi} does not lie within an axis of size {k}");
-                    let hint = "bounds must be in order and at most the size";
+                    let hint = match computed {
+                        true => "only negative literals count from the end: write `len(a) - 1`",
+                        false => "bounds must be in order and at most the size",
+                    };
                     Diagnostic::new(Code::BadIndex, *span, message).hint(hint)
                 };
                 let margins = |trace: &mut Trace| {

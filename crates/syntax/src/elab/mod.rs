@@ -37,6 +37,7 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Builder, CancelToken, ErrorKind, Limits, Param, RegionId, Span, TermId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::ast::{Ast, ExprId, Ident, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
@@ -75,6 +76,13 @@ struct Frame {
     unknown: Option<Name>,
 }
 
+/// A call of a builtin.
+struct Calling {
+    signature: &'static str,
+    /// Where its arguments stand, and the items of those that are lists.
+    args: SmallVec<[Span; 4]>,
+}
+
 /// The state of one elaboration.
 pub(crate) struct Elab<'m> {
     pub(crate) modules: &'m Modules,
@@ -86,6 +94,8 @@ pub(crate) struct Elab<'m> {
     signatures: FxHashMap<DefId, Option<Rc<Signature>>>,
     diagnostics: Diagnostics,
     reported: FxHashSet<(Code, Span)>,
+    /// The builtins that are being called, innermost last.
+    builtins: Vec<Calling>,
     steps: usize,
     /// A limit was exceeded: everything is an error from here on.
     stopped: bool,
@@ -104,6 +114,7 @@ impl<'m> Elab<'m> {
             signatures: FxHashMap::default(),
             diagnostics: Diagnostics::new(),
             reported: FxHashSet::default(),
+            builtins: Vec::new(),
             steps: 0,
             stopped: false,
             trace: None,
@@ -158,6 +169,16 @@ impl<'m> Elab<'m> {
         }
         self.diagnostics.push(diagnostic);
         Reported
+    }
+
+    /// Reports that something is of another kind than is needed. Of an argument of a builtin this says
+    /// the signature: arguments may have been swapped.
+    fn wrong_kind(&mut self, diagnostic: Diagnostic) -> Reported {
+        let calling = self.builtins.last();
+        let signature = calling
+            .filter(|calling| calling.args.contains(&diagnostic.primary.span))
+            .map(|calling| format!("the signature is `{}`", calling.signature));
+        self.report(signature.into_iter().fold(diagnostic, Diagnostic::hint))
     }
 
     /// A message with the calls that led to its place.
@@ -461,7 +482,7 @@ impl<'m> Elab<'m> {
 
     /// The value of an expression.
     pub(crate) fn try_elab(&mut self, expr: ExprId) -> R<Value> {
-        let span = self.ast()[expr].span;
+        let span = self.ast().span(expr);
         self.step(span)?;
         let outer = self.b.set_span(span);
         let value = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.expression(expr, span));
@@ -471,6 +492,6 @@ impl<'m> Elab<'m> {
 
     /// The place of an expression.
     pub(crate) fn span_of(&self, expr: ExprId) -> Span {
-        self.ast()[expr].span
+        self.ast().span(expr)
     }
 }

@@ -458,7 +458,8 @@ impl<'m> Elab<'m> {
                             let message = format!("unknown size `{name}`");
                             let hint = format!("declare it: `type Name[{name}] = …`");
                             return Err(self.report(
-                                Diagnostic::new(Code::UnknownName, node.span, message).hint(hint),
+                                Diagnostic::new(Code::UnknownName, ast.span(visited), message)
+                                    .hint(hint),
                             ));
                         }
                     },
@@ -475,15 +476,23 @@ impl<'m> Elab<'m> {
                 ExprKind::Error => return Err(super::Reported),
                 _ => {
                     let message = "a size in a type is made of names, integers and `+ - * // % **`";
-                    return Err(self.report(Diagnostic::new(Code::NotStatic, node.span, message)));
+                    return Err(self.report(Diagnostic::new(
+                        Code::NotStatic,
+                        ast.span(visited),
+                        message,
+                    )));
                 }
             }
             if steps.len() > MAX_TYPES {
                 let message = format!("this size has more than {MAX_TYPES} parts");
-                return Err(self.report(Diagnostic::new(Code::LimitExceeded, node.span, message)));
+                return Err(self.report(Diagnostic::new(
+                    Code::LimitExceeded,
+                    ast.span(visited),
+                    message,
+                )));
             }
         }
-        Ok(Size { steps: steps.into(), span: ast[expr].span })
+        Ok(Size { steps: steps.into(), span: ast.span(expr) })
     }
 
     /// The type with all sizes known.

@@ -29,22 +29,29 @@ impl<'m> Printer<'m> {
 
     /// A `let` that is not in parentheses.
     pub(super) fn is_let(&self, expr: ExprId) -> bool {
-        let expr = self.get(expr);
-        matches!(expr.kind, ExprKind::Let { .. }) && !expr.parens
+        matches!(self.get(expr).kind, ExprKind::Let { .. }) && !self.has_parens(expr)
     }
 
     fn get(&self, expr: ExprId) -> &'m Expr {
         &self.module.ast[expr]
     }
 
+    fn span(&self, expr: ExprId) -> Span {
+        self.module.ast.span(expr)
+    }
+
+    fn has_parens(&self, expr: ExprId) -> bool {
+        self.module.ast.has_parens(expr)
+    }
+
     fn start(&self, expr: ExprId) -> u32 {
-        self.get(expr).span.start
+        self.span(expr).start
     }
 
     /// Where an expression begins within its parentheses (or a tuple within its own).
     fn inner_start(&self, expr: ExprId) -> u32 {
-        let Expr { span, parens, .. } = self.get(expr);
-        if !parens {
+        let span = self.span(expr);
+        if !self.has_parens(expr) {
             return span.start;
         }
         let mut tokens = TokenKind::lexer(self.text.get(span.range()).unwrap_or(""));
@@ -54,8 +61,8 @@ impl<'m> Printer<'m> {
 
     /// With the parentheses of the text.
     fn enclosed(&mut self, expr: ExprId, content: impl FnOnce(&mut Self, ExprId)) {
-        let Expr { span, parens, .. } = *self.get(expr);
-        if !parens {
+        let span = self.span(expr);
+        if !self.has_parens(expr) {
             return content(self, expr);
         }
         self.token(span.start, "(");
@@ -64,10 +71,10 @@ impl<'m> Printer<'m> {
     }
 
     fn bare(&mut self, expr: ExprId) {
-        let Expr { kind, span, .. } = self.get(expr);
+        let (kind, span) = (&self.get(expr).kind, self.span(expr));
         let (start, end) = (self.inner_start(expr), span.end.saturating_sub(1));
         match kind {
-            ExprKind::Literal(_) => self.literal(*span),
+            ExprKind::Literal(_) => self.literal(span),
             ExprKind::Name(name) => self.name(start, name),
             ExprKind::Unary { op, operand } => {
                 self.token(start, op.text());
@@ -103,7 +110,7 @@ impl<'m> Printer<'m> {
                     printer.expr(*item);
                 });
             }
-            ExprKind::Array(items) => self.array(items, *span),
+            ExprKind::Array(items) => self.array(items, span),
             ExprKind::Record(fields) => {
                 self.comments_before(span.start);
                 self.list(("{", "}"), end, Breaks::All, fields, |printer, (field, value)| {
@@ -197,7 +204,7 @@ impl<'m> Printer<'m> {
         let mut outer = None;
         let mut begins = vec![false; nodes.len()];
         for (begin, &node) in begins.iter_mut().zip(&nodes).rev() {
-            let inner_parens = self.get(node).parens && node != expr;
+            let inner_parens = self.has_parens(node) && node != expr;
             let this = level(self, node);
             *begin = inner_parens || outer != Some(this);
             outer = Some(this);
@@ -210,8 +217,7 @@ impl<'m> Printer<'m> {
         }
         self.expr(first);
         for (begin, &node) in begins.iter().zip(&nodes) {
-            let Expr { kind, span, parens } = self.get(node);
-            if let ExprKind::Binary { op, op_span, rhs, .. } = kind {
+            if let ExprKind::Binary { op, op_span, rhs, .. } = &self.get(node).kind {
                 self.comments_before(op_span.start);
                 self.line();
                 self.put(op.text());
@@ -221,8 +227,8 @@ impl<'m> Printer<'m> {
             if *begin {
                 self.events.extend([Event::Dedent, Event::Close]);
             }
-            if *parens && node != expr {
-                self.token(span.end.saturating_sub(1), ")");
+            if self.has_parens(node) && node != expr {
+                self.token(self.span(node).end.saturating_sub(1), ")");
             }
         }
     }
@@ -337,7 +343,7 @@ impl<'m> Printer<'m> {
                     Breaks::All,
                     sizes,
                     |printer, size| match printer.is_lambda(*size) {
-                        true => printer.in_parens(*size, printer.get(*size).span.end),
+                        true => printer.in_parens(*size, printer.span(*size).end),
                         false => printer.expr(*size),
                     },
                 );
@@ -349,9 +355,8 @@ impl<'m> Printer<'m> {
 
     /// In exactly one pair of parentheses; `end` is where the closing one stands, or would.
     fn in_parens(&mut self, expr: ExprId, end: u32) {
-        let Expr { span, parens, .. } = self.get(expr);
-        self.token(span.start, "(");
-        if *parens {
+        self.token(self.start(expr), "(");
+        if self.has_parens(expr) {
             self.bare(expr)
         } else {
             self.expr(expr)
@@ -363,9 +368,8 @@ impl<'m> Printer<'m> {
     fn lone_size(&mut self, size: ExprId, end: u32) {
         let mut at = size;
         let plain = loop {
-            let Expr { kind, parens, .. } = self.get(at);
-            at = match kind {
-                _ if *parens => break true,
+            at = match &self.get(at).kind {
+                _ if self.has_parens(at) => break true,
                 ExprKind::Name(_) => break true,
                 ExprKind::Literal(literal) => break !precedence::is_negative(literal),
                 ExprKind::Index { base, .. }

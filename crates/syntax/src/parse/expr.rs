@@ -46,7 +46,7 @@ impl Parser<'_> {
             }
             self.expect(TokenKind::Eq, "`=` and the value of the part");
             let value = self.expr_from(precedence::OR);
-            let span = self.ast[base].span.join(self.ast[value].span);
+            let span = self.ast.span(base).join(self.ast.span(value));
             let path = Box::new(Path { with_span, steps: path });
             base = self.add(ExprKind::With { base, path, value }, span);
         }
@@ -71,15 +71,14 @@ impl Parser<'_> {
             }
         };
         let rhs = self.expr_from(loosest);
-        let span = self.ast[lhs].span.join(self.ast[rhs].span);
+        let span = self.ast.span(lhs).join(self.ast.span(rhs));
         self.add(ExprKind::Binary { op, op_span, lhs, rhs }, span)
     }
 
     /// `a < b` before another comparison is an error.
     fn forbid_chain(&mut self, lhs: ExprId, op: BinaryOp) {
-        let left = &self.ast[lhs];
-        let ExprKind::Binary { op: first, op_span, .. } = left.kind else { return };
-        if left.parens || precedence::of_binary(first) != precedence::of_binary(op) {
+        let ExprKind::Binary { op: first, op_span, .. } = self.ast[lhs].kind else { return };
+        if self.ast.has_parens(lhs) || precedence::of_binary(first) != precedence::of_binary(op) {
             return;
         }
         let (first, second) = (first.text(), op.text());
@@ -268,8 +267,8 @@ impl Parser<'_> {
             }
             TokenKind::OpenParen => {
                 let close = self.closing_of(self.at);
-                let after = close.and_then(|close| self.tokens.get(close + 1));
-                after.is_some_and(|token| token.kind == TokenKind::FatArrow)
+                let after = close.and_then(|close| self.tokens.kind(close + 1));
+                after == Some(TokenKind::FatArrow)
             }
             _ => false,
         }

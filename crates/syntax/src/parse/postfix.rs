@@ -26,7 +26,7 @@ impl Parser<'_> {
     }
 
     fn apply(&mut self, base: ExprId, end: Span, kind: impl FnOnce(ExprId) -> ExprKind) -> ExprId {
-        let span = self.ast[base].span.join(end);
+        let span = self.ast.span(base).join(end);
         self.add(kind(base), span)
     }
 
@@ -42,7 +42,7 @@ impl Parser<'_> {
         let first_named = list.elements.iter().position(|arg| arg.name.is_some());
         let after = first_named.and_then(|at| list.elements.get(at..)).unwrap_or(&[]);
         if let Some(misplaced) = after.iter().find(|arg| arg.name.is_none()) {
-            let place = self.ast[misplaced.value].span;
+            let place = self.ast.span(misplaced.value);
             let message = "an argument without a name stands after one with a name";
             self.report(
                 Diagnostic::new(Code::PositionalAfterNamed, place, message)
@@ -87,8 +87,13 @@ impl Parser<'_> {
                     field: Box::new(field),
                 })
             }
+            TokenKind::Dot => {
+                let hint = "the integers below `n` are `iota(n)`; a slice is `x[lo:hi]`";
+                self.expected_with("a field or the number of a component", Some(hint.to_string()));
+                base
+            }
             _ if self.is_bare_number(base) => {
-                let place = self.since(self.ast[base].span.start);
+                let place = self.since(self.ast.span(base).start);
                 self.report(
                     Diagnostic::new(Code::BadNumber, place, "a number ends with a digit")
                         .hint("write for instance `1.0`"),
@@ -163,10 +168,9 @@ impl Parser<'_> {
     }
 
     fn is_bare_number(&self, expr: ExprId) -> bool {
-        let expr = &self.ast[expr];
-        let number =
-            matches!(expr.kind, ExprKind::Literal(Literal::Int { .. } | Literal::Float { .. }));
-        number && !expr.parens
+        let kind = &self.ast[expr].kind;
+        let number = matches!(kind, ExprKind::Literal(Literal::Int { .. } | Literal::Float { .. }));
+        number && !self.ast.has_parens(expr)
     }
 
     fn field_expected(&mut self, token: Token) {
@@ -253,7 +257,7 @@ impl Parser<'_> {
     }
 
     fn is_bare_lambda(&self, expr: ExprId) -> bool {
-        self.is_lambda(expr) && !self.ast[expr].parens
+        self.is_lambda(expr) && !self.ast.has_parens(expr)
     }
 
     fn finish_build(&mut self, start: u32, sizes: ExprId, body: ExprId) -> ExprId {

@@ -63,7 +63,7 @@ impl Lowering<'_> {
 }
 
 /// The places of an array that lies row by row.
-fn row_major(extents: &[usize]) -> Option<Affine> {
+pub(super) fn row_major(extents: &[usize]) -> Option<Affine> {
     let mut at = Affine::constant(0, extents.len());
     let mut stride = 1i64;
     for (n, &k) in extents.iter().enumerate().rev() {

@@ -3,6 +3,7 @@
 use cotan_array::Dtype;
 use cotan_ir::scalar::Scalar;
 use cotan_ir::{Span, TermId};
+use smallvec::SmallVec;
 
 use super::{Arg, Call};
 use crate::ast::ExprKind;
@@ -11,6 +12,9 @@ use crate::elab::call::Applied;
 use crate::elab::ops::Operand;
 use crate::elab::value::{Callable, Known, Value};
 use crate::elab::{Elab, R};
+
+/// Longer lists are arrays, not sizes or axes.
+const MAX_SIZES: usize = 16;
 
 impl Call {
     /// The first argument at a place.
@@ -36,6 +40,21 @@ impl Elab<'_> {
             Arg::Expr(expr) => self.span_of(*expr),
             Arg::Value(_, span) => *span,
         }
+    }
+
+    /// Where arguments stand, and the items of those that are written as lists.
+    pub(super) fn places<'a>(&self, args: impl Iterator<Item = &'a Arg>) -> SmallVec<[Span; 4]> {
+        let mut places = SmallVec::new();
+        for arg in args {
+            places.push(self.arg_span(arg));
+            if let Arg::Expr(expr) = arg
+                && let ExprKind::Array(items) | ExprKind::Tuple(items) = &self.ast()[*expr].kind
+                && items.len() <= MAX_SIZES
+            {
+                places.extend(items.iter().map(|&item| self.span_of(item)));
+            }
+        }
+        places
     }
 
     /// The value of an argument; [`Value::Error`] after a message.
@@ -89,7 +108,7 @@ impl Elab<'_> {
             (value, span) => {
                 let message =
                     format!("`true` or `false` is needed here, not {}", self.describe(&value));
-                Err(self.report(Diagnostic::new(Code::NotStatic, span, message)))
+                Err(self.wrong_kind(Diagnostic::new(Code::NotStatic, span, message)))
             }
         }
     }
@@ -221,7 +240,7 @@ impl Elab<'_> {
             return Err(crate::elab::Reported);
         }
         let message = "an element type is needed here: f64, f32, i64 or bool";
-        Err(self.report(Diagnostic::new(Code::TypeMismatch, span, message)))
+        Err(self.wrong_kind(Diagnostic::new(Code::WrongArguments, span, message)))
     }
 
     /// The function at a parameter that must be there.

@@ -426,7 +426,12 @@ impl Elab<'_> {
                         "an array to run over is needed here, not the scalar {}",
                         self.b.ty(t)
                     );
-                    return Err(self.report(Diagnostic::new(Code::NotAnArray, *span, message)));
+                    let diagnostic = Diagnostic::new(Code::NotAnArray, *span, message);
+                    return Err(self.wrong_kind(match value {
+                        Value::Tuple(_) | Value::Record(_) => diagnostic
+                            .hint("`tree_map(f, p, q)` takes the parts of structures one by one"),
+                        _ => diagnostic,
+                    }));
                 };
                 match length {
                     Some((before, place)) if before != k => {

@@ -266,8 +266,9 @@ pub(crate) fn call(
     args: Vec<(Option<&Ident>, Arg)>,
     span: Span,
 ) -> R<Value> {
+    let places = elab.places(args.iter().map(|(_, arg)| arg));
     let call = bind(elab, builtin, args, span)?;
-    match builtin.run {
+    elab.calling(&builtin.signature, places, |elab| match builtin.run {
         Run::Row(op) => {
             let operands = elab.all_values(&call);
             elab.row(op, &operands, span)
@@ -275,7 +276,7 @@ pub(crate) fn call(
         Run::Library(function) => standard::call(elab, &call, function),
         Run::Routine(routine) => linear::routine(elab, &call, routine),
         Run::Function(run) => run(elab, &call),
-    }
+    })
 }
 
 /// Puts arguments at the places of the parameters.
