@@ -3,8 +3,8 @@
 //! # Overview
 //!
 //! * [`Algebra`] is the core language as a trait, with the instances [`Eager`] (arrays are values),
-//!   [`Staged`] (arrays are terms), [`Dual`] (an array and a Delta) and [`Tangent`] (an array and its
-//!   derivative along a direction); [`interpret`] takes a program into any of them.
+//!   [`Staged`] (arrays are terms), [`Dual`] (an array and a Delta), [`Tangent`] (an array and its
+//!   derivative along a direction) and [`Series`] (an array and its Taylor coefficients); [`interpret`] takes a program into any of them.
 //! * [`Delta`] is the second component of a dual array. [`reverse_pass`] transposes it,
 //!   [`forward_pass`] runs it forwards, both over any algebra.
 //! * [`vjp`], [`value_and_grad`], [`jvp`] and their relatives take a program to a program.
@@ -54,6 +54,7 @@ pub mod pattern;
 mod restage;
 mod routine;
 pub mod section2;
+mod series;
 mod slots;
 mod staged;
 mod step;
@@ -68,14 +69,15 @@ pub use algebra::{Algebra, Lambda, Loop, interpret};
 pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{
-    Linearized, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, split_vjp,
-    value_and_grad, vjp,
+    Linearized, MOST_ORDER, grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian,
+    linearize, split_vjp, value_and_grad, vjp,
 };
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};
 pub use forward::forward_pass;
 pub use linear::Linear;
 pub use restage::{DeltaLine, DualProgram, dual};
+pub use series::{Series, SeriesId};
 #[cfg(feature = "slots")]
 pub use slots::with_slots;
 pub use staged::Staged;

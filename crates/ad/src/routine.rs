@@ -56,6 +56,10 @@ pub(crate) fn derivative<A: Algebra, L: Derivatives<A>>(
         Routine::Cholesky => return of(0).map(|da| cholesky(l, result, da)).transpose(),
         Routine::LuFactors => return of(0).map(|da| lu(l, &operands[0], result, da)).transpose(),
         Routine::LuRows => return Ok(None),
+        // Linear, with nothing beside its operand.
+        Routine::Dft | Routine::DftConjugate => {
+            return of(0).map(|dz| l.routine(routine, fixed, dz)).transpose();
+        }
         Routine::QrQ | Routine::QrR => {
             return of(0).map(|da| orthogonal::qr(l, routine, &operands[0], da)).transpose();
         }

@@ -104,7 +104,11 @@ pub(crate) fn counter_type() -> Type {
 }
 
 /// A condition on inputs of the given types, some of which it has, by number.
-fn condition_on(types: &[Type], condition: &Program, has: &[usize]) -> Result<Arc<Program>> {
+pub(crate) fn condition_on(
+    types: &[Type],
+    condition: &Program,
+    has: &[usize],
+) -> Result<Arc<Program>> {
     let mut w = Writer::default();
     let inputs = w.inputs(types)?;
     let given: Vec<TermId> = has.iter().map(|&k| inputs[k]).collect();

@@ -99,6 +99,7 @@ fn title(group: Group) -> &'static str {
         Group::Reducing => "Sums and other reductions",
         Group::Sorting => "Sorting and searching",
         Group::Linear => "Products of vectors and matrices",
+        Group::Fourier => "Fourier transforms",
         Group::Loops => "Loops",
         Group::Solvers => "Equations, differential equations and integrals",
         Group::Derivatives => "Derivatives of functions",

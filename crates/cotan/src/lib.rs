@@ -106,8 +106,8 @@ pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
 pub use data::{load_safetensors, load_safetensors_like, save_safetensors};
 pub use derive::{
-    Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
-    value_and_grad, value_and_grad_aux, vjp,
+    Derived, DerivedJit, grad, grad_aux, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp,
+    laplacian, value_and_grad, value_and_grad_aux, vjp,
 };
 pub use element::{Element, Float, Number};
 pub use error::{Error, ErrorKind, Result};
@@ -115,6 +115,7 @@ pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
 pub use library::nn;
+pub use library::{Complex, Norm, fftfreq, rfftfreq};
 pub use library::{
     CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Vmap, associative_scan,
     associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
@@ -146,10 +147,10 @@ struct Readme;
 pub mod prelude {
     pub use crate::nn;
     pub use crate::{
-        AllArgs, Arg, Arr, Arrays, Compiled, Element, Float, Number, Tensor, build, compile,
-        compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd, jacobian, jacrev,
-        jit, jvp, load_npz, load_npz_like, ones, save_npz, select, sparse_hessian, sparse_jacobian,
-        value_and_grad, value_and_grad_aux, vjp, zeros,
+        AllArgs, Arg, Arr, Arrays, Compiled, Complex, Element, Float, Number, Tensor, build,
+        compile, compile_like, constant, full, grad, grad_aux, hessian, hvp, iota, jacfwd,
+        jacobian, jacrev, jet, jit, jvp, laplacian, load_npz, load_npz_like, ones, save_npz,
+        select, sparse_hessian, sparse_jacobian, value_and_grad, value_and_grad_aux, vjp, zeros,
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{

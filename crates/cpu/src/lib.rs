@@ -24,6 +24,7 @@ mod search;
 mod segment;
 mod target;
 mod threads;
+mod transform;
 mod vm;
 mod workspace;
 

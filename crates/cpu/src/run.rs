@@ -21,6 +21,7 @@ use crate::search::arg_sort;
 use crate::segment::RunSegments;
 use crate::target::host;
 use crate::threads;
+use crate::transform::{self, Prepared};
 use crate::vm::{Frame, Kernel};
 use crate::workspace::Workspace;
 
@@ -80,6 +81,8 @@ impl Engine {
 pub struct Executable {
     pub(crate) plan: Arc<Compiled>,
     pool: Arc<Mutex<Vec<Workspace>>>,
+    /// The roots of unity of its transforms.
+    _prepared: Arc<[Prepared]>,
     /// What every byte of memory is at the beginning of a run, in tests.
     stale: Option<u8>,
 }
@@ -170,7 +173,13 @@ impl Executable {
             Engine::Native => plan,
         };
         look()?;
-        Ok(Executable { plan: Arc::new(plan), pool: Arc::default(), stale: None })
+        let prepared = transform::prepare_all(&plan.steps).into();
+        Ok(Executable {
+            plan: Arc::new(plan),
+            pool: Arc::default(),
+            _prepared: prepared,
+            stale: None,
+        })
     }
 
     /// The kernels as loop nests, with what they compute, how much of it, and where it comes from.
@@ -413,7 +422,13 @@ impl Run<'_> {
                 };
                 let go_on = &mut |work: usize| frame.go_on(work, self.limits);
                 // SAFETY: the buffers have the shapes that the plan says.
-                if !unsafe { linalg::run(step, &places, go_on) } {
+                let done = unsafe {
+                    match transform::is_transform(step.routine) {
+                        true => transform::run(step, &places, go_on),
+                        false => linalg::run(step, &places, go_on),
+                    }
+                };
+                if !done {
                     return Err(Stop::Limit);
                 }
             }

@@ -59,7 +59,7 @@ pub use limits::{CancelToken, Limits, Watch, look, within};
 pub use literal::Literal;
 pub use operands::Operands;
 pub use out_of_range::OutOfRange;
-pub use routine::{Cell, CellValue, NEARLY, Routine, RoutineRow, negligible};
+pub use routine::{Cell, CellValue, NEARLY, Routine, RoutineRow, negligible, root_of_unity};
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{

@@ -19,6 +19,8 @@ pub enum Group {
     Sorting,
     /// Products of vectors and matrices.
     Linear,
+    /// Fourier transforms, and what is made of them.
+    Fourier,
     /// Small formulas, element by element.
     Elementwise,
     /// Neural networks.
@@ -36,6 +38,8 @@ pub enum Kind {
     Number,
     /// An array of floats.
     Float,
+    /// Complex numbers: two arrays of floats, or one of real numbers.
+    Complex,
     /// An array of integers, whatever the other arrays hold.
     Int,
     /// An array of truth values, whatever the other arrays hold.
@@ -73,7 +77,9 @@ pub enum Kind {
 impl Kind {
     /// Whether it takes an array or several.
     pub fn is_array(self) -> bool {
-        matches!(self, Kind::Any | Kind::Number | Kind::Float) || self.is_apart() || self.is_many()
+        matches!(self, Kind::Any | Kind::Number | Kind::Float | Kind::Complex)
+            || self.is_apart()
+            || self.is_many()
     }
 
     /// Whether it takes any number of arrays.
@@ -89,7 +95,7 @@ impl Kind {
     fn takes(self, dtype: Dtype) -> bool {
         match self {
             Kind::Number | Kind::Numbers => dtype.is_numeric(),
-            Kind::Float => dtype.is_float(),
+            Kind::Float | Kind::Complex => dtype.is_float(),
             Kind::Int => dtype == Dtype::I64,
             Kind::Bool => dtype == Dtype::Bool,
             _ => true,
@@ -99,7 +105,7 @@ impl Kind {
     /// What it takes, in words.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Kind::Float => ("floats", "convert: `f64(…)`"),
+            Kind::Float | Kind::Complex => ("floats", "convert: `f64(…)`"),
             Kind::Int => ("i64", "convert: `i64(…)`"),
             Kind::Bool => ("bool", "compare: `x != 0`"),
             _ => ("numbers", "convert: `i64(…)`"),
@@ -148,11 +154,19 @@ pub enum Made<'c> {
     One(Term<'c>),
     /// Several, as a tuple.
     Several(Vec<Term<'c>>),
+    /// Complex numbers: real and imaginary parts.
+    Complex([Term<'c>; 2]),
 }
 
 impl<'c> From<Term<'c>> for Made<'c> {
     fn from(x: Term<'c>) -> Made<'c> {
         Made::One(x)
+    }
+}
+
+impl<'c> From<[Term<'c>; 2]> for Made<'c> {
+    fn from(z: [Term<'c>; 2]) -> Made<'c> {
+        Made::Complex(z)
     }
 }
 
@@ -169,6 +183,8 @@ pub enum Given {
     One(TermId),
     /// Several, as a tuple.
     Several(Vec<TermId>),
+    /// Complex numbers: real and imaginary parts, as a record `{re, im}`.
+    Complex([TermId; 2]),
 }
 
 /// A function of the library: one row of the table.
@@ -224,6 +240,7 @@ impl Function {
             let id = |x: Term<'_>| x.id().ok_or_else(|| missing(self.name));
             match (self.run)(c, &args) {
                 Made::One(x) => Ok(Given::One(id(x)?)),
+                Made::Complex([re, im]) => Ok(Given::Complex([id(re)?, id(im)?])),
                 Made::Several(xs) => {
                     Ok(Given::Several(xs.into_iter().map(id).collect::<Result<_>>()?))
                 }
@@ -454,6 +471,7 @@ macro_rules! functions {
     (@take Int $args:ident, $n:ident) => { $args.array($n) };
     (@take Bool $args:ident, $n:ident) => { $args.array($n) };
     (@take Key $args:ident, $n:ident) => { $args.array($n) };
+    (@take Complex $args:ident, $n:ident) => { $args.all($n) };
     (@take Anys $args:ident, $n:ident) => { $args.all($n) };
     (@take Numbers $args:ident, $n:ident) => { $args.all($n) };
     (@take Axes $args:ident, $n:ident $(, $d:literal)?) => { $args.ints($n) };

@@ -31,6 +31,7 @@ mod cumulative;
 mod decompositions;
 mod einsum;
 mod elementwise;
+mod fourier;
 mod function;
 mod losses;
 mod making;
@@ -58,6 +59,7 @@ pub mod functions {
     pub use crate::cumulative::*;
     pub use crate::decompositions::*;
     pub use crate::elementwise::*;
+    pub use crate::fourier::*;
     pub use crate::losses::*;
     pub use crate::making::*;
     pub use crate::neural::*;
@@ -79,6 +81,7 @@ pub fn all() -> &'static [&'static Function] {
             segment::TABLE,
             sort::TABLE,
             products::TABLE,
+            fourier::TABLE,
             decompositions::TABLE,
             elementwise::TABLE,
             neural::TABLE,

@@ -536,7 +536,7 @@ macro_rules! methods {
 }
 
 methods! {
-    unary: abs Abs, exp Exp, expm1 Expm1, log Log, log1p Log1p, sqrt Sqrt, tanh Tanh, erfc Erfc,
+    unary: abs Abs, cos Cos, sin Sin, exp Exp, expm1 Expm1, log Log, log1p Log1p, sqrt Sqrt, tanh Tanh, erfc Erfc,
         logistic Logistic, stop_gradient StopGradient;
     binary: pow Pow, maximum Max, minimum Min, scale Scale, lt Lt, le Le, gt Gt, ge Ge, eq Eq, ne Ne;
 }

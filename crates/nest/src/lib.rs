@@ -21,6 +21,7 @@ mod plan;
 mod routine;
 mod segment;
 mod text;
+mod transform;
 
 pub use body::{Body, components};
 pub use check::{PlanFault, check_memory};
@@ -35,3 +36,4 @@ pub use routine::{
 };
 pub use segment::{SegmentStep, Strided};
 pub use text::{ParseError, Printer, Show};
+pub use transform::Transform;

@@ -4,6 +4,7 @@ use cotan_array::Dtype;
 use cotan_ir::Routine;
 
 use crate::nest::BufferId;
+use crate::transform::Transform;
 
 /// The cells of an operand, somewhere in a buffer: copies are not made.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct RoutineStep {
     pub dtype: Dtype,
     /// The sizes of the batch.
     pub batch: Box<[usize]>,
-    /// The rows of the first operand, or of the first that is read.
+    /// The size `n` of the first operand, or of the first that is read: rows of a matrix.
     pub rows: usize,
     /// The columns of the last operand.
     pub columns: usize,
@@ -98,11 +99,14 @@ fn eigen_room(n: usize) -> usize {
 /// The room that a routine needs, in numbers of 8 bytes: for packed operands, for a panel of columns
 /// and the exchanges of its rows, and for right sides.
 pub fn routine_room(routine: Routine, rows: usize, columns: usize) -> usize {
+    if let Routine::Dft | Routine::DftConjugate = routine {
+        return Transform::room(rows);
+    }
     let packed = Room::new(rows, rows.max(columns)).elements();
     let own = match routine {
         Routine::LuFactors | Routine::LuRows => rows.saturating_mul(PANEL + 1),
         Routine::LuSolve | Routine::LuSolveTransposed => rows.saturating_mul(columns),
-        Routine::Cholesky => 0,
+        Routine::Cholesky | Routine::Dft | Routine::DftConjugate => 0,
         Routine::SolveLower
         | Routine::SolveUpper
         | Routine::SolveUnitLower
@@ -169,7 +173,11 @@ impl RoutineStep {
 
     /// The sizes of the cells of an operand.
     pub fn dims(&self, operand: usize) -> Vec<usize> {
-        let size = |letter: char| if letter == 'n' { self.rows } else { self.columns };
+        let size = |letter: char| match letter.to_digit(10) {
+            Some(digit) => digit as usize,
+            None if letter == 'n' => self.rows,
+            None => self.columns,
+        };
         self.routine.row().operands[operand].axes.chars().map(size).collect()
     }
 

@@ -85,3 +85,22 @@ fn bulk(program: &Program) -> Result<Program> {
     let passes: &[Pass] = if builds { &[Pass::BULK] } else { &[Pass::NORMALISE] };
     Pipeline::new(passes).run(program)
 }
+
+/// Derivatives by series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Taylor {
+    /// The coefficients up to an order along a direction: [`cotan_ad::jet`].
+    Jet(usize),
+    /// The sum of the second derivatives: [`cotan_ad::laplacian`].
+    Laplacian,
+}
+
+/// As [`derive()`], by series.
+pub fn derive_taylor(program: &Program, taylor: Taylor, wrt: Option<&[usize]>) -> Result<Program> {
+    let prepared = bulk(program)?;
+    let derived = match taylor {
+        Taylor::Jet(order) => cotan_ad::jet(&prepared, wrt, order)?,
+        Taylor::Laplacian => cotan_ad::laplacian(&prepared, wrt)?,
+    };
+    bulk(&derived)
+}

@@ -37,6 +37,6 @@ mod pipeline;
 
 pub use compile::{Backend, CompileOptions, CompilePass, Compiled, Form, compile, compile_to};
 pub use cost::Cost;
-pub use derivative::{Derivative, derive, derive_owned};
+pub use derivative::{Derivative, Taylor, derive, derive_owned, derive_taylor};
 pub use peak::peak_bytes;
 pub use pipeline::{Pass, Pipeline, Stage};

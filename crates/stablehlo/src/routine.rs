@@ -22,6 +22,8 @@ impl Emitter<'_> {
         let operands = self.values(ts)?;
         let triangle = |lower, unit| Triangle { lower, unit, turned: false };
         let solved = match routine {
+            Routine::Dft => return Ok(self.transformed(&operands[0], false)),
+            Routine::DftConjugate => return Ok(self.transformed(&operands[0], true)),
             Routine::Cholesky => return Ok(self.cholesky(&operands[0])),
             Routine::LuFactors => return Ok(self.eliminated(&operands[0])?[0].clone()),
             Routine::LuRows => return Ok(self.eliminated(&operands[0])?[1].clone()),
@@ -107,6 +109,48 @@ impl Emitter<'_> {
         let none = w.zeros(&counts.ty.clone());
         let any = w.compare("NE", &counts, &none);
         w.select(&any, &x, &zeros)
+    }
+
+    /// The Fourier transform of numbers whose parts are the rows of matrices. The imaginary parts are
+    /// negated before and after for the conjugate one.
+    fn transformed(&mut self, z: &Val, conjugate: bool) -> Val {
+        let rank = z.ty.rank();
+        let dims = z.ty.dims.clone();
+        let (n, w) = (dims[rank - 1], &mut self.w);
+        if z.ty.dims.contains(&0) {
+            return z.clone();
+        }
+        let outer: Vec<usize> = (0..rank - 2).chain([rank - 1]).collect();
+        let part = z.ty.with_dims(&[&dims[..rank - 2], &[n]].concat());
+        let row = w.iota(rank - 2, &dims);
+        let zeros = w.zeros(&z.ty);
+        let none = w.zeros(&row.ty.clone());
+        let first = w.compare("EQ", &row, &none);
+        let real = w.select(&first, z, &zeros);
+        let real = w.sum(&real, &[rank - 2]);
+        let imaginary = w.select(&first, &zeros, z);
+        let mut imaginary = w.sum(&imaginary, &[rank - 2]);
+        if conjugate {
+            imaginary = w.unary("negate", &imaginary);
+        }
+        // Complex numbers are nowhere but here, so their type is written as text.
+        let sizes: String = part.dims.iter().map(|k| format!("{k}x")).collect();
+        let element = if part.dtype == Dtype::F32 { "f32" } else { "f64" };
+        let complex = format!("tensor<{sizes}complex<{element}>>");
+        let body = format!("stablehlo.complex {real}, {imaginary} : {complex}");
+        let pair = w.define(part.clone(), body);
+        let body =
+            format!("stablehlo.fft {pair}, type = FFT, length = [{n}] : ({complex}) -> {complex}");
+        let made = w.define(part.clone(), body);
+        let real = w.define(part.clone(), format!("stablehlo.real {made} : ({complex}) -> {part}"));
+        let body = format!("stablehlo.imag {made} : ({complex}) -> {part}");
+        let mut imaginary = w.define(part, body);
+        if conjugate {
+            imaginary = w.unary("negate", &imaginary);
+        }
+        let real = w.broadcast(&real, &outer, &dims);
+        let imaginary = w.broadcast(&imaginary, &outer, &dims);
+        w.select(&first, &real, &imaginary)
     }
 
     /// The rows of matrices in the given order, or back from it.

@@ -113,6 +113,7 @@ fn builtin_table() -> Vec<String> {
                 Group::Reducing => "Reductions",
                 Group::Sorting => "Searching and sorting",
                 Group::Linear => "Linear algebra",
+                Group::Fourier => "Fourier transforms",
                 Group::Loops => "Loops",
                 Group::Solvers => "Equations, differential equations and integrals",
                 Group::Derivatives => "Derivatives",

@@ -75,7 +75,14 @@ fn program(case: &Json) -> (Program, Vec<Value>, Vec<String>) {
         }
         let value = array(json);
         params.push(format!("v_{name}: {}", value.ty()));
-        args.push(format!("{name} = v_{name}"));
+        // Complex numbers are recorded by their parts.
+        match (name.strip_suffix("_re"), name.strip_suffix("_im")) {
+            (Some(name), _) => {
+                args.push(format!("{name} = {{re = v_{name}_re, im = v_{name}_im}}"))
+            }
+            (_, Some(_)) => {}
+            (None, None) => args.push(format!("{name} = v_{name}")),
+        }
         inputs.push(value);
         names.push(name.clone());
     }

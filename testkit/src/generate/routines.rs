@@ -26,6 +26,12 @@ impl Generator<'_> {
         rows <= MOST_ROWS && batch * rows * rows <= 4 * self.config.max_elements
     }
 
+    /// Whether a type is that of Fourier transforms, which round in an order of their own: only where
+    /// programs are run in the field.
+    fn is_transform(&self, ty: &Type) -> bool {
+        !self.config.roots && matches!(ty.shape.dims(), [.., 2, _])
+    }
+
     fn has_spectra(&self) -> bool {
         self.config.spectra && self.config.roots
     }
@@ -46,6 +52,11 @@ impl Generator<'_> {
             [batch @ .., n, columns] => (batch, *n, *columns),
             _ => return self.leaf(ty),
         };
+        if self.is_transform(ty) && self.rng.chance(60) {
+            let operand = self.term(ty, size)?;
+            let routine = if self.rng.chance(50) { Routine::Dft } else { Routine::DftConjugate };
+            return self.b.routine(routine, &[operand]);
+        }
         let square = array_type(ty.dtype, batch, &[n, n])?;
         if n == columns && self.rng.chance(50) {
             let matrix = self.matrix(&square, size)?;

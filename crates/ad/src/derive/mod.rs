@@ -6,6 +6,7 @@
 
 mod forward;
 mod jacobian;
+mod jet;
 mod linearize;
 mod reverse;
 
@@ -18,6 +19,7 @@ use crate::dual::{Dual, DualArray};
 
 pub use forward::{hvp, jvp};
 pub use jacobian::{hessian, jacfwd, jacobian, jacrev};
+pub use jet::{MOST_ORDER, jet, laplacian};
 pub use linearize::{Linearized, linearize, split_vjp};
 pub use reverse::{grad, value_and_grad, vjp};
 

@@ -25,5 +25,6 @@ mod rounding;
 mod second_order;
 mod sparsity;
 mod support;
+mod taylor;
 mod ways;
 mod while_loops;

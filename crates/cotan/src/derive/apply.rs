@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Param, Program, Type};
-use cotan_pipeline::{Derivative, derive_owned};
+use cotan_pipeline::{Derivative, Taylor, derive_owned, derive_taylor};
 
 use crate::error::{Error, Result};
 use crate::function::{Choice, Function};
@@ -32,6 +32,21 @@ where
     F: Function<M>,
     W: Choice<F, M>,
 {
+    apply_series(name, (derivative, None), f, args, directions)
+}
+
+/// The same by series, if so wished, which take and give what the derivative does.
+pub(super) fn apply_series<F, M, W>(
+    name: &'static str,
+    (derivative, taylor): (Derivative, Option<Taylor>),
+    f: &F,
+    args: F::Args,
+    directions: &[Raw],
+) -> Result<Applied<F, M, W>>
+where
+    F: Function<M>,
+    W: Choice<F, M>,
+{
     let tree = args.tree();
     let (point, chosen) = W::of(&tree);
     let request = Request {
@@ -41,6 +56,7 @@ where
         leaves: &raws(&args),
         chosen: &chosen,
         directions,
+        taylor,
     };
     let (out, leaves) = request.apply(&point, &mut |leaves| {
         let args = F::Args::unflatten(&tree, &mut Leaves::staged(leaves.iter().copied()))?;
@@ -59,7 +75,7 @@ pub(crate) fn apply_untyped(
     directions: &[Raw],
     f: stage::Body<'_>,
 ) -> Result<(Tree, Vec<Raw>)> {
-    let request = Request { name, derivative, args, leaves, chosen, directions };
+    let request = Request { name, derivative, args, leaves, chosen, directions, taylor: None };
     request.apply(point, &mut |leaves| stage::user_code(|| f(leaves)))
 }
 
@@ -74,6 +90,8 @@ struct Request<'a> {
     chosen: &'a [usize],
     /// The cotangents or tangents.
     directions: &'a [Raw],
+    /// By series, in the place of the derivative.
+    taylor: Option<Taylor>,
 }
 
 impl Request<'_> {
@@ -99,7 +117,11 @@ impl Request<'_> {
         let wrt: Vec<usize> = (0..at.len()).collect();
         let made = stage::unplaced(name, || {
             stage::emit_all(name, &operands, |b, ts| {
-                b.inline(&derive_owned(program, derivative, Some(&wrt))?, ts)
+                let derived = match self.taylor {
+                    Some(taylor) => derive_taylor(&program, taylor, Some(&wrt))?,
+                    None => derive_owned(program, derivative, Some(&wrt))?,
+                };
+                b.inline(&derived, ts)
             })
         });
         Ok((out, made.ok_or_else(Error::recorded)?))
@@ -233,6 +255,24 @@ impl<F: Function<M>, M, W: Choice<F, M>> Applied<F, M, W> {
     pub(super) fn out(&mut self) -> Result<F::Out> {
         let tree = self.out.clone();
         self.next(&tree)
+    }
+
+    /// The next arrays in the structure of the result, with one more axis in front.
+    pub(super) fn rows_of_out(&mut self, rows: usize) -> Result<F::Out> {
+        let mut failed = None;
+        let tree = self.out.map_leaves(&mut |ty| {
+            Tree::Leaf(match ty.shape.cons("jet", rows) {
+                Ok(shape) => Type::new(ty.dtype, shape),
+                Err(error) => {
+                    failed = Some(error);
+                    ty.clone()
+                }
+            })
+        });
+        match failed {
+            Some(error) => Err(error.into()),
+            None => self.next(&tree),
+        }
     }
 
     /// The next arrays in the structure of what was differentiated by.

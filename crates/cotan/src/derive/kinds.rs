@@ -1,8 +1,8 @@
 //! The kinds of derivatives: what each takes and gives.
 
-use cotan_pipeline::Derivative;
+use cotan_pipeline::{Derivative, Taylor};
 
-use super::apply::{Applied, apply_derivative};
+use super::apply::{Applied, apply_derivative, apply_series};
 use crate::arr::Arr;
 use crate::element::Float;
 use crate::error::Result;
@@ -197,6 +197,49 @@ where
         let mut applied: Applied<F, M, W> =
             apply_derivative("jvp", Derivative::Jvp, f, args, &tangents)?;
         Ok((applied.out()?, applied.out()?))
+    }
+}
+
+/// See [`jet`](crate::jet).
+#[derive(Clone, Copy, Debug)]
+pub struct Jet<const ORDER: usize>;
+
+impl<F, M, W, const ORDER: usize> Kind<F, M, W> for Jet<ORDER>
+where
+    F: Function<M>,
+    W: Choice<F, M>,
+{
+    type Args = (F::Args, W::Point);
+    type Out = (F::Out, F::Out);
+    type Signature = fn(F::Args, W::Point) -> Self::Out;
+    const SEVERAL: bool = true;
+
+    fn apply(f: &F, (args, direction): Self::Args) -> Result<Self::Out> {
+        let directions = raws(&direction);
+        let how = (Derivative::Jvp, Some(Taylor::Jet(ORDER)));
+        let mut applied: Applied<F, M, W> = apply_series("jet", how, f, args, &directions)?;
+        Ok((applied.out()?, applied.rows_of_out(ORDER)?))
+    }
+}
+
+/// See [`laplacian`](crate::laplacian).
+#[derive(Clone, Copy, Debug)]
+pub struct Laplacian;
+
+impl<F, M, W> Kind<F, M, W> for Laplacian
+where
+    F: Function<M>,
+    W: Choice<F, M>,
+{
+    type Args = F::Args;
+    type Out = F::Out;
+    type Signature = M;
+    const SEVERAL: bool = F::SEVERAL;
+
+    fn apply(f: &F, args: F::Args) -> Result<Self::Out> {
+        let how = (Derivative::JacFwd, Some(Taylor::Laplacian));
+        let mut applied: Applied<F, M, W> = apply_series("laplacian", how, f, args, &[])?;
+        applied.out()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::function::{Arg, Choice, Function};
 use crate::jit::{Jit, Via, jit};
 pub(crate) use apply::{apply_untyped, differentiable, program_at};
 pub use kinds::{
-    Grad, GradAux, Hessian, Hvp, JacFwd, JacRev, Jacobian, Jvp, Kind, ValueAndGrad,
+    Grad, GradAux, Hessian, Hvp, JacFwd, JacRev, Jacobian, Jet, Jvp, Kind, Laplacian, ValueAndGrad,
     ValueAndGradAux, Vjp,
 };
 
@@ -206,6 +206,47 @@ where
     F: Function<M>,
     Arg<0>: Choice<F, M>,
     Jvp: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
+{
+    derived(f)
+}
+
+/// The Taylor coefficients of a function along a line: a function of two arguments, the point `x` and
+/// a direction `v`, that gives `f(x)` and the coefficients of `t` to the powers 1 to `ORDER` of
+/// `f(x + t v)`, on a new first axis. The cost grows with the square of the order at most, where
+/// nested derivatives double with each order. Point and direction are as for [`jvp`].
+///
+/// ```
+/// use cotan::prelude::*;
+///
+/// let f = |x: Arr<f64>| x * x * x;
+/// let (y, c) = jet::<3, _, _>(f).call((2.0, 1.0))?;
+/// assert_eq!((y.item(), c.to_vec()), (Some(8.0), vec![12.0, 6.0, 1.0]));
+/// # Ok::<(), cotan::Error>(())
+/// ```
+pub fn jet<const ORDER: usize, F, M>(f: F) -> DerivedJit<Jet<ORDER>, F, M, Arg<0>>
+where
+    F: Function<M>,
+    Arg<0>: Choice<F, M>,
+    Jet<ORDER>: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
+{
+    derived(f)
+}
+
+/// The Laplacian of each result: the sum of its second derivatives by all elements of the argument, by
+/// series of order 2 along all unit vectors in one program.
+///
+/// ```
+/// use cotan::prelude::*;
+///
+/// let f = |x: Arr<f64>| (x * x * x).sum();
+/// assert_eq!(laplacian(f).call([1.0, 2.0])?, 18.0);
+/// # Ok::<(), cotan::Error>(())
+/// ```
+pub fn laplacian<F, M>(f: F) -> DerivedJit<Laplacian, F, M, Arg<0>>
+where
+    F: Function<M>,
+    Arg<0>: Choice<F, M>,
+    Laplacian: Kind<F, M, Arg<0>>, // say the types of arguments: |x: Arr<f64>|
 {
     derived(f)
 }

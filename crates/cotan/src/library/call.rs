@@ -94,6 +94,7 @@ pub(crate) fn call_all(
         Ok(match function.call(b, &slots).0? {
             Given::One(t) => vec![t],
             Given::Several(ts) => ts,
+            Given::Complex(parts) => parts.to_vec(),
         })
     })
 }

@@ -8,6 +8,7 @@ pub(crate) mod control;
 mod cumulative;
 mod decompose;
 mod elementary;
+mod fourier;
 pub mod nn;
 mod reduce;
 mod solve;
@@ -29,3 +30,4 @@ pub use control::{
     Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
     quadrature, root,
 };
+pub use fourier::{Complex, Norm, fftfreq, rfftfreq};

@@ -149,6 +149,8 @@ unsafe fn all<E: Number>(
                     let triangle = Triangle { matrix: matrix(0), n, lower, unit };
                     solve(&mut products, triangle, to, columns, room)?;
                 }
+                // They are run by `transform`.
+                Routine::Dft | Routine::DftConjugate => return Ok(()),
             }
         }
         for (i, &size) in at.iter_mut().zip(&step.batch).rev() {

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::{Routine, jacobi, orthogonal};
-use crate::scalar::{Op, Scalar};
+use crate::scalar::{Fp, Op, Scalar};
 
 /// A matrix, or a vector as a row, of scalars.
 #[derive(Clone, Debug)]
@@ -96,6 +96,8 @@ impl Routine {
                 }
                 return Ok(x.elements);
             }
+            Routine::Dft => return transformed(&cells[0], zero, false, apply),
+            Routine::DftConjugate => return transformed(&cells[0], zero, true, apply),
             Routine::QrQ => {
                 return Ok(orthogonal::factors(cells[0].clone(), zero, apply)?.0.elements);
             }
@@ -239,4 +241,103 @@ fn substitute<E>(
         }
     }
     Ok(())
+}
+
+/// The sum over `j` of `z[j] w^(j k)` for each `k`, where `w = exp(-2 pi i / n)` or its conjugate.
+fn transformed<E>(
+    z: &CellValue,
+    zero: Scalar,
+    conjugate: bool,
+    apply: Apply<'_, E>,
+) -> Result<Vec<Scalar>, E> {
+    let n = z.columns;
+    let roots: Vec<(Scalar, Scalar)> = (0..n).map(|k| root_of_unity(k, n, zero)).collect();
+    let (plus, minus) = if conjugate { (Op::Sub, Op::Add) } else { (Op::Add, Op::Sub) };
+    let (mut re, mut im) = (Vec::with_capacity(2 * n), Vec::with_capacity(n));
+    for k in 0..n {
+        let (mut x, mut y, mut at) = (zero, zero, 0);
+        for j in 0..n {
+            let ((c, s), a, b) = (roots[at], z.at(0, j), z.at(1, j));
+            // (a + i b) (c - i s) = a c + b s + i (b c - a s)
+            let of_re = [(a, c, Op::Add), (b, s, plus)];
+            let of_im = [(b, c, Op::Add), (a, s, minus)];
+            for (sum, terms) in [(&mut x, of_re), (&mut y, of_im)] {
+                for (factor, root, op) in terms {
+                    let product = apply(Op::Mul, &[factor, root])?;
+                    *sum = apply(op, &[*sum, product])?;
+                }
+            }
+            at = (at + k) % n;
+        }
+        re.push(x);
+        im.push(y);
+    }
+    re.extend(im);
+    Ok(re)
+}
+
+/// `cos(2 pi k / n)` and `sin(2 pi k / n)` for `k < n`, as constants like a number. The field has no
+/// roots of unity of all orders: there they are any numbers, which is enough for a linear function.
+pub fn root_of_unity(k: usize, n: usize, like: Scalar) -> (Scalar, Scalar) {
+    let (c, s) = unit_root(k as u64, n as u64);
+    match like {
+        Scalar::F32(_) => (Scalar::F32(c as f32), Scalar::F32(s as f32)),
+        Scalar::Fp(_) => {
+            let k = k as i64;
+            (Scalar::Fp(Fp::from_i64(3 * k + 2)), Scalar::Fp(Fp::from_i64(5 * k + 7)))
+        }
+        Scalar::F64(_) | Scalar::I64(_) | Scalar::Bool(_) => (Scalar::F64(c), Scalar::F64(s)),
+    }
+}
+
+/// The angle is brought to an eighth of a turn by integers, where nothing is lost, and what is lost in
+/// the rest is added by the derivative.
+fn unit_root(k: u64, n: u64) -> (f64, f64) {
+    const QUARTER: f64 = std::f64::consts::FRAC_PI_2;
+    // The quarter turn less its double.
+    const REST: f64 = 6.123_233_995_736_766e-17;
+    // In parts of a quarter turn, of which there are `n`.
+    let mut x = 4 * k;
+    let (below, left) = (x > 2 * n, (x > n) & (x < 3 * n));
+    if x > 2 * n {
+        x = 4 * n - x;
+    }
+    if x > n {
+        x = 2 * n - x;
+    }
+    let swap = 2 * x > n;
+    if swap {
+        x = n - x;
+    }
+    let (whole, parts) = (x as f64, n as f64);
+    let share = whole / parts;
+    let lost = libm::fma(-share, parts, whole) / parts;
+    let angle = share * QUARTER;
+    let rest = libm::fma(share, QUARTER, -angle) + share * REST + lost * QUARTER;
+    let (c, s) = (libm::cos(angle), libm::sin(angle));
+    let (c, s) = (c - rest * s, s + rest * c);
+    let (c, s) = if swap { (s, c) } else { (c, s) };
+    (if left { -c } else { c }, if below { -s } else { s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_of_unity_are_on_the_circle_and_symmetric() {
+        for n in 1..200u64 {
+            for k in 0..n {
+                let ((c, s), turn) = (unit_root(k, n), std::f64::consts::TAU * k as f64 / n as f64);
+                assert!((c - turn.cos()).abs() < 1e-15 && (s - turn.sin()).abs() < 1e-15);
+                assert!((c * c + s * s - 1.0).abs() < 4e-16, "{k} of {n}");
+                let (d, t) = unit_root((n - k) % n, n);
+                assert_eq!((c, s), (d, if k == 0 { t } else { -t }));
+            }
+        }
+        assert_eq!(
+            [0, 1, 2, 3].map(|k| unit_root(k, 4)),
+            [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
+        );
+    }
 }

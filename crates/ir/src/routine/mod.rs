@@ -15,7 +15,7 @@ use cotan_array::{Dtype, Shape};
 use crate::error::{Error, Result};
 use crate::term::Type;
 
-pub use book::CellValue;
+pub use book::{CellValue, root_of_unity};
 
 /// A numerical routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +40,11 @@ pub enum Routine {
     LuSolve,
     /// `A^-T B`, likewise.
     LuSolveTransposed,
+    /// The discrete Fourier transform `sum_j z[j] exp(-2 pi i j k / n)` of complex numbers: their real
+    /// parts are the first row of a cell, their imaginary parts the second.
+    Dft,
+    /// `sum_j z[j] exp(2 pi i j k / n)`, its transpose and, but for a factor `n`, its inverse.
+    DftConjugate,
     /// `Q` of `A = Q R`, of `A` with at least as many rows as columns: the columns of `Q` are
     /// orthonormal, `R` is upper triangular, and its diagonal is not negative.
     QrQ,
@@ -74,11 +79,11 @@ pub fn negligible(dtype: Dtype, rows: usize, columns: usize) -> f64 {
     unit * rows.max(columns) as f64
 }
 
-/// The cells of an operand or of the result: a letter for each axis, and whether it holds integers.
-/// Equal letters are equal sizes.
+/// The cells of an operand or of the result: a letter or a digit for each axis, and whether it holds
+/// integers. Equal letters are equal sizes; a digit is a size itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// A letter for each axis.
+    /// A letter or a digit for each axis.
     pub axes: &'static str,
     /// Whether it is an array of `i64`; otherwise it is of floats, the same for all.
     pub integers: bool,
@@ -113,6 +118,7 @@ const fn integers(axes: &'static str) -> Cell {
 
 const SQUARE: Cell = floats("nn");
 const SYSTEM: &[Cell] = &[SQUARE, floats("nk")];
+const COMPLEX: Cell = floats("2n");
 const FACTORED: &[Cell] = &[SQUARE, SQUARE, integers("n"), floats("nk")];
 const TALL: Cell = floats("nk");
 const BY_SVD: &[Cell] = &[TALL, TALL, floats("k"), floats("kk")];
@@ -182,6 +188,12 @@ rows! {
     LuSolveTransposed = true "lu_solve_transposed(a, factors, rows, b)": FACTORED => floats("nk");
         "The solutions of `transpose(a) x = b` by the factors of `a`.",
         "lu_solve_transposed([[0.0, 2.0], [4.0, 0.0]], [[4.0, 0.0], [0.0, 2.0]], [1, 0], [[2.0], [12.0]])"
+    Dft = true "dft(z)": &[COMPLEX] => COMPLEX;
+        "The discrete Fourier transform of complex numbers along the last axis, the real parts in the first row of the axis before it, the imaginary parts in the second. `fft` is the function for people.",
+        "dft([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]])"
+    DftConjugate = true "dft_conjugate(z)": &[COMPLEX] => COMPLEX;
+        "The same with the conjugate roots of unity: the transpose of `dft` and `n` times its inverse.",
+        "dft_conjugate([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]])"
     QrQ = false "qr_q(a)": &[TALL] => TALL;
         "`q` of `a = q r`, for matrices with at least as many rows as columns on the last two axes: the columns of `q` are orthonormal, `r` is upper triangular and its diagonal not negative.",
         "qr_q([[2.0, 1.0], [0.0, 3.0]])"
@@ -244,6 +256,8 @@ impl Routine {
             Routine::SolveUnitUpper => (Routine::SolveUnitLower, true),
             Routine::LuSolve => (Routine::LuSolveTransposed, false),
             Routine::LuSolveTransposed => (Routine::LuSolve, false),
+            Routine::Dft => (Routine::DftConjugate, false),
+            Routine::DftConjugate => (Routine::Dft, false),
             Routine::Cholesky | Routine::LuFactors | Routine::LuRows => return None,
             Routine::QrQ | Routine::QrR | Routine::EighValues | Routine::EighVectors => {
                 return None;
@@ -276,6 +290,10 @@ impl Routine {
             | Routine::SolveUnitUpper => square.saturating_mul(size(1, 0)),
             Routine::LuSolve | Routine::LuSolveTransposed => {
                 square.saturating_mul(size(3, 0)).saturating_mul(2)
+            }
+            Routine::Dft | Routine::DftConjugate => {
+                let steps = usize::BITS - n.leading_zeros();
+                n.saturating_mul(5).saturating_mul(steps as usize)
             }
             Routine::QrQ | Routine::QrR => tall.saturating_mul(4),
             Routine::EighValues | Routine::EighVectors => tall.saturating_mul(9),
@@ -322,6 +340,12 @@ impl Routine {
                 return Err(wrong("the leading axes differ"));
             }
             for (letter, &size) in cell.axes.bytes().zip(inner) {
+                if letter.is_ascii_digit() {
+                    if size != usize::from(letter - b'0') {
+                        return Err(wrong("an axis has another size"));
+                    }
+                    continue;
+                }
                 let known = &mut sizes[usize::from(letter - b'a')];
                 if *known.get_or_insert(size) != size {
                     let square = cell.axes.len() == 2 && operands.len() == 1;
@@ -333,7 +357,10 @@ impl Routine {
                 }
             }
         }
-        let size = |letter: u8| sizes[usize::from(letter - b'a')].unwrap_or(0);
+        let size = |letter: u8| match letter.is_ascii_digit() {
+            true => usize::from(letter - b'0'),
+            false => sizes[usize::from(letter - b'a')].unwrap_or(0),
+        };
         if self.is_tall() && size(b'n') < size(b'k') {
             return Err(wrong("at least as many rows as columns are needed"));
         }

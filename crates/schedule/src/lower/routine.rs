@@ -57,7 +57,8 @@ impl Lowering<'_> {
             });
         }
         let last = ts.last().map_or(&[][..], |&u| program.shape(u).dims());
-        let rows = program.shape(ts[0]).dims()[batch.len()];
+        let axis_n = routine.row().operands[0].axes.find('n').unwrap_or(0);
+        let rows = program.shape(ts[0]).dims()[batch.len() + axis_n];
         let columns = last.last().copied().unwrap_or(1);
         let dtype = program.dtype(ts[0]);
         let relatives = self.relatives.get(&(family(*routine)[0], ts[0])).cloned();

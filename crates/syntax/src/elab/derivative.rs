@@ -7,7 +7,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::{Extracted, Param, Scopes, Span, TermId};
-use cotan_pipeline::{Derivative, derive};
+use cotan_pipeline::{Derivative, Taylor, derive, derive_taylor};
 
 use super::call::count;
 use super::ops::Operand;
@@ -145,8 +145,11 @@ impl Elab<'_> {
             other => other,
         };
         let wrt: Vec<usize> = (0..points).collect();
-        let made = derive(&program, derivative, Some(&wrt))
-            .and_then(|program| self.b.inline(&program, &inputs));
+        let made = match derived.taylor {
+            Some(taylor) => derive_taylor(&program, taylor, Some(&wrt)),
+            None => derive(&program, derivative, Some(&wrt)),
+        };
+        let made = made.and_then(|program| self.b.inline(&program, &inputs));
         let mut leaves = self.lift(made, span)?.into_iter();
         self.assemble(derived, &at, &result, &mut leaves, span)
     }
@@ -468,6 +471,9 @@ impl Elab<'_> {
         span: Span,
     ) -> R<Value> {
         let parts = match derived.derivative {
+            _ if derived.taylor == Some(Taylor::Laplacian) => {
+                return self.fill(result, span, leaves);
+            }
             Derivative::Grad if !derived.aux => return self.gradient(derived, at, leaves),
             Derivative::Hvp => return self.gradient(derived, at, leaves),
             Derivative::Grad => {

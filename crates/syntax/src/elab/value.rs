@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cotan_array::Dtype;
 use cotan_ir::scalar::{Scalar, cast};
 use cotan_ir::{Span, TermId};
-use cotan_pipeline::Derivative;
+use cotan_pipeline::{Derivative, Taylor};
 
 use super::library::Builtin;
 use super::ops::Operand;
@@ -90,6 +90,8 @@ pub(crate) struct Derived {
     pub(crate) name: &'static str,
     pub(crate) function: Rc<Function>,
     pub(crate) wrt: Wrt,
+    /// By series, in the place of the derivative that has its arguments and results.
+    pub(crate) taylor: Option<Taylor>,
     /// The function gives a pair, of which only the first component is differentiated.
     pub(crate) aux: bool,
 }

@@ -3,7 +3,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::{Op, Scalar};
-use cotan_ir::{Result, Routine, TermId, Type};
+use cotan_ir::{Result, Routine, TermId, Type, root_of_unity};
 
 use super::machine::{Dual, Machine};
 use super::numbers::Derivative;
@@ -67,6 +67,8 @@ impl<M: Derivative> Machine<'_, M> {
                     elements.extend(rows.into_iter().map(|row| self.integer(row)));
                     continue;
                 }
+                Routine::Dft => self.transformed(&cell(0), false, dtype)?,
+                Routine::DftConjugate => self.transformed(&cell(0), true, dtype)?,
                 // The factors are those of the matrix, which has the derivative.
                 Routine::LuSolve => self.solved(cell(0), cell(3), dtype)?,
                 Routine::LuSolveTransposed => self.solved(cell(0).transposed(), cell(3), dtype)?,
@@ -133,6 +135,34 @@ impl<M: Derivative> Machine<'_, M> {
             }
         }
         Ok(a)
+    }
+
+    /// The Fourier transform, as a sum of complex products from its end.
+    fn transformed(
+        &mut self,
+        z: &Matrix<M::D>,
+        conjugate: bool,
+        dtype: Dtype,
+    ) -> Result<Matrix<M::D>> {
+        let (n, zero) = (z.columns, self.zero(dtype));
+        let like = zero.x;
+        let mut sums = vec![zero; 2 * n];
+        for k in 0..n {
+            for j in (0..n).rev() {
+                let (c, s) = root_of_unity(j * k % n, n, like);
+                let (c, s) = (self.plain(c), self.plain(s));
+                let (re, im) = (z.at(0, j), z.at(1, j));
+                // Each part with the cosine, then the other one with the sine.
+                let (plus, minus) = if conjugate { (Op::Sub, Op::Add) } else { (Op::Add, Op::Sub) };
+                for (to, own, other, op) in [(k, re, im, plus), (n + k, im, re, minus)] {
+                    let straight = self.apply(Op::Mul, &[own, &c], dtype)?;
+                    let across = self.apply(Op::Mul, &[other, &s], dtype)?;
+                    let term = self.apply(op, &[&straight, &across], dtype)?;
+                    sums[to] = self.apply(Op::Add, &[&sums[to], &term], dtype)?;
+                }
+            }
+        }
+        Ok(Matrix { elements: sums, columns: n })
     }
 
     fn negative(&self, dtype: Dtype) -> Dual<M::D> {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cotan_ir::Span;
-use cotan_pipeline::Derivative;
+use cotan_pipeline::{Derivative, Taylor};
 
 use super::{Call, Row};
 use crate::diagnostic::{Code, Diagnostic};
@@ -55,6 +55,18 @@ pub(super) const DERIVATIVES: &[Row] = &[
         "jacfwd(x => [x, x * x])(3.0)",
     ),
     (
+        "jet(f, order, wrt = all)",
+        jet,
+        "The value, and the coefficients of `t` to the powers 1 to `order` of `f(x + t v)` on a new first axis, in one pass whose cost grows with the square of the order at most. Several arguments and their directions are tuples: `jet(f, 3)((x, y), (vx, vy))`.",
+        "jet(x => x * x * x, 3)(2.0, 1.0)",
+    ),
+    (
+        "laplacian(f, wrt = all)",
+        laplacian,
+        "The sum of the second derivatives of each result by all elements of the arguments, by series of order 2.",
+        "laplacian(x => sum(x * x * x))([1.0, 2.0])",
+    ),
+    (
         "hvp(f, wrt = all)",
         |e, c| derived(e, c, Derivative::Hvp),
         "The product of the Hessian of a scalar function with a tangent. Several arguments and their tangents are tuples: `hvp(f)((x, y), (dx, dy))`.",
@@ -83,7 +95,14 @@ fn linearize(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let Value::Function(function) = value else { return Err(Reported) };
     let result = elab.apply(&f, at.clone(), call.span)?;
     let derivative = Derivative::Jvp;
-    let jvp = Derived { derivative, name: "linearize", function, wrt: Wrt::All, aux: false };
+    let jvp = Derived {
+        derivative,
+        name: "linearize",
+        function,
+        wrt: Wrt::All,
+        taylor: None,
+        aux: false,
+    };
     let linear = Function::new(Callable::Linear(Rc::new(Linear { jvp, at })));
     let linear = Value::Function(Rc::new(elab.bounded(linear, call.span)?));
     let pair = Value::tuple(vec![result, linear]);
@@ -98,9 +117,40 @@ fn derived(elab: &mut Elab<'_>, call: &Call, derivative: Derivative) -> R<Value>
         elab.function_of(&value, span)?;
         return Err(Reported);
     };
-    let derived = Derived { derivative, name: derivative.name(), function, wrt, aux };
+    let derived = Derived { derivative, name: derivative.name(), function, wrt, taylor: None, aux };
     let function = Function::new(Callable::Derived(derived.into()));
     elab.bounded(function, call.span).map(|function| Value::Function(function.into()))
+}
+
+/// A derivative by series, which is called as another derivative is.
+fn by_series(
+    elab: &mut Elab<'_>,
+    call: &Call,
+    (derivative, name): (Derivative, &'static str),
+    taylor: Taylor,
+    slot: usize,
+) -> R<Value> {
+    let (value, span) = elab.value_at(call, 0);
+    let wrt = elab.wrt_at(call, slot)?;
+    let Value::Function(function) = value else {
+        elab.function_of(&value, span)?;
+        return Err(Reported);
+    };
+    let derived = Derived { derivative, name, function, wrt, taylor: Some(taylor), aux: false };
+    let function = Function::new(Callable::Derived(derived.into()));
+    elab.bounded(function, call.span).map(|function| Value::Function(function.into()))
+}
+
+fn jet(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    let (value, span) = elab.value_at(call, 1);
+    let order = elab.static_int(&value, span)?;
+    // What is no order is refused by the series.
+    let order = usize::try_from(order).unwrap_or(0);
+    by_series(elab, call, (Derivative::Jvp, "jet"), Taylor::Jet(order), 2)
+}
+
+fn laplacian(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    by_series(elab, call, (Derivative::JacFwd, "laplacian"), Taylor::Laplacian, 1)
 }
 
 impl Elab<'_> {

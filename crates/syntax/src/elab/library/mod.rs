@@ -45,6 +45,8 @@ pub enum Group {
     Sorting,
     /// Products of vectors and matrices.
     Linear,
+    /// Fourier transforms, and what is made of them.
+    Fourier,
     /// Loops, over the outermost axis or as long as a condition holds.
     Loops,
     /// Equations, differential equations and integrals.
@@ -231,6 +233,7 @@ fn group_of(group: cotan_library::Group) -> Group {
         cotan_library::Group::Reducing => Group::Reducing,
         cotan_library::Group::Sorting => Group::Sorting,
         cotan_library::Group::Linear => Group::Linear,
+        cotan_library::Group::Fourier => Group::Fourier,
         cotan_library::Group::Elementwise => Group::Elementwise,
         cotan_library::Group::Neural => Group::Neural,
         cotan_library::Group::Losses => Group::Losses,

@@ -11,7 +11,7 @@ use crate::ast::ExprKind;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::elab::ops::Operand;
 use crate::elab::value::Value;
-use crate::elab::{Elab, R, Reported};
+use crate::elab::{Elab, Name, R, Reported};
 
 /// Calls a function of the library.
 pub(super) fn call(elab: &mut Elab<'_>, call: &Call, function: &'static Function) -> R<Value> {
@@ -24,7 +24,11 @@ pub(super) fn call(elab: &mut Elab<'_>, call: &Call, function: &'static Function
     let mut arrays: Vec<(usize, Vec<Operand>)> = Vec::new();
     for (n, param) in function.params.iter().enumerate() {
         if param.kind.is_array() {
-            let values = call.args(n).iter().map(|arg| elab.arg_value(arg)).collect();
+            let mut values: Vec<Operand> =
+                call.args(n).iter().map(|arg| elab.arg_value(arg)).collect();
+            if param.kind == Kind::Complex {
+                values = values.into_iter().flat_map(|value| parts_of(value)).collect();
+            }
             arrays.push((n, values));
             args.push(Given::Default);
         } else {
@@ -92,11 +96,31 @@ fn apply(
     follow(elab, &facts);
     match made {
         Ok(cotan_library::Given::One(t)) => Ok(Value::Term(t)),
+        Ok(cotan_library::Given::Complex([re, im])) => {
+            let parts = [("re", re), ("im", im)];
+            let fields = parts.map(|(name, t)| (Name::from(name), Value::Term(t)));
+            let record = Value::record(fields.to_vec());
+            elab.bounded(record, call.span)
+        }
         Ok(cotan_library::Given::Several(ts)) => {
             let tuple = Value::tuple(ts.into_iter().map(Value::Term).collect());
             elab.bounded(tuple, call.span)
         }
         Err(error) => Err(failed(elab, call, function, &args, &facts, error)),
+    }
+}
+
+/// The real and the imaginary parts of a record `{re, im}`; other values are real.
+fn parts_of((value, span): Operand) -> Vec<Operand> {
+    let part = |name: &str| match &value {
+        Value::Record(fields) => {
+            fields.items.iter().find(|(own, _)| **own == *name).map(|(_, part)| part.clone())
+        }
+        _ => None,
+    };
+    match (part("re"), part("im")) {
+        (Some(re), Some(im)) => vec![(re, span), (im, span)],
+        _ => vec![(value, span)],
     }
 }
 
@@ -156,6 +180,7 @@ pub(super) fn known(elab: &mut Elab<'_>, arg: &Arg, kind: Kind) -> R<Given> {
         | Kind::Int
         | Kind::Bool
         | Kind::Key
+        | Kind::Complex
         | Kind::Anys
         | Kind::Numbers => return Err(elab.internal("an array where a number is expected")),
     })
