@@ -109,7 +109,8 @@ fn agree(name: &str, results: &[Array], answer: &Value) -> Result<()> {
     let sizes = answer["sizes"].as_array().ok_or("the peer says no sizes")?;
     for (array, theirs) in results.iter().zip(sizes) {
         let (ours, theirs) = (size(array)?, theirs.as_f64().unwrap_or(f64::NAN));
-        if !((ours - theirs).abs() <= 1e-6 * theirs.abs()) {
+        let close = (ours - theirs).abs() <= 1e-6 * theirs.abs();
+        if !close {
             return Err(format!("{name}: results of the sizes {ours} and {theirs}").into());
         }
     }

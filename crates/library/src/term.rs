@@ -117,6 +117,11 @@ impl<'c> Term<'c> {
         }
     }
 
+    /// Zeros of the same shape and type.
+    pub(crate) fn zeros(self) -> Term<'c> {
+        self.context().full(&self.dims(), 0.0, self.dtype())
+    }
+
     /// A number of this element type.
     pub(crate) fn number(self, x: f64) -> Term<'c> {
         self.c.number(x, self.dtype())

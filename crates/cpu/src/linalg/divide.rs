@@ -101,10 +101,9 @@ unsafe fn leaf<E: Number>(d: &mut [f64], e: &mut [f64], z: Matrix<E>) -> bool {
         e[n - 1] = 0.0;
     }
     let found = implicit(d, e, f64::EPSILON, |i, cos, sin| {
-        for k in 0..n {
-            let (x, y) = (v[i][k], v[i + 1][k]);
-            v[i + 1][k] = sin * x + cos * y;
-            v[i][k] = cos * x - sin * y;
+        let [first, second] = &mut v[i..i + 2] else { return };
+        for (x, y) in first[..n].iter_mut().zip(second) {
+            (*x, *y) = (cos * *x - sin * *y, sin * *x + cos * *y);
         }
     });
     let mut order: Vec<usize> = (0..n).collect();

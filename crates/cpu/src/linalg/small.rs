@@ -1,6 +1,8 @@
 //! Small matrices: the operations of the schoolbook, in its order, so that results have the same bits
 //! as its.
 
+use std::cmp::Ordering;
+
 use cotan_ir::{NEARLY, negligible};
 
 use super::matrix::Number;
@@ -319,6 +321,8 @@ pub(super) fn counting<E: Number>(values: &[E], rows: usize) -> Vec<Option<E>> {
         values.iter().fold(E::ZERO, |most, x| if x.abs() > most { x.abs() } else { most });
     let bound = largest * E::of(negligible(E::DTYPE, rows, values.len()));
     let infinity = E::of(f64::INFINITY);
-    let counts = |x: &&E| **x > bound || !(infinity > **x);
+    // NaN counts, too.
+    let finite = |x: &E| x.partial_cmp(&infinity) == Some(Ordering::Less);
+    let counts = |x: &&E| **x > bound || !finite(x);
     values.iter().map(|x| Some(x).filter(counts).copied()).collect()
 }

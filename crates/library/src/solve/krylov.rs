@@ -58,7 +58,7 @@ fn conjugate_gradients<'c>(
     border: Term<'c>,
     at_most: usize,
 ) -> Term<'c> {
-    let zero = right - right;
+    let zero = right.zeros();
     let init = [zero, right, right, dot(right, right)];
     run_while(c, at_most, &init, |s| {
         let (x, r, p, size) = (s[0], s[1], s[2], s[3]);
@@ -77,7 +77,7 @@ fn bicgstab<'c>(
     border: Term<'c>,
     at_most: usize,
 ) -> Term<'c> {
-    let zero = right - right;
+    let zero = right.zeros();
     let init = [zero, right, right, dot(right, right)];
     run_while(c, at_most, &init, |s| {
         let (x, r, p, rho) = (s[0], s[1], s[2], s[3]);
@@ -106,7 +106,7 @@ fn gmres<'c>(
     border: Term<'c>,
     (at_most, directions): (usize, usize),
 ) -> Term<'c> {
-    let zero = right - right;
+    let zero = right.zeros();
     let none = zero.replicate_all(&[directions]);
     let init = [zero, right, right, none, none, c.int(0)];
     run_while(c, at_most, &init, |s| {

@@ -132,7 +132,7 @@ const DOPRI_DENSE: [f64; 7] = [
 fn combined<'c>(ks: &[Term<'c>], factors: &[f64]) -> Term<'c> {
     let parts = ks.iter().zip(factors).filter(|(_, factor)| **factor != 0.0);
     let sum = parts.map(|(&k, &factor)| k * factor).reduce(|a, b| a + b);
-    sum.unwrap_or_else(|| ks[0] - ks[0])
+    sum.unwrap_or_else(|| ks[0].zeros())
 }
 
 fn dopri_step<'c>(
@@ -173,7 +173,7 @@ fn rosenbrock_step<'c>(
     let next = y + k2 * h;
     let slope = side.at(c, t + h, next);
     let k3 = lu(matrix, slope - (k2 - f1) * e32 - (k1 - f0) * 2.0 + drift);
-    let none = y - y;
+    let none = y.zeros();
     Step {
         next,
         slope,
@@ -266,7 +266,7 @@ fn adaptive<'c>(
     let change = side.error(slope, y0, y0, 1.0) * 100.0;
     let guess = change.gt(0.0).choose(y0.number(1.0) / change, span.abs() * 0.01);
     let h = (guess.minimum(span.abs()) * forwards).stop_gradient();
-    let none = y0 - y0;
+    let none = y0.zeros();
     let zero = y0.number(0.0);
     // The last step: its start, length, state and change; where it ended, and the next length.
     let init = [start, zero, y0, none, none, none, none, start, y0, slope, h, c.int(0)];

@@ -20,6 +20,12 @@ fn float(x: Scalar) -> f64 {
     }
 }
 
+/// Two factors of a matrix.
+type Two<D> = (Matrix<D>, Matrix<D>);
+
+/// Three factors of a matrix.
+type Three<D> = (Matrix<D>, Matrix<D>, Matrix<D>);
+
 impl<M: Derivative> Machine<'_, M> {
     fn number(&self, x: f64, dtype: Dtype) -> Dual<M::D> {
         self.plain(match dtype {
@@ -56,11 +62,7 @@ impl<M: Derivative> Machine<'_, M> {
     }
 
     /// Gram and Schmidt: `Q` and `R`.
-    pub(super) fn orthogonalised(
-        &mut self,
-        a: Matrix<M::D>,
-        dtype: Dtype,
-    ) -> Result<(Matrix<M::D>, Matrix<M::D>)> {
+    pub(super) fn orthogonalised(&mut self, a: Matrix<M::D>, dtype: Dtype) -> Result<Two<M::D>> {
         let (rows, columns) = (a.rows(), a.columns);
         let zero = self.zero(dtype);
         let mut r = Matrix { elements: vec![zero; columns * columns], columns };
@@ -116,11 +118,7 @@ impl<M: Derivative> Machine<'_, M> {
     /// Eigenvalues of the lower triangle in ascending order, and eigenvectors. Rotations are made
     /// also where an element is 0, as its derivative need not be:
     /// `tan = 2 off sign(d) / (|d| + sqrt(d^2 + 4 off^2))`, of the difference `d` on the diagonal.
-    pub(super) fn eigen(
-        &mut self,
-        mut a: Matrix<M::D>,
-        dtype: Dtype,
-    ) -> Result<(Matrix<M::D>, Matrix<M::D>)> {
+    pub(super) fn eigen(&mut self, mut a: Matrix<M::D>, dtype: Dtype) -> Result<Two<M::D>> {
         let n = a.columns;
         let (zero, one) = (self.zero(dtype), self.number(1.0, dtype));
         for i in 0..n {
@@ -174,11 +172,7 @@ impl<M: Derivative> Machine<'_, M> {
     }
 
     /// `U`, the diagonal of `S`, and `V`, by the eigenvectors of `A^T A`.
-    pub(super) fn singular(
-        &mut self,
-        a: Matrix<M::D>,
-        dtype: Dtype,
-    ) -> Result<(Matrix<M::D>, Matrix<M::D>, Matrix<M::D>)> {
+    pub(super) fn singular(&mut self, a: Matrix<M::D>, dtype: Dtype) -> Result<Three<M::D>> {
         let k = a.columns;
         let square = self.multiplied(&a.transposed(), &a, dtype)?;
         // In descending order: that of the negative values.

@@ -27,7 +27,7 @@ pub(super) fn call(elab: &mut Elab<'_>, call: &Call, function: &'static Function
             let mut values: Vec<Operand> =
                 call.args(n).iter().map(|arg| elab.arg_value(arg)).collect();
             if param.kind == Kind::Complex {
-                values = values.into_iter().flat_map(|value| parts_of(value)).collect();
+                values = values.into_iter().flat_map(parts_of).collect();
             }
             arrays.push((n, values));
             args.push(Given::Default);
