@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use cotan_bot::{Figure, RULES, Rule, Status};
 use cotan_ir::scalar::{Notation, Op};
-use cotan_opt::Group as RuleGroup;
+use cotan_opt::RuleGroup;
 use cotan_syntax::{Code, Group, Severity, builtins as all_builtins};
 
 use crate::args::{ErrorArgs, NamesArgs, RulesArgs};

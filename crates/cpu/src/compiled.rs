@@ -8,21 +8,21 @@ use cotan_schedule::{Contraction, LoopOrder, Machine, Schedule, Scheduled};
 use crate::vm::{Kernel, Scalars};
 
 /// A schedule with its kernels.
-pub(crate) type Compiled = Schedule<Group>;
+pub(crate) type CompiledPlan = Schedule<CompiledGroup>;
 
 /// What is run for each block of a group.
 pub(crate) type Member = cotan_schedule::Member<Kernel>;
 
 /// A group with its kernels.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct CompiledGroup {
     schedule: cotan_schedule::Group<Kernel>,
     /// The members as calls of machine code, if they are short and that is all there is to do.
     #[cfg(target_arch = "x86_64")]
     pub calls: Vec<crate::vm::native::Call>,
 }
 
-impl Deref for Group {
+impl Deref for CompiledGroup {
     type Target = cotan_schedule::Group<Kernel>;
 
     fn deref(&self) -> &Self::Target {
@@ -30,25 +30,25 @@ impl Deref for Group {
     }
 }
 
-impl DerefMut for Group {
+impl DerefMut for CompiledGroup {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.schedule
     }
 }
 
-impl Touches for Group {
+impl Touches for CompiledGroup {
     fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         self.schedule.for_each_buffer(f);
     }
 }
 
-impl Compute for Group {
+impl Compute for CompiledGroup {
     type Contract = Contraction<Kernel>;
     type Scalars = Scalars;
     type LoopSchedule = LoopSchedule;
 }
 
-impl Scheduled for Group {
+impl Scheduled for CompiledGroup {
     type Kernel = Kernel;
 
     fn group(&self) -> &cotan_schedule::Group<Kernel> {
@@ -88,14 +88,14 @@ pub(crate) struct TileMachine {
 }
 
 impl Machine for TileMachine {
-    type Group = Group;
+    type Group = CompiledGroup;
 
     fn kernel(&mut self, order: LoopOrder) -> Kernel {
         Kernel::new(order)
     }
 
-    fn group(&mut self, schedule: cotan_schedule::Group<Kernel>) -> Group {
-        Group {
+    fn group(&mut self, schedule: cotan_schedule::Group<Kernel>) -> CompiledGroup {
+        CompiledGroup {
             schedule,
             #[cfg(target_arch = "x86_64")]
             calls: Vec::new(),

@@ -7,19 +7,19 @@ use std::ptr::NonNull;
 const ALIGNMENT: usize = 64;
 
 /// A piece of memory, zero at first, aligned as kernels like it.
-pub(crate) struct Memory {
+pub(crate) struct AlignedMemory {
     start: NonNull<u8>,
     /// What was allocated, if anything was.
     whole: Option<(NonNull<u8>, Layout)>,
 }
 
 // SAFETY: the memory is owned, and nothing but bytes.
-unsafe impl Send for Memory {}
+unsafe impl Send for AlignedMemory {}
 
-impl Memory {
-    pub(crate) fn new(bytes: usize) -> Option<Memory> {
+impl AlignedMemory {
+    pub(crate) fn new(bytes: usize) -> Option<AlignedMemory> {
         if bytes == 0 {
-            return Some(Memory { start: NonNull::dangling(), whole: None });
+            return Some(AlignedMemory { start: NonNull::dangling(), whole: None });
         }
         // Aligned by hand: pages that are zero until they are written come only without alignment.
         let layout = Layout::array::<u64>(bytes.checked_add(ALIGNMENT)?.div_ceil(8)).ok()?;
@@ -28,7 +28,7 @@ impl Memory {
         let offset = whole.as_ptr().align_offset(ALIGNMENT);
         // SAFETY: less than what was allocated in addition.
         let start = unsafe { whole.add(offset.min(ALIGNMENT)) };
-        Some(Memory { start, whole: Some((whole, layout)) })
+        Some(AlignedMemory { start, whole: Some((whole, layout)) })
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
@@ -36,7 +36,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for AlignedMemory {
     fn drop(&mut self) {
         if let Some((whole, layout)) = self.whole {
             // SAFETY: it was allocated with this layout, and is not used any more.

@@ -13,7 +13,7 @@ use cotan_schedule::{
 };
 use smallvec::SmallVec;
 
-use crate::compiled::{Compiled, Group, Member, TileMachine};
+use crate::compiled::{CompiledGroup, CompiledPlan, Member, TileMachine};
 use crate::contract::RunContraction;
 use crate::limits::{RunLimits, Stop};
 use crate::linalg;
@@ -32,7 +32,7 @@ mod pieces;
 mod relaxed;
 mod stream;
 
-use bind::{Made, fill_results, wait_for_memory};
+use bind::{RunArrays, fill_results, wait_for_memory};
 use pieces::pieces;
 
 /// So many multiplications of a contraction take as long as an operation on elements.
@@ -79,7 +79,7 @@ impl Engine {
 /// Each run takes memory that an earlier one has left, if there is any.
 #[derive(Clone)]
 pub struct Executable {
-    pub(crate) plan: Arc<Compiled>,
+    pub(crate) plan: Arc<CompiledPlan>,
     pool: Arc<Mutex<Vec<Workspace>>>,
     /// The roots of unity of its transforms.
     _prepared: Arc<[Prepared]>,
@@ -233,7 +233,7 @@ impl Executable {
                 Workspace::new(&self.plan)?
             }
         };
-        let mut made = Made::default();
+        let mut made = RunArrays::default();
         let done = self.run_in(&mut workspace, inputs, outputs, &mut made, limits);
         self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
         match done {
@@ -249,7 +249,7 @@ impl Executable {
         workspace: &mut Workspace,
         inputs: &[Array],
         outputs: &mut [Array],
-        made: &mut Made,
+        made: &mut RunArrays,
         limits: &RunLimits,
     ) -> Result<(), Stop> {
         let plan = &*self.plan;
@@ -299,18 +299,18 @@ fn run_wedged(
 
 /// One run of a plan.
 struct Run<'a> {
-    plan: &'a Compiled,
+    plan: &'a CompiledPlan,
     limits: &'a RunLimits,
     threads: usize,
 }
 
 /// Where the arena begins, for every thread.
-struct Arena(*mut u8);
+struct ArenaStart(*mut u8);
 
 // SAFETY: threads write to different places of it.
-unsafe impl Sync for Arena {}
+unsafe impl Sync for ArenaStart {}
 
-impl Arena {
+impl ArenaStart {
     fn start(&self) -> *mut u8 {
         self.0
     }
@@ -333,7 +333,7 @@ impl Frames {
 }
 
 impl Run<'_> {
-    fn steps(&self, steps: &[Step<Group>], space: &mut Workspace) -> Result<(), Stop> {
+    fn steps(&self, steps: &[Step<CompiledGroup>], space: &mut Workspace) -> Result<(), Stop> {
         steps.iter().try_for_each(|step| self.step(step, space))
     }
 
@@ -372,7 +372,7 @@ impl Run<'_> {
         })
     }
 
-    fn step(&self, step: &Step<Group>, space: &mut Workspace) -> Result<(), Stop> {
+    fn step(&self, step: &Step<CompiledGroup>, space: &mut Workspace) -> Result<(), Stop> {
         let buffers = &self.plan.buffers;
         let frame = &mut space.frames[0];
         match step {
@@ -415,7 +415,7 @@ impl Run<'_> {
             }
             Step::Routine(step) => {
                 let at = |b: BufferId| frame.pointers[b.index()];
-                let places = linalg::Places {
+                let places = linalg::RoutinePointers {
                     operands: step.operands.iter().map(|cells| at(cells.buffer)).collect(),
                     results: step.results.iter().map(|&b| at(b)).collect(),
                     room: at(step.room),
@@ -466,7 +466,7 @@ impl Run<'_> {
     }
 
     /// Runs the nests of a group for all blocks.
-    fn group(&self, group: &Group, space: &mut Workspace) -> Result<(), Stop> {
+    fn group(&self, group: &CompiledGroup, space: &mut Workspace) -> Result<(), Stop> {
         #[cfg(target_arch = "x86_64")]
         if !group.calls.is_empty() {
             let frame = &mut space.frames[0];
@@ -494,7 +494,7 @@ impl Run<'_> {
                     frame.pointers[b.index()] = first[0].pointers[b.index()];
                 }
             }
-            let arena = Arena(space.arena.start());
+            let arena = ArenaStart(space.arena.start());
             let frames = Frames(space.frames.as_mut_ptr());
             let stopped = AtomicBool::new(false);
             let done = threads::share(threads, chunks, &|thread, chunk| {
@@ -524,7 +524,7 @@ impl Run<'_> {
     /// of the whole sum, and what others do is added to it.
     fn chunk(
         &self,
-        group: &Group,
+        group: &CompiledGroup,
         relaxed: Option<&Relaxed<Kernel>>,
         chunk: usize,
         arena: *mut u8,
@@ -556,7 +556,7 @@ impl Run<'_> {
     /// Runs the nests of a group for one block.
     fn block(
         &self,
-        group: &Group,
+        group: &CompiledGroup,
         relaxed: Option<&Relaxed<Kernel>>,
         block: usize,
         frame: &mut Frame,
@@ -578,7 +578,7 @@ impl Run<'_> {
     /// Runs the nests of a group for a range of its positions.
     fn members(
         &self,
-        group: &Group,
+        group: &CompiledGroup,
         relaxed: Option<&Relaxed<Kernel>>,
         range: Range<usize>,
         frame: &mut Frame,

@@ -53,14 +53,14 @@ const DIGITS: usize = u64::BITS as usize / DIGIT_BITS;
 const BUCKETS: usize = 1 << DIGIT_BITS;
 
 /// An element as a number of the same order, NaNs last: equals, such as 0 and -0, are one number.
-trait Key: Copy {
+trait SortKey: Copy {
     fn key(self) -> u64;
 }
 
 /// The most significant bit.
 const TOP: u64 = 1 << 63;
 
-impl Key for f64 {
+impl SortKey for f64 {
     #[inline(always)]
     fn key(self) -> u64 {
         if self.is_nan() {
@@ -72,7 +72,7 @@ impl Key for f64 {
     }
 }
 
-impl Key for f32 {
+impl SortKey for f32 {
     #[inline(always)]
     fn key(self) -> u64 {
         // The same order, in fewer digits that differ.
@@ -84,14 +84,14 @@ impl Key for f32 {
     }
 }
 
-impl Key for i64 {
+impl SortKey for i64 {
     #[inline(always)]
     fn key(self) -> u64 {
         self as u64 ^ TOP
     }
 }
 
-impl Key for u8 {
+impl SortKey for u8 {
     #[inline(always)]
     fn key(self) -> u64 {
         u64::from(self)
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn keys_are_in_the_order_of_the_elements() {
-        fn check<T: Key + PartialOrd + std::fmt::Debug>(ascending: &[T]) {
+        fn check<T: SortKey + PartialOrd + std::fmt::Debug>(ascending: &[T]) {
             for pair in ascending.windows(2) {
                 let equal = pair[0] == pair[1];
                 let (a, b) = (pair[0].key(), pair[1].key());

@@ -16,7 +16,7 @@ const AWAKE: Duration = Duration::from_micros(50);
 type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 /// Work that is shared.
-struct Job {
+struct SharedWork {
     /// Called for blocks below `blocks` only, and so only before the caller of [`share`] returns.
     work: *const Work<'static>,
     blocks: usize,
@@ -32,11 +32,11 @@ struct Job {
 }
 
 // SAFETY: `work` may be called from several threads at once, and is only while it exists.
-unsafe impl Send for Job {}
+unsafe impl Send for SharedWork {}
 // SAFETY: as above.
-unsafe impl Sync for Job {}
+unsafe impl Sync for SharedWork {}
 
-impl Job {
+impl SharedWork {
     fn help(&self, thread: usize) {
         loop {
             let block = self.next.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl Job {
                 return;
             }
             // Done also if it panics, or the caller would wait for ever.
-            let _done = Done(self);
+            let _done = CountsBlock(self);
             // SAFETY: the block was not done, so the caller of `share` is still waiting.
             unsafe { (*self.work)(thread, block) };
         }
@@ -52,9 +52,9 @@ impl Job {
 }
 
 /// Counts a block as done when it is dropped.
-struct Done<'a>(&'a Job);
+struct CountsBlock<'a>(&'a SharedWork);
 
-impl Drop for Done<'_> {
+impl Drop for CountsBlock<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.failed.store(true, Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Drop for Done<'_> {
 #[derive(Default)]
 struct Pool {
     /// The last job, and how many there have been.
-    latest: Mutex<(Option<Arc<Job>>, u64)>,
+    latest: Mutex<(Option<Arc<SharedWork>>, u64)>,
     count: std::sync::atomic::AtomicU64,
     changed: Condvar,
     workers: Mutex<usize>,
@@ -75,7 +75,7 @@ struct Pool {
 static POOL: LazyLock<Pool> = LazyLock::new(Pool::default);
 
 impl Pool {
-    fn latest(&self) -> std::sync::MutexGuard<'_, (Option<Arc<Job>>, u64)> {
+    fn latest(&self) -> std::sync::MutexGuard<'_, (Option<Arc<SharedWork>>, u64)> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,8 +125,8 @@ impl Pool {
 pub(crate) fn share(threads: usize, blocks: usize, work: &Work<'_>) -> bool {
     POOL.grow(threads.saturating_sub(1));
     let work: *const Work<'_> = work;
-    let job = Arc::new(Job {
-        // SAFETY: only the lifetime changes; see `Job::work`.
+    let job = Arc::new(SharedWork {
+        // SAFETY: only the lifetime changes; see `SharedWork::work`.
         work: unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) },
         blocks,
         threads,

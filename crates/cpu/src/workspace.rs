@@ -5,14 +5,14 @@ use std::sync::Arc;
 use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_nest::{Buffer, Role};
 
-use crate::compiled::Compiled;
+use crate::compiled::CompiledPlan;
 use crate::limits::Stop;
-use crate::memory::Memory;
+use crate::memory::AlignedMemory;
 use crate::vm::Frame;
 
 /// What one run needs at a time; kept for the next.
 pub(crate) struct Workspace {
-    pub arena: Memory,
+    pub arena: AlignedMemory,
     /// The frame of the caller first, then those of other threads.
     pub frames: Vec<Frame>,
     /// What every byte is at the beginning of a run, in tests.
@@ -24,8 +24,8 @@ pub(crate) struct Workspace {
 unsafe impl Send for Workspace {}
 
 impl Workspace {
-    pub(crate) fn new(plan: &Compiled) -> Result<Workspace, Stop> {
-        let arena = Memory::new(plan.arena).ok_or(Stop::Memory)?;
+    pub(crate) fn new(plan: &CompiledPlan) -> Result<Workspace, Stop> {
+        let arena = AlignedMemory::new(plan.arena).ok_or(Stop::Memory)?;
         let sizes: Arc<[usize]> = plan.buffers.iter().map(Buffer::bytes).collect();
         let mut pointers = Vec::with_capacity(plan.buffers.len());
         for buffer in &plan.buffers {
@@ -36,12 +36,12 @@ impl Workspace {
                 Role::Input(_) | Role::Output | Role::View | Role::Local(_) => std::ptr::null_mut(),
             });
         }
-        let local = Memory::new(plan.local).ok_or(Stop::Memory)?;
+        let local = AlignedMemory::new(plan.local).ok_or(Stop::Memory)?;
         Ok(Workspace { arena, frames: vec![Frame::new(pointers, sizes, local)], stale: None })
     }
 
     /// Fills all of it with a byte, and what is added to it in this run.
-    pub(crate) fn fill(&mut self, byte: u8, plan: &Compiled) {
+    pub(crate) fn fill(&mut self, byte: u8, plan: &CompiledPlan) {
         self.stale = Some(byte);
         // SAFETY: the arena and the memory of each thread have so many bytes.
         unsafe {
@@ -52,9 +52,9 @@ impl Workspace {
     }
 
     /// Makes sure that so many threads have frames; says how many do.
-    pub(crate) fn grow(&mut self, threads: usize, plan: &Compiled) -> usize {
+    pub(crate) fn grow(&mut self, threads: usize, plan: &CompiledPlan) -> usize {
         while self.frames.len() < threads {
-            let Some(local) = Memory::new(plan.local) else { break };
+            let Some(local) = AlignedMemory::new(plan.local) else { break };
             let first = &self.frames[0];
             let frame = Frame::new(first.pointers.clone(), Arc::clone(&first.sizes), local);
             if let Some(byte) = self.stale {
@@ -68,34 +68,34 @@ impl Workspace {
 }
 
 /// The elements of a result while it is made.
-pub(crate) enum Room {
+pub(crate) enum ResultMemory {
     F64(Vec<f64>),
     F32(Vec<f32>),
     I64(Vec<i64>),
     Bool(Vec<bool>),
 }
 
-impl Room {
-    pub(crate) fn new(dtype: Dtype, n: usize) -> Option<Room> {
+impl ResultMemory {
+    pub(crate) fn new(dtype: Dtype, n: usize) -> Option<ResultMemory> {
         fn room<T: Element>(n: usize) -> Option<Vec<T>> {
             let mut room = Vec::new();
             room.try_reserve_exact(n).ok()?;
             Some(room)
         }
         Some(match dtype {
-            Dtype::F64 => Room::F64(room(n)?),
-            Dtype::F32 => Room::F32(room(n)?),
-            Dtype::I64 => Room::I64(room(n)?),
-            Dtype::Bool => Room::Bool(room(n)?),
+            Dtype::F64 => ResultMemory::F64(room(n)?),
+            Dtype::F32 => ResultMemory::F32(room(n)?),
+            Dtype::I64 => ResultMemory::I64(room(n)?),
+            Dtype::Bool => ResultMemory::Bool(room(n)?),
         })
     }
 
     pub(crate) fn pointer(&mut self) -> *mut u8 {
         match self {
-            Room::F64(v) => v.as_mut_ptr().cast(),
-            Room::F32(v) => v.as_mut_ptr().cast(),
-            Room::I64(v) => v.as_mut_ptr().cast(),
-            Room::Bool(v) => v.as_mut_ptr().cast(),
+            ResultMemory::F64(v) => v.as_mut_ptr().cast(),
+            ResultMemory::F32(v) => v.as_mut_ptr().cast(),
+            ResultMemory::I64(v) => v.as_mut_ptr().cast(),
+            ResultMemory::Bool(v) => v.as_mut_ptr().cast(),
         }
     }
 
@@ -114,10 +114,10 @@ impl Room {
         // SAFETY: by the contract.
         unsafe {
             match self {
-                Room::F64(v) => filled(v, shape),
-                Room::F32(v) => filled(v, shape),
-                Room::I64(v) => filled(v, shape),
-                Room::Bool(v) => filled(v, shape),
+                ResultMemory::F64(v) => filled(v, shape),
+                ResultMemory::F32(v) => filled(v, shape),
+                ResultMemory::I64(v) => filled(v, shape),
+                ResultMemory::Bool(v) => filled(v, shape),
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::nest::{BufferId, Instr, Nest};
 use crate::plan::{Loop, Plan, Role, Step, WhileStep};
 use crate::routine::RoutineStep;
 use crate::segment::{SegmentStep, Strided};
-use memory::Memory;
+use memory::BufferValues;
 
 /// Why a plan cannot be interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,16 +52,16 @@ fn fault<T>(message: impl Into<String>) -> R<T> {
 impl Plan {
     /// The results for some inputs, in at most `limit` element operations.
     pub fn interpret(&self, inputs: &[Array], limit: u64) -> R<Vec<Array>> {
-        self.run(Memory::new(self, inputs)?, limit)
+        self.run(BufferValues::new(self, inputs)?, limit)
     }
 
     /// The same with temporaries where the memory plan puts them: what is written to one is lost to
     /// all others that lie there.
     pub fn interpret_placed(&self, inputs: &[Array], limit: u64) -> R<Vec<Array>> {
-        self.run(Memory::new(self, inputs)?.placed(), limit)
+        self.run(BufferValues::new(self, inputs)?.placed(), limit)
     }
 
-    fn run(&self, memory: Memory<'_>, limit: u64) -> R<Vec<Array>> {
+    fn run(&self, memory: BufferValues<'_>, limit: u64) -> R<Vec<Array>> {
         let mut run = Run { memory, left: limit };
         run.steps(&self.steps)?;
         self.outputs.iter().map(|&b| run.memory.array(b)).collect()
@@ -69,7 +69,7 @@ impl Plan {
 }
 
 struct Run<'a> {
-    memory: Memory<'a>,
+    memory: BufferValues<'a>,
     /// The element operations that may still be done.
     left: u64,
 }

@@ -29,7 +29,7 @@ pub use draft::Draft;
 pub use interp::InterpretError;
 pub use memory::place_temporaries;
 pub use nest::{Affine, Also, BufferId, Component, Instr, Nest, Reduction, Touches, Val, Write};
-pub use packed::{MAX_PACKED, Packed, Short, Stored};
+pub use packed::{MAX_PACKED, Packed, PackedStore, Short};
 pub use plan::{Branches, Buffer, Compute, Loop, Plan, Role, Step, WhileStep};
 pub use routine::{
     Cells, PANEL, REFLECTED, Room, RoutineStep, family, fewest, is_read, routine_room,

@@ -35,7 +35,7 @@ pub enum Short {
 
 /// A value that is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stored {
+pub struct PackedStore {
     /// What is stored.
     pub value: u8,
     /// Where to.
@@ -51,7 +51,7 @@ pub struct Stored {
 pub struct Packed {
     instrs: Box<[Short]>,
     dtypes: Box<[Dtype]>,
-    stores: Box<[Stored]>,
+    stores: Box<[PackedStore]>,
     /// Numbers, as bits of their types.
     numbers: Box<[u64]>,
 }
@@ -90,7 +90,7 @@ impl Packed {
         };
         let stored = |value: Val, target: BufferId, at: &Affine, source: Option<TermId>| {
             let at = u32::try_from(at.constant).ok()?;
-            Some(Stored { value: value.0 as u8, target, at, source })
+            Some(PackedStore { value: value.0 as u8, target, at, source })
         };
         let Write::Store(at) = &nest.write else { return None };
         let also = nest.also.iter().map(|a| stored(a.value, a.target, &a.at, a.source));
@@ -165,7 +165,7 @@ impl Packed {
     }
 
     /// What is stored, in this order.
-    pub fn stores(&self) -> &[Stored] {
+    pub fn stores(&self) -> &[PackedStore] {
         &self.stores
     }
 
@@ -213,7 +213,7 @@ mod tests {
     /// What is packed is what is unpacked, in few bytes; what has other instructions is not packed.
     #[test]
     fn packing_keeps_nests_of_known_places() {
-        assert!(size_of::<Short>() <= 12 && size_of::<Stored>() <= 16);
+        assert!(size_of::<Short>() <= 12 && size_of::<PackedStore>() <= 16);
         let load = |buffer: u32, at: i64| Instr::Load {
             buffer: BufferId(buffer),
             at: Affine::constant(at, 0),

@@ -13,7 +13,7 @@
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, MapAccum, Node, Result, TermId, TermMap, TermSet};
 
-use crate::loops::Body;
+use crate::loops::LoopBody;
 use crate::pass::{Opt, rule};
 use crate::view::AxisMap;
 
@@ -29,14 +29,14 @@ pub(crate) struct Accumulator {
 
 /// The sums that are taken after a loop.
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct SumsAfterLoop {
     pub sums: Vec<Accumulator>,
     /// What the loop has to store in each step for them: terms of the step.
     pub factors: Vec<TermId>,
 }
 
 /// What a node of the step is for a sum outside.
-enum Part {
+enum SummandRole {
     /// The same in every step.
     Fixed,
     /// Stored in each step, or an input.
@@ -47,7 +47,7 @@ enum Part {
 
 /// How a node of a step is used there.
 #[derive(Clone, Copy)]
-enum Use {
+enum StepUse {
     /// Once, by this node.
     By(TermId),
     /// Once, as this result.
@@ -57,8 +57,13 @@ enum Use {
 
 impl Opt<'_> {
     /// The sums to take after the loop, of states that something needs after it.
-    pub(crate) fn sums_outside(&self, m: &MapAccum, body: &Body, used: &[bool]) -> Outside {
-        let mut outside = Outside::default();
+    pub(crate) fn sums_outside(
+        &self,
+        m: &MapAccum,
+        body: &LoopBody,
+        used: &[bool],
+    ) -> SumsAfterLoop {
+        let mut outside = SumsAfterLoop::default();
         let size = |t: TermId| self.source.shape(t).numel();
         let mut found = self.accumulators(m, body, used);
         found.sort_by_key(|a| (std::cmp::Reverse(size(m.init[a.state])), a.state));
@@ -85,17 +90,17 @@ impl Opt<'_> {
     }
 
     /// States whose next value is the state and some summands, and which nothing else reads.
-    fn accumulators(&self, m: &MapAccum, body: &Body, used: &[bool]) -> Vec<Accumulator> {
-        let mut uses: TermMap<Use> = TermMap::new();
-        let mut note = |t: TermId, at: Use| {
+    fn accumulators(&self, m: &MapAccum, body: &LoopBody, used: &[bool]) -> Vec<Accumulator> {
+        let mut uses: TermMap<StepUse> = TermMap::new();
+        let mut note = |t: TermId, at: StepUse| {
             let first = !uses.contains(t);
-            uses.insert(t, if first { at } else { Use::Often });
+            uses.insert(t, if first { at } else { StepUse::Often });
         };
         for &t in &body.order {
-            self.scopes.for_each_dependency(self.source, t, |u| note(u, Use::By(t)));
+            self.scopes.for_each_dependency(self.source, t, |u| note(u, StepUse::By(t)));
         }
         for (n, &t) in body.results.iter().enumerate() {
-            note(t, Use::Result(n));
+            note(t, StepUse::Result(n));
         }
         let mut found = Vec::new();
         for state in (0..m.init.len()).filter(|&k| used[k]) {
@@ -103,8 +108,8 @@ impl Opt<'_> {
             let mut t = body.params[state];
             let sums = loop {
                 match uses.get(t) {
-                    Some(&Use::Result(n)) => break n == state && !summands.is_empty(),
-                    Some(&Use::By(next)) if summands.len() < MAX_NODES => {
+                    Some(&StepUse::Result(n)) => break n == state && !summands.is_empty(),
+                    Some(&StepUse::By(next)) if summands.len() < MAX_NODES => {
                         let Node::Op(op, args) = self.source.node(next) else { break false };
                         match (op, args.as_slice()) {
                             (Op::Add, &[x, f]) if x == t => summands.push((f, false)),
@@ -114,7 +119,7 @@ impl Opt<'_> {
                         }
                         t = next;
                     }
-                    Some(&(Use::By(_) | Use::Often)) | None => break false,
+                    Some(&(StepUse::By(_) | StepUse::Often)) | None => break false,
                 }
             };
             if sums {
@@ -125,7 +130,7 @@ impl Opt<'_> {
     }
 
     /// Whether a node of a step is what the loop reads in this step.
-    fn is_input(&self, m: &MapAccum, body: &Body, t: TermId) -> bool {
+    fn is_input(&self, m: &MapAccum, body: &LoopBody, t: TermId) -> bool {
         let Node::Var { level, position, .. } = self.source.node(t) else { return false };
         *level == body.level && *position as usize >= m.init.len()
     }
@@ -134,21 +139,21 @@ impl Opt<'_> {
     fn part(
         &self,
         m: &MapAccum,
-        body: &Body,
+        body: &LoopBody,
         stored: impl Fn(TermId) -> bool,
         whole: usize,
         t: TermId,
-    ) -> Option<Part> {
+    ) -> Option<SummandRole> {
         if !self.source.free(t).contains(body.level) {
-            return Some(Part::Fixed);
+            return Some(SummandRole::Fixed);
         }
         let small = self.source.shape(t).numel() <= whole / 2;
         if small || stored(t) || self.is_input(m, body, t) {
-            return Some(Part::Factor);
+            return Some(SummandRole::Factor);
         }
         match self.source.node(t) {
             Node::Op(..) | Node::Replicate(..) | Node::Transpose(..) | Node::Reshape(..) => {
-                Some(Part::Made)
+                Some(SummandRole::Made)
             }
             Node::Const(_) | Node::Input(_) | Node::Var { .. } | Node::Cond(..) => None,
             Node::Index(..) | Node::SumOuter(_) | Node::Gather(..) | Node::Scatter(..) => None,
@@ -164,7 +169,7 @@ impl Opt<'_> {
     fn factors(
         &self,
         m: &MapAccum,
-        body: &Body,
+        body: &LoopBody,
         accumulator: &Accumulator,
         stored: &TermSet,
     ) -> Option<Vec<TermId>> {
@@ -181,10 +186,10 @@ impl Opt<'_> {
                 return None;
             }
             match self.part(m, body, |t| stored.contains(t), whole, t)? {
-                Part::Fixed => {}
-                Part::Factor if stored.contains(t) => {}
-                Part::Factor => factors.push(t),
-                Part::Made => self.source.node(t).for_each_operand(|u| stack.push(u)),
+                SummandRole::Fixed => {}
+                SummandRole::Factor if stored.contains(t) => {}
+                SummandRole::Factor => factors.push(t),
+                SummandRole::Made => self.source.node(t).for_each_operand(|u| stack.push(u)),
             }
         }
         factors.sort();
@@ -195,7 +200,7 @@ impl Opt<'_> {
     pub(crate) fn sum_outside(
         &mut self,
         m: &MapAccum,
-        body: &Body,
+        body: &LoopBody,
         accumulator: &Accumulator,
         stored: &TermMap<TermId>,
     ) -> Result<TermId> {
@@ -212,17 +217,17 @@ impl Opt<'_> {
                 continue;
             }
             let over_steps = match self.part(m, body, |t| stored.contains(t), whole, t) {
-                Some(Part::Fixed) => {
+                Some(SummandRole::Fixed) => {
                     let fixed = self.image(t)?;
                     let inner = self.dims(fixed);
                     let map: AxisMap =
                         std::iter::once(None).chain((0..inner.len()).map(Some)).collect();
                     self.view_of(fixed, &map, &[&[m.length], inner.as_slice()].concat())?
                 }
-                Some(Part::Factor) => {
+                Some(SummandRole::Factor) => {
                     *stored.get(t).ok_or_else(|| Error::internal("a factor that is not stored"))?
                 }
-                Some(Part::Made) | None => {
+                Some(SummandRole::Made) | None => {
                     let before = stack.len();
                     self.source.node(t).for_each_operand(|u| {
                         if !made.contains(u) {

@@ -11,7 +11,7 @@ use crate::pass::Opt;
 
 /// An affine form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct ScatterForm {
     /// The coefficients of the variables.
     pub vars: SmallVec<[i64; 4]>,
     /// The coefficients of the positions.
@@ -21,9 +21,9 @@ pub(crate) struct Form {
     pub constant: i64,
 }
 
-impl Form {
-    pub fn zero(vars: usize, positions: usize) -> Form {
-        Form {
+impl ScatterForm {
+    pub fn zero(vars: usize, positions: usize) -> ScatterForm {
+        ScatterForm {
             vars: SmallVec::from_elem(0, vars),
             positions: SmallVec::from_elem(0, positions),
             others: SmallVec::new(),
@@ -32,7 +32,7 @@ impl Form {
     }
 
     /// Adds $c\,f$.
-    pub fn add(&mut self, f: &Form, c: i64) {
+    pub fn add(&mut self, f: &ScatterForm, c: i64) {
         for (x, &y) in self.vars.iter_mut().zip(&f.vars) {
             *x = x.wrapping_add(c.wrapping_mul(y));
         }
@@ -54,7 +54,7 @@ impl Form {
     }
 
     /// Puts an affine form in place of a variable.
-    pub fn substitute(&mut self, k: usize, f: &Form) {
+    pub fn substitute(&mut self, k: usize, f: &ScatterForm) {
         let c = std::mem::take(&mut self.vars[k]);
         if c != 0 {
             self.add(f, c);
@@ -79,30 +79,36 @@ impl Form {
 }
 
 /// The affine forms of the results of an index function; none for those that are not affine.
-pub(crate) fn forms(arena: &Arena, r: RegionId, positions: usize) -> Vec<Option<Form>> {
+pub(crate) fn forms(arena: &Arena, r: RegionId, positions: usize) -> Vec<Option<ScatterForm>> {
     let region = arena.region(r);
     let vars = region.params().len();
     region.results().iter().map(|&t| form(arena, region.level(), vars, positions, t)).collect()
 }
 
 /// The affine forms of terms over the variables of an index function.
-pub(crate) fn forms_of(arena: &Arena, r: RegionId, ts: &[TermId]) -> Vec<Option<Form>> {
+pub(crate) fn forms_of(arena: &Arena, r: RegionId, ts: &[TermId]) -> Vec<Option<ScatterForm>> {
     let region = arena.region(r);
     let vars = region.params().len();
     ts.iter().map(|&t| form(arena, region.level(), vars, 0, t)).collect()
 }
 
-fn form(arena: &Arena, level: u8, vars: usize, positions: usize, root: TermId) -> Option<Form> {
+fn form(
+    arena: &Arena,
+    level: u8,
+    vars: usize,
+    positions: usize,
+    root: TermId,
+) -> Option<ScatterForm> {
     let (of_vars, rest) = arena.affine(level, vars, root)?;
     let (vars, constant) = (of_vars.coeffs, of_vars.constant);
-    Some(Form { vars, constant, others: rest.terms, ..Form::zero(0, positions) })
+    Some(ScatterForm { vars, constant, others: rest.terms, ..ScatterForm::zero(0, positions) })
 }
 
 impl Opt<'_> {
     /// The scalar term of a form: positive summands, then negative ones, then the constant.
     pub(crate) fn form_term(
         &mut self,
-        form: &Form,
+        form: &ScatterForm,
         vars: &[TermId],
         positions: &[TermId],
     ) -> Result<TermId> {

@@ -55,4 +55,4 @@ mod view;
 pub use cotan_ir::rewrite::{Firing, Report};
 pub use options::Options;
 pub use pass::{optimise, optimise_owned};
-pub use rules::{Exactness, Group, RULES, Rule};
+pub use rules::{Exactness, RULES, Rule, RuleGroup};

@@ -10,12 +10,12 @@ use cotan_ir::{
     TermSet, While,
 };
 
-use crate::accumulate::Outside;
+use crate::accumulate::SumsAfterLoop;
 use crate::pass::{Opt, rule};
 use crate::view::{AxisMap, view};
 
 /// The step of a loop, or what a function computes.
-pub(crate) struct Body {
+pub(crate) struct LoopBody {
     pub level: u8,
     pub params: Vec<TermId>,
     /// Next states, then outputs: those of the loop itself, then what else it is to give.
@@ -24,10 +24,10 @@ pub(crate) struct Body {
     pub order: Vec<TermId>,
 }
 
-impl Body {
-    fn of(source: &Program, scopes: &Scopes, r: RegionId) -> Body {
+impl LoopBody {
+    fn of(source: &Program, scopes: &Scopes, r: RegionId) -> LoopBody {
         let region = source.region(r);
-        Body {
+        LoopBody {
             level: region.level(),
             params: region.params().to_vec(),
             results: region.results().to_vec(),
@@ -36,7 +36,7 @@ impl Body {
     }
 
     /// Takes in the outputs of another step with the same parameters.
-    fn join(&mut self, other: &Body, states: usize) {
+    fn join(&mut self, other: &LoopBody, states: usize) {
         self.results.extend(other.results.iter().skip(states));
         let mut known = TermSet::new();
         for &t in &self.order {
@@ -55,13 +55,13 @@ struct Shrunk {
     /// For each input whether it is needed.
     inputs: Vec<bool>,
     /// States that are sums, taken after the loop.
-    outside: Outside,
+    outside: SumsAfterLoop,
 }
 
 impl Opt<'_> {
     /// Which parameters of a region the given results need, states feeding back: from result `n` of
     /// the region on, `feeds` says which state a result is the next value of.
-    fn needed(&self, body: &Body, roots: &[usize], next: impl Fn(usize) -> usize) -> Vec<bool> {
+    fn needed(&self, body: &LoopBody, roots: &[usize], next: impl Fn(usize) -> usize) -> Vec<bool> {
         let mut needed = vec![false; body.params.len()];
         let mut seen = TermSet::new();
         let mut stack: Vec<TermId> = roots.iter().map(|&n| body.results[n]).collect();
@@ -96,8 +96,8 @@ impl Opt<'_> {
         }
     }
 
-    fn body(&self, r: RegionId) -> Body {
-        Body::of(self.source, self.scopes, r)
+    fn body(&self, r: RegionId) -> LoopBody {
+        LoopBody::of(self.source, self.scopes, r)
     }
 
     pub(crate) fn map_accum(&mut self, t: TermId, m: &MapAccum) -> Result<()> {
@@ -162,7 +162,7 @@ impl Opt<'_> {
         &mut self,
         t: TermId,
         m: &MapAccum,
-        body: &Body,
+        body: &LoopBody,
         used: &[bool],
     ) -> Result<Vec<Option<TermId>>> {
         let states = m.init.len();
@@ -176,7 +176,7 @@ impl Opt<'_> {
                 .collect(),
             inputs: needed.split_off(states),
             states: needed,
-            outside: Outside::default(),
+            outside: SumsAfterLoop::default(),
         };
         for (needed, used) in shrunk.states.iter_mut().zip(used) {
             *needed |= used;
@@ -195,7 +195,7 @@ impl Opt<'_> {
         &mut self,
         t: TermId,
         m: &MapAccum,
-        body: &Body,
+        body: &LoopBody,
         used: &[bool],
         shrunk: &Shrunk,
     ) -> Result<Vec<Option<TermId>>> {
@@ -321,7 +321,7 @@ impl Opt<'_> {
     /// while they are made and closed afterwards; open it again with the same parameters to use them.
     fn step(
         &mut self,
-        body: &Body,
+        body: &LoopBody,
         params: &[Param],
         kept: &[TermId],
         fixed: &[(TermId, TermId)],
@@ -342,7 +342,7 @@ impl Opt<'_> {
     }
 
     /// Images of some terms of a region, making only what they need.
-    fn needed_of(&mut self, body: &Body, roots: &[TermId]) -> Result<Vec<TermId>> {
+    fn needed_of(&mut self, body: &LoopBody, roots: &[TermId]) -> Result<Vec<TermId>> {
         let mut live = TermSet::new();
         let mut stack = roots.to_vec();
         while let Some(t) = stack.pop() {
@@ -359,7 +359,7 @@ impl Opt<'_> {
     }
 
     /// A loop of no step or one.
-    fn unrolled(&mut self, t: TermId, m: &MapAccum, body: &Body) -> Result<()> {
+    fn unrolled(&mut self, t: TermId, m: &MapAccum, body: &LoopBody) -> Result<()> {
         self.report.count(rule!("loop/short"));
         let types = self.source.result_types(t).unwrap_or_default();
         let states = m.init.len();
@@ -477,7 +477,7 @@ impl Opt<'_> {
 }
 
 /// Whether a state stays what it is at the start.
-fn is_invariant(body: &Body, init: &[TermId], k: usize) -> bool {
+fn is_invariant(body: &LoopBody, init: &[TermId], k: usize) -> bool {
     let next = body.results[k];
     next == body.params[k] || next == init[k]
 }

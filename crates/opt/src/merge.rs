@@ -30,7 +30,7 @@ impl Merged {
 
 /// What loops have in common that go the same way.
 #[derive(PartialEq, Eq, Hash)]
-struct Way<'a> {
+struct Traversal<'a> {
     length: usize,
     reverse: bool,
     init: &'a [TermId],
@@ -53,11 +53,11 @@ pub(crate) fn merged(program: &Program, scopes: &Scopes, options: &Options) -> M
 
 /// The loops of a scope that go the same way.
 fn merge(program: &Program, scopes: &Scopes, scope: &Scope, merged: &mut Merged) {
-    let mut ways: FxHashMap<Way<'_>, TermId> = FxHashMap::default();
+    let mut ways: FxHashMap<Traversal<'_>, TermId> = FxHashMap::default();
     for &t in scope.order() {
         let Node::MapAccum(m) = program.node(t) else { continue };
         let region = program.region(m.step);
-        let way = Way {
+        let way = Traversal {
             length: m.length,
             reverse: m.reverse,
             init: &m.init,

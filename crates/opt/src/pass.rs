@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::merge::{Merged, merged};
 use crate::options::Options;
 use crate::rules::RULES;
-use crate::stored::{Stored, stored};
+use crate::stored::{LoopStores, stored};
 
 /// How often the walk is repeated at most.
 const MAX_ROUNDS: usize = 8;
@@ -209,7 +209,7 @@ pub(crate) struct Opt<'a> {
     /// Those of the scope at hand that were made with an earlier one.
     pub made_before: FxHashSet<TermId>,
     /// What loops of the source store for each other.
-    pub stored: Stored,
+    pub stored: LoopStores,
     /// What stands for it: by the loop, and the term of its step.
     pub kept: FxHashMap<(TermId, TermId), TermId>,
     /// How often nodes of the result are used, as far as the source says.

@@ -25,7 +25,7 @@ const MOST_READS: u32 = 8;
 const FEW: u64 = 2;
 
 /// What reads go through: computed for them only.
-struct Way {
+struct ReadPath {
     nodes: FxHashSet<TermId>,
     /// How many nodes it may still go through.
     left: usize,
@@ -76,7 +76,7 @@ impl Opt<'_> {
     }
 
     /// The way of a read of `t`, if there are sums on it.
-    fn way_to_sums(&self, t: TermId) -> Option<Way> {
+    fn way_to_sums(&self, t: TermId) -> Option<ReadPath> {
         let mut nodes = FxHashSet::default();
         let mut seen: FxHashMap<TermId, u32> = FxHashMap::default();
         let (mut open, mut sums) = (vec![t], false);
@@ -102,11 +102,17 @@ impl Opt<'_> {
                 }
             }
         }
-        sums.then_some(Way { nodes, left: MOST_NODES })
+        sums.then_some(ReadPath { nodes, left: MOST_NODES })
     }
 
     /// A read that goes its way.
-    fn pushed(&mut self, t: TermId, r: RegionId, depth: usize, way: &mut Way) -> Result<TermId> {
+    fn pushed(
+        &mut self,
+        t: TermId,
+        r: RegionId,
+        depth: usize,
+        way: &mut ReadPath,
+    ) -> Result<TermId> {
         if depth >= DEEPEST || way.left == 0 || !way.nodes.contains(&t) {
             return self.gather(t, r);
         }
@@ -129,7 +135,13 @@ impl Opt<'_> {
     }
 
     /// What is read of the base of a view, and seen as the view was.
-    fn read_base(&mut self, t: TermId, r: RegionId, depth: usize, way: &mut Way) -> Result<TermId> {
+    fn read_base(
+        &mut self,
+        t: TermId,
+        r: RegionId,
+        depth: usize,
+        way: &mut ReadPath,
+    ) -> Result<TermId> {
         let View { base, map } = view(&self.b, t);
         let (mut sizes, dims) = (self.b.index_sizes(r).to_vec(), self.dims(t));
         let ix = self.b.region(r).results().to_vec();
@@ -163,7 +175,7 @@ impl Opt<'_> {
         t: TermId,
         r: RegionId,
         depth: usize,
-        way: &mut Way,
+        way: &mut ReadPath,
     ) -> Result<TermId> {
         let Some((f, seen)) = self.without_ignored(r)? else {
             return self.pushed(t, r, depth, way);
@@ -208,7 +220,7 @@ impl Opt<'_> {
         u: TermId,
         r: RegionId,
         depth: usize,
-        way: &mut Way,
+        way: &mut ReadPath,
     ) -> Result<TermId> {
         let mut sizes = self.b.index_sizes(r).to_vec();
         let ix = self.b.region(r).results().to_vec();

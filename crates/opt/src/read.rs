@@ -2,7 +2,7 @@
 
 use cotan_ir::{Node, RegionId, Result, TermId};
 
-use crate::affine::{Form, forms};
+use crate::affine::{ScatterForm, forms};
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, View, is_all, uniform, view};
 
@@ -189,7 +189,7 @@ impl Opt<'_> {
         if forms.contains(&None) {
             return self.gather_apart(t, r);
         }
-        let forms: Vec<Form> = forms.into_iter().flatten().collect();
+        let forms: Vec<ScatterForm> = forms.into_iter().flatten().collect();
         let Some(mut map) = whole_axes(&forms, &sizes, &dims) else {
             return self.gather_turned(t, r, &forms);
         };
@@ -200,7 +200,7 @@ impl Opt<'_> {
     /// A sum of which a gather reads elements more often than once is made with its axes in the order
     /// of the variables that they are read with, the later ones innermost: what the gather reads one
     /// after the other are then neighbours.
-    fn gather_turned(&mut self, t: TermId, r: RegionId, forms: &[Form]) -> Result<Fired> {
+    fn gather_turned(&mut self, t: TermId, r: RegionId, forms: &[ScatterForm]) -> Result<Fired> {
         let Node::SumOuter(u) = *self.b.node(t) else { return Ok(None) };
         let (sizes, dims) = (self.b.index_sizes(r).to_vec(), self.dims(t));
         let product = |ks: &[usize]| ks.iter().fold(1usize, |n, &k| n.saturating_mul(k));
@@ -228,7 +228,7 @@ impl Opt<'_> {
 
 /// The axis map of the view that an index function gives, if its components are variables over whole
 /// axes, each at most once.
-fn whole_axes(forms: &[Form], sizes: &[usize], dims: &[usize]) -> Option<AxisMap> {
+fn whole_axes(forms: &[ScatterForm], sizes: &[usize], dims: &[usize]) -> Option<AxisMap> {
     let mut map: AxisMap = AxisMap::from_elem(None, sizes.len());
     for (axis, form) in forms.iter().enumerate() {
         // Of an axis of size 1 the only element may be meant.

@@ -2,7 +2,7 @@
 
 /// The group a rule belongs to: the switch that turns it off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum RuleGroup {
     /// Identities of operations, known choices, constants.
     Algebra,
     /// Views and reads.
@@ -17,16 +17,16 @@ pub enum Group {
     Loops,
 }
 
-impl Group {
+impl RuleGroup {
     /// A title.
     pub fn title(self) -> &'static str {
         match self {
-            Group::Algebra => "Algebra",
-            Group::Views => "Views and reads",
-            Group::Scatters => "Scatters",
-            Group::Factors => "Factors",
-            Group::Sums => "Sums",
-            Group::Loops => "Loops and functions",
+            RuleGroup::Algebra => "Algebra",
+            RuleGroup::Views => "Views and reads",
+            RuleGroup::Scatters => "Scatters",
+            RuleGroup::Factors => "Factors",
+            RuleGroup::Sums => "Sums",
+            RuleGroup::Loops => "Loops and functions",
         }
     }
 }
@@ -68,7 +68,7 @@ pub struct Rule {
     /// Its name: the former or operation, then what is special.
     pub name: &'static str,
     /// Its group.
-    pub group: Group,
+    pub group: RuleGroup,
     /// What becomes what.
     pub line: &'static str,
     /// When it applies.
@@ -78,7 +78,7 @@ pub struct Rule {
 }
 
 const fn rule(
-    group: Group,
+    group: RuleGroup,
     name: &'static str,
     line: &'static str,
     condition: &'static str,
@@ -88,7 +88,7 @@ const fn rule(
 }
 
 use Exactness::{Bits, Distributes, Reassociates, Rounds, ZeroSign};
-use Group::{Algebra, Factors, Loops, Scatters, Sums, Views};
+use RuleGroup::{Algebra, Factors, Loops, Scatters, Sums, Views};
 
 /// Every rule, group by group.
 #[rustfmt::skip]

@@ -13,7 +13,7 @@ use cotan_array::{Dtype, Shape};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, RegionId, Result, TermId, TermMap, Type};
 
-use crate::affine::{Form, forms};
+use crate::affine::{ScatterForm, forms};
 use crate::pass::{Fired, Opt, rule};
 use crate::view::{AxisMap, is_all};
 
@@ -27,18 +27,18 @@ const MAX_COMPONENT: usize = 24;
 /// The equations of a scatter, solved as far as possible.
 struct Solution {
     /// For each variable what it is, in positions and free variables; none for a free one.
-    vars: Vec<Option<Form>>,
+    vars: Vec<Option<ScatterForm>>,
     /// Forms that must be 0.
-    masks: Vec<Form>,
+    masks: Vec<ScatterForm>,
     /// Components that are not affine, and must be their positions.
     others: Vec<usize>,
 }
 
 impl Solution {
-    fn of(forms: &[Option<Form>], sizes: &[usize]) -> Solution {
+    fn of(forms: &[Option<ScatterForm>], sizes: &[usize]) -> Solution {
         let mut solution =
             Solution { vars: vec![None; sizes.len()], masks: Vec::new(), others: Vec::new() };
-        let mut equations: Vec<Form> = Vec::new();
+        let mut equations: Vec<ScatterForm> = Vec::new();
         for (r, form) in forms.iter().enumerate() {
             match form {
                 Some(form) => {
@@ -65,7 +65,7 @@ impl Solution {
             };
             // c i + rest = 0, so i = -c rest.
             let c = std::mem::take(&mut equation.vars[k]);
-            let mut value = Form::zero(sizes.len(), forms.len());
+            let mut value = ScatterForm::zero(sizes.len(), forms.len());
             value.add(&equation, c.wrapping_neg());
             for known in solution.vars.iter_mut().flatten() {
                 known.substitute(k, &value);
@@ -85,7 +85,7 @@ impl Solution {
 
 /// A component `a i + c` with a stride `a`, if the index function gives every variable its own
 /// component, and small constants.
-fn strided(forms: &[Option<Form>], sizes: &[usize]) -> Option<usize> {
+fn strided(forms: &[Option<ScatterForm>], sizes: &[usize]) -> Option<usize> {
     let moderate = |x: i64| x.unsigned_abs() < 1 << 30;
     let mut seen = vec![false; sizes.len()];
     let mut found = None;
@@ -114,7 +114,7 @@ fn strided(forms: &[Option<Form>], sizes: &[usize]) -> Option<usize> {
 }
 
 /// The space of reads: free variables, then positions.
-struct Space {
+struct ReadSpace {
     dims: Vec<usize>,
     /// The free variables.
     free: Vec<usize>,
@@ -182,7 +182,7 @@ impl Opt<'_> {
         outer: &[usize],
         t: TermId,
         n: usize,
-        form: &Form,
+        form: &ScatterForm,
     ) -> Result<Fired> {
         let Some(k) = form.vars.iter().position(|&a| a != 0) else { return Ok(None) };
         let (a, c) = (form.vars[k], form.constant);
@@ -193,7 +193,7 @@ impl Opt<'_> {
         let sizes = self.b.index_sizes(r).to_vec();
         let ix = self.b.region(r).results().to_vec();
         let f = self.index_function(&sizes, |opt, vars| {
-            let mut multiple = Form::zero(vars.len(), 0);
+            let mut multiple = ScatterForm::zero(vars.len(), 0);
             (multiple.vars[k], multiple.constant) = (a.signum(), whole);
             let mut ix = ix;
             ix[n] = opt.form_term(&multiple, vars, &[])?;
@@ -228,7 +228,7 @@ impl Opt<'_> {
         let free = solution.free();
         let mut dims: Vec<usize> = free.iter().map(|&k| sizes[k]).collect();
         dims.extend(outer);
-        let space = Space { dims, free };
+        let space = ReadSpace { dims, free };
         let f = self
             .index_function(&space.dims.clone(), |opt, vars| opt.solved(solution, &space, vars))?;
         let mut value = self.gather(t, f)?;
@@ -260,7 +260,7 @@ impl Opt<'_> {
         }
         debug_assert_eq!(self.b.ty(value), ty);
         let uses = |k: usize| {
-            let mentions = |form: &Form| form.vars[k] != 0;
+            let mentions = |form: &ScatterForm| form.vars[k] != 0;
             solution.vars.iter().flatten().any(mentions) || solution.masks.iter().any(mentions)
         };
         let rule = if space.free.iter().any(|&k| uses(k)) {
@@ -279,7 +279,7 @@ impl Opt<'_> {
     fn solved(
         &mut self,
         solution: &Solution,
-        space: &Space,
+        space: &ReadSpace,
         vars: &[TermId],
     ) -> Result<Vec<TermId>> {
         let (first, positions) = vars.split_at(space.free.len());
@@ -299,14 +299,14 @@ impl Opt<'_> {
     }
 
     /// An array over the space that counts along one axis.
-    fn counting(&mut self, space: &Space, axis: usize) -> Result<TermId> {
+    fn counting(&mut self, space: &ReadSpace, axis: usize) -> Result<TermId> {
         let iota = self.b.iota(space.dims[axis])?;
         let map: AxisMap = (0..space.dims.len()).map(|n| (n == axis).then_some(0)).collect();
         self.view_of(iota, &map, &space.dims)
     }
 
     /// A form as an array over the space.
-    fn form_array(&mut self, form: &Form, space: &Space) -> Result<TermId> {
+    fn form_array(&mut self, form: &ScatterForm, space: &ReadSpace) -> Result<TermId> {
         let mut summands = Vec::new();
         let free = space.free.len();
         for (n, &c) in form.positions.iter().enumerate().filter(|(_, c)| **c != 0) {
@@ -324,9 +324,9 @@ impl Opt<'_> {
     }
 
     /// Where a form is 0: where its parts of either sign are equal.
-    fn affine_mask(&mut self, form: &Form, space: &Space) -> Result<TermId> {
+    fn affine_mask(&mut self, form: &ScatterForm, space: &ReadSpace) -> Result<TermId> {
         let mut left = form.clone();
-        let mut right = Form::zero(form.vars.len(), form.positions.len());
+        let mut right = ScatterForm::zero(form.vars.len(), form.positions.len());
         let sides = left.vars.iter_mut().zip(&mut right.vars);
         for (l, r) in sides.chain(left.positions.iter_mut().zip(&mut right.positions)) {
             if *l < 0 {
@@ -384,7 +384,7 @@ impl Opt<'_> {
         r: RegionId,
         n: usize,
         solution: &Solution,
-        space: &Space,
+        space: &ReadSpace,
     ) -> Result<TermId> {
         let region = self.b.region(r).clone();
         let level = region.level();
@@ -395,7 +395,7 @@ impl Opt<'_> {
                 Node::Var { position, .. } => {
                     let k = position as usize;
                     let mut form =
-                        Form::zero(solution.vars.len(), space.dims.len() - space.free.len());
+                        ScatterForm::zero(solution.vars.len(), space.dims.len() - space.free.len());
                     form.vars[k] = 1;
                     if let Some(known) = &solution.vars[k] {
                         form.substitute(k, known);
@@ -462,7 +462,7 @@ impl Opt<'_> {
         r: RegionId,
         outer: &[usize],
         t: TermId,
-        forms: &[Option<Form>],
+        forms: &[Option<ScatterForm>],
     ) -> Result<Fired> {
         let region = self.b.region(r).clone();
         let sizes = self.b.index_sizes(r).to_vec();

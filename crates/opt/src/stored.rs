@@ -36,7 +36,7 @@ pub(crate) struct Recalled {
 
 /// What loops store for others, and what they read of it.
 #[derive(Debug, Default)]
-pub(crate) struct Stored {
+pub(crate) struct LoopStores {
     pub outputs: FxHashMap<TermId, Vec<TermId>>,
     pub inputs: FxHashMap<TermId, Vec<Recalled>>,
 }
@@ -47,8 +47,8 @@ pub(crate) fn stored(
     scopes: &Scopes,
     merged: &Merged,
     options: &Options,
-) -> Stored {
-    let mut stored = Stored::default();
+) -> LoopStores {
+    let mut stored = LoopStores::default();
     if !options.loops || options.recompute == u64::MAX {
         return stored;
     }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use cotan_cpu::{Engine, Executable, Unsupported, host};
 use cotan_ir::{Error, ErrorKind, Node, Program, Result};
 use cotan_nest::{Plan, check_memory};
-use cotan_schedule::{Draft, Placements, Schedule, Target};
+use cotan_schedule::{Placements, PlanDraft, Schedule, Target};
 
 use crate::derivative::{Derivative, derive_owned};
 
@@ -244,7 +244,7 @@ fn place<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
 /// Makes the nests of what is made.
 fn lower<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     let Form::Placed(program, placements) = form else { return Ok(form) };
-    let draft = match Draft::placed(&program, &placements, &options.target) {
+    let draft = match PlanDraft::placed(&program, &placements, &options.target) {
         Ok(draft) => draft,
         Err(why) => return interpreted(program, why),
     };

@@ -16,7 +16,7 @@ use crate::schedule::{Schedule, Scheduled};
 impl<C: Scheduled> Schedule<C> {
     /// The kernels as loop nests, with what they compute, how much of it, and where it comes from.
     pub fn kernels(&self, program: &Program) -> String {
-        let mut text = Text { plan: self, program, out: String::new(), numbers: 0, depth: 0 };
+        let mut text = KernelText { plan: self, program, out: String::new(), numbers: 0, depth: 0 };
         text.steps(&self.steps);
         text.out
     }
@@ -24,7 +24,7 @@ impl<C: Scheduled> Schedule<C> {
     /// The arrays in memory, step by step: which live together, and where they lie.
     pub fn memory(&self, program: &Program) -> String {
         let plan = self;
-        let text = Text { plan, program, out: String::new(), numbers: 0, depth: 0 };
+        let text = KernelText { plan, program, out: String::new(), numbers: 0, depth: 0 };
         let mut life = vec![(usize::MAX, 0); plan.buffers.len()];
         for (n, step) in plan.steps.iter().enumerate() {
             step.for_each_buffer(&mut |b| {
@@ -112,7 +112,7 @@ fn bytes(n: usize) -> String {
     }
 }
 
-struct Text<'a, C: Scheduled> {
+struct KernelText<'a, C: Scheduled> {
     plan: &'a Schedule<C>,
     program: &'a Program,
     out: String,
@@ -120,7 +120,7 @@ struct Text<'a, C: Scheduled> {
     depth: usize,
 }
 
-impl<C: Scheduled> Text<'_, C> {
+impl<C: Scheduled> KernelText<'_, C> {
     fn line(&mut self, text: fmt::Arguments<'_>) {
         let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 2 * self.depth);
     }

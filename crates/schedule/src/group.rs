@@ -30,7 +30,7 @@ use crate::contract::Contraction;
 use crate::lower::{R, Unsupported, look, row_major};
 use crate::order::LoopOrder;
 use crate::target::Target;
-use join::{Item, Joining, Open, Way};
+use join::{GroupItem, Joining, Open, SharedDims};
 pub use partial::{Partial, Spread};
 pub use relax::{Relaxed, largest};
 pub use wedge::{Wedge, Wedged};
@@ -229,7 +229,7 @@ struct Slots {
 impl Slots {
     /// The first place for an item: where what it needs was written, and where what it writes was
     /// read for the last time.
-    fn earliest(&self, item: &Item) -> usize {
+    fn earliest(&self, item: &GroupItem) -> usize {
         let mut earliest = self.read.get(&item.target()).copied().unwrap_or(0);
         item.for_each_buffer(&mut |b| {
             earliest = earliest.max(self.written.get(&b).copied().unwrap_or(0));
@@ -238,7 +238,7 @@ impl Slots {
     }
 
     /// Puts an item to the group of a slot, and says at which place that is.
-    fn take(&mut self, item: Item, (slot, ways): (usize, Vec<Way>)) -> usize {
+    fn take(&mut self, item: GroupItem, (slot, ways): (usize, Vec<SharedDims>)) -> usize {
         if let Slot::Open(open) = &mut self.slots[slot] {
             open.take(item, ways);
         }
@@ -273,11 +273,11 @@ impl Scheduler<'_> {
                     Step::Compute(Box::new(self.alone(*nest, touched, &|_| false)))
                 }
                 Step::Compute(nest) => {
-                    self.item(Item::Nest(*nest), &mut slots)?;
+                    self.item(GroupItem::Nest(*nest), &mut slots)?;
                     continue;
                 }
                 Step::Contract(draft) => {
-                    self.item(Item::Draft(draft), &mut slots)?;
+                    self.item(GroupItem::Draft(draft), &mut slots)?;
                     continue;
                 }
                 Step::Loop(l) => {
@@ -343,7 +343,7 @@ impl Scheduler<'_> {
     }
 
     /// Puts an item to its place.
-    fn item(&mut self, item: Item, slots: &mut Slots) -> R<()> {
+    fn item(&mut self, item: GroupItem, slots: &mut Slots) -> R<()> {
         // Every array is countable, but a sum inside a sum may go through more than one array has.
         if i64::try_from(item.positions()).is_err() {
             return Err(Unsupported("a loop nest of more positions than can be counted"));
@@ -375,7 +375,7 @@ impl Scheduler<'_> {
             also: Vec::new(),
             source: None,
         };
-        let item = Item::Nest(nest);
+        let item = GroupItem::Nest(nest);
         let earliest = slots.earliest(&item);
         let Some(group) = self.group_for(&item, earliest, slots) else { return false };
         let place = slots.take(item, group);
@@ -384,7 +384,12 @@ impl Scheduler<'_> {
     }
 
     /// The first group from `earliest` on that may take an item: its slot, and the ways that are left.
-    fn group_for(&self, item: &Item, earliest: usize, slots: &Slots) -> Option<(usize, Vec<Way>)> {
+    fn group_for(
+        &self,
+        item: &GroupItem,
+        earliest: usize,
+        slots: &Slots,
+    ) -> Option<(usize, Vec<SharedDims>)> {
         let joining = self.joining();
         let near =
             slots.slots.iter().enumerate().skip(earliest / 2).take(self.target.search.group_tries);
@@ -400,7 +405,7 @@ impl Scheduler<'_> {
     }
 
     /// Puts an item to a place from `earliest` on, and says which.
-    fn place(&mut self, item: Item, earliest: usize, slots: &mut Slots) -> R<usize> {
+    fn place(&mut self, item: GroupItem, earliest: usize, slots: &mut Slots) -> R<usize> {
         let large = item.positions() >= self.target.thresholds.min_group_positions;
         let adds = item.main().write.scatters();
         if large

@@ -18,12 +18,14 @@ mod schedule;
 mod target;
 mod text;
 
-pub use contract::form::{Axis, Extents, Form, Operand};
+pub use contract::form::{Axis, Extents, Operand, PlaceForm};
 pub use contract::{Blocking, Contraction, Product, Ranged};
 pub use group::{
     Group, Local, LoopSchedule, Member, Partial, Relaxed, Spread, Wedge, Wedged, largest,
 };
-pub use lower::{Draft, Placement, Placements, Unsupported, columns_of_room, look, lower, split};
+pub use lower::{
+    Placement, Placements, PlanDraft, Unsupported, columns_of_room, look, lower, split,
+};
 pub use order::{LoopOrder, fuse_products};
 pub use schedule::{Machine, Schedule, Scheduled};
 pub use target::{

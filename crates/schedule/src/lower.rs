@@ -35,7 +35,7 @@ mod update;
 
 use branch::Side;
 pub(crate) use expand::row_major;
-use placement::{NOWHERE, Operands, ScopePlacements};
+use placement::{MadeOperands, NOWHERE, ScopePlacements};
 pub use placement::{Placement, Placements};
 
 /// Why a program has no plan: something in it is for the interpreter only.
@@ -89,17 +89,17 @@ pub(crate) struct Lowering<'a> {
     /// Whether nests are surveyed for what should be in memory for them.
     surveys: bool,
     /// In such a survey: what should be.
-    wanted: Option<Operands>,
+    wanted: Option<MadeOperands>,
 }
 
 /// The plan of a program: the nests that make what is made. `in_order` keeps the order of additions.
 pub fn lower(program: &Program, in_order: bool, target: &Target) -> R<Plan> {
-    Ok(Draft::of(program, in_order, target)?.finish(target))
+    Ok(PlanDraft::of(program, in_order, target)?.finish(target))
 }
 
 /// A plan that lacks what can be done without the program: a long program takes much memory, and its
 /// plan, too.
-pub struct Draft {
+pub struct PlanDraft {
     buffers: Vec<Buffer>,
     steps: Vec<Step<Nest>>,
     outputs: Vec<BufferId>,
@@ -107,20 +107,20 @@ pub struct Draft {
     in_order: bool,
 }
 
-impl Draft {
+impl PlanDraft {
     /// Plans a program, as far as it is needed.
-    pub fn of(program: &Program, in_order: bool, target: &Target) -> R<Draft> {
-        Draft::placed(program, &Placements::of(program, in_order, target)?, target)
+    pub fn of(program: &Program, in_order: bool, target: &Target) -> R<PlanDraft> {
+        PlanDraft::placed(program, &Placements::of(program, in_order, target)?, target)
     }
 
     /// The same, if it is decided what becomes of each node, for the same target.
-    pub fn placed(program: &Program, placements: &Placements, target: &Target) -> R<Draft> {
+    pub fn placed(program: &Program, placements: &Placements, target: &Target) -> R<PlanDraft> {
         drafted(program, placements, target)
     }
 
     /// The plan.
     pub fn finish(self, target: &Target) -> Plan {
-        let Draft { mut buffers, mut steps, mut outputs, compact, in_order } = self;
+        let PlanDraft { mut buffers, mut steps, mut outputs, compact, in_order } = self;
         compact.finish(&mut steps, &mut buffers, &mut outputs);
         arrange::arrange(&mut steps, &buffers, &FxHashSet::default(), target);
         let run = (target.thresholds.min_scalar_run, target.search.max_fused_instrs);
@@ -132,7 +132,7 @@ impl Draft {
     }
 }
 
-fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<Draft> {
+fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<PlanDraft> {
     let Placements { scopes, top, in_order } = placements;
     let mut lowering = Lowering::new(program, scopes, *in_order, target);
     lowering.relatives = routine::relatives(program);
@@ -156,7 +156,7 @@ fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<Dra
         lowering.buffers[buffer.index()].role = Role::Output;
         outputs.push(buffer);
     }
-    Ok(Draft { buffers: lowering.buffers, steps, outputs, compact, in_order: *in_order })
+    Ok(PlanDraft { buffers: lowering.buffers, steps, outputs, compact, in_order: *in_order })
 }
 
 impl<'a> Lowering<'a> {
@@ -285,7 +285,7 @@ impl<'a> Lowering<'a> {
     /// Makes what a node reads at computed positions, and before it what that reads so.
     fn make_operands(
         &mut self,
-        operands: Option<&Operands>,
+        operands: Option<&MadeOperands>,
         placements: &ScopePlacements,
         steps: &mut Vec<Step<Nest>>,
     ) -> R<()> {

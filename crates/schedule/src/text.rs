@@ -19,7 +19,7 @@ use crate::schedule::Schedule;
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = Text { schedule: self, out: String::new(), depth: 0 };
+        let mut text = ScheduleText { schedule: self, out: String::new(), depth: 0 };
         let local = self.local;
         text.line(format_args!("{local} bytes for each thread, {} shared", self.arena));
         text.steps(&self.steps);
@@ -27,13 +27,13 @@ impl fmt::Display for Schedule {
     }
 }
 
-struct Text<'a> {
+struct ScheduleText<'a> {
     schedule: &'a Schedule,
     out: String,
     depth: usize,
 }
 
-impl Text<'_> {
+impl ScheduleText<'_> {
     fn line(&mut self, text: fmt::Arguments<'_>) {
         let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 2 * self.depth);
     }

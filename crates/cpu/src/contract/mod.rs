@@ -14,5 +14,5 @@ mod vector;
 
 pub(crate) use pack::Source;
 pub(crate) use run::{RunContraction, scattered};
-pub(crate) use tile::{Job, Machine, Machined, tile_shapes};
+pub(crate) use tile::{HasTiles, TileFunctions, TileJob, tile_shapes};
 pub(crate) use vector::Real;

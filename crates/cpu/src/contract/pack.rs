@@ -11,7 +11,7 @@ use super::vector::Real;
 
 /// A value that must lie in `0..size` for an element to be read: a part for each row, one for each
 /// position of the depth, and what does not depend on either.
-pub(crate) struct Check<'a> {
+pub(crate) struct RangeCheck<'a> {
     pub base: i64,
     pub rows: &'a [i64],
     pub depth: &'a [i64],
@@ -25,7 +25,7 @@ pub(crate) struct Source<'a, E> {
     pub depth: &'a [i64],
     /// Where one of these fails the element is 0. Not empty only if one may fail, and then one of
     /// them says that the place is within the buffer.
-    pub checks: &'a [Check<'a>],
+    pub checks: &'a [RangeCheck<'a>],
 }
 
 /// Packs all rows; the last panel is filled up with zeros.
@@ -208,7 +208,7 @@ unsafe fn checked<E: Real, const W: usize>(
                 line::<E, W>(source.from, &[], unit, depth, to);
             } else {
                 for r in 0..W {
-                    let holds = |check: &Check| {
+                    let holds = |check: &RangeCheck| {
                         let at = check.base.wrapping_add(check.depth[k]);
                         (0..check.size).contains(&at.wrapping_add(check.rows[first + r]))
                     };

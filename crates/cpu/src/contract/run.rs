@@ -5,11 +5,11 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cotan_array::Dtype;
-use cotan_schedule::{Axis, Contraction, Extents, Form, Operand, Product};
+use cotan_schedule::{Axis, Contraction, Extents, Operand, PlaceForm, Product};
 use smallvec::SmallVec;
 
-use super::pack::{Check, Pack, Source, is_unit};
-use super::tile::{Job, MOST_COLUMNS, MOST_ROWS, Machine, Machined};
+use super::pack::{Pack, RangeCheck, Source, is_unit};
+use super::tile::{HasTiles, MOST_COLUMNS, MOST_ROWS, TileFunctions, TileJob};
 use super::vector::Real;
 use crate::isa::{self, Isa};
 use crate::limits::RunLimits;
@@ -26,14 +26,14 @@ const READ: usize = 4;
 const DEEP: usize = 1 << 18;
 
 /// Where the target and the operands of a contraction begin.
-pub(super) struct Places {
+pub(super) struct ProductPointers {
     target: *mut u8,
     left: *mut u8,
     right: *mut u8,
 }
 
 // SAFETY: threads read the operands, and write different blocks of the target.
-unsafe impl Sync for Places {}
+unsafe impl Sync for ProductPointers {}
 
 /// The scratch memory of a thread.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl<'a> Offsets<'a> {
         Offsets { operand, axis, along, deep, count: 0, depth: 0 }
     }
 
-    fn forms(operand: &Operand) -> impl Iterator<Item = &Form> {
+    fn forms(operand: &Operand) -> impl Iterator<Item = &PlaceForm> {
         std::iter::once(&operand.place).chain(operand.checks.iter().map(|(form, _)| form))
     }
 
@@ -136,14 +136,14 @@ impl<'a> Offsets<'a> {
             (&along[n * self.count..][..self.count], &deep[n * self.depth..][..self.depth])
         };
         let (rows, depth) = table(0);
-        let checks: SmallVec<[Check; 6]> = self
+        let checks: SmallVec<[RangeCheck; 6]> = self
             .operand
             .checks
             .iter()
             .enumerate()
             .map(|(n, (form, size))| {
                 let (rows, depth) = table(n + 1);
-                Check { base: form.base(extents, batch), rows, depth, size: *size }
+                RangeCheck { base: form.base(extents, batch), rows, depth, size: *size }
             })
             .collect();
         let from = from.wrapping_offset(self.operand.place.base(extents, batch) as isize);
@@ -203,12 +203,12 @@ impl<'a> Tiled<'a> {
     }
 
     /// Where the target and the operands begin, so many elements further.
-    pub(super) fn places(&self, pointers: &[*mut u8], start: [i64; 3]) -> Places {
+    pub(super) fn places(&self, pointers: &[*mut u8], start: [i64; 3]) -> ProductPointers {
         let size = self.dtype.size() as i64;
         let place = |b: cotan_nest::BufferId, start: i64| {
             pointers[b.index()].wrapping_offset(start.wrapping_mul(size) as isize)
         };
-        Places {
+        ProductPointers {
             target: place(self.target, start[0]),
             left: place(self.left.buffer, start[1]),
             right: place(self.right.buffer, start[2]),
@@ -224,7 +224,7 @@ impl<'a> Tiled<'a> {
     pub(super) unsafe fn run_blocks(
         &self,
         blocks: Range<usize>,
-        places: &Places,
+        places: &ProductPointers,
         scratch: *mut u8,
         limits: &RunLimits,
     ) -> bool {
@@ -244,10 +244,10 @@ impl<'a> Tiled<'a> {
     ///
     /// # Safety
     /// As [`Tiled::run_blocks`].
-    unsafe fn packed<E: Machined>(
+    unsafe fn packed<E: HasTiles>(
         &self,
         blocks: Range<usize>,
-        places: &Places,
+        places: &ProductPointers,
         scratch: *mut u8,
         poll: &mut Poll,
     ) -> bool {
@@ -329,10 +329,10 @@ impl<'a> Tiled<'a> {
     ///
     /// # Safety
     /// As [`Tiled::run_blocks`].
-    unsafe fn direct<E: Machined>(
+    unsafe fn direct<E: HasTiles>(
         &self,
         blocks: Range<usize>,
-        places: &Places,
+        places: &ProductPointers,
         poll: &mut Poll,
     ) -> bool {
         let (machine, sizes, extents) = (E::machine(self.isa), &self.blocking, &self.extents);
@@ -344,7 +344,7 @@ impl<'a> Tiled<'a> {
         let (to_row, to_column) = (self.place.step(Axis::Rows), self.place.step(Axis::Columns));
         let to_rows: [i64; MOST_ROWS] = std::array::from_fn(|r| to_row.wrapping_mul(r as i64));
         let full = machine.columns(m.min(sizes.rows));
-        let place = |begin: *mut u8, form: &Form, batch: usize| {
+        let place = |begin: *mut u8, form: &PlaceForm, batch: usize| {
             begin.cast::<E>().wrapping_offset(form.base(extents, batch) as isize)
         };
         for block in blocks {
@@ -363,7 +363,7 @@ impl<'a> Tiled<'a> {
                     for deep in (0..k).step_by(DEEP) {
                         let depth = (k - deep).min(DEEP);
                         let along = left_row * row as i64 + left_depth * deep as i64;
-                        let job = Job {
+                        let job = TileJob {
                             depth,
                             left: left.wrapping_offset(along as isize),
                             left_row,
@@ -550,14 +550,14 @@ struct BlockProduct<'a, E> {
 impl<E: Real> BlockProduct<'_, E> {
     /// # Safety
     /// The operands are packed for the machine; the offsets are those of elements of the target.
-    unsafe fn run(&self, machine: &Machine<E>) {
+    unsafe fn run(&self, machine: &TileFunctions<E>) {
         let (full_rows, full_columns) = (machine.rows, machine.columns(machine.rows));
         for (panel, to_columns) in self.to_columns.chunks(full_columns).enumerate() {
             let columns = to_columns.len();
             let unit = is_unit(to_columns);
             for (strip, to_rows) in self.to_rows.chunks(full_rows).enumerate() {
                 let (tile, tail) = machine.tile(to_rows.len(), columns);
-                let job = Job {
+                let job = TileJob {
                     depth: self.depth,
                     left: self.left.wrapping_add(strip * full_rows * self.depth),
                     left_row: 1,
@@ -591,8 +591,8 @@ impl<E: Real> BlockProduct<'_, E> {
 /// # Safety
 /// As the tile, but for the columns.
 pub(crate) unsafe fn scattered<E: Real>(
-    job: Job<E>,
-    tile: unsafe fn(&Job<E>),
+    job: TileJob<E>,
+    tile: unsafe fn(&TileJob<E>),
     rows: usize,
     columns: usize,
     step: impl Fn(usize) -> i64,
@@ -604,7 +604,7 @@ pub(crate) unsafe fn scattered<E: Real>(
     // SAFETY: the room has the rows and columns of the largest tile; the tile writes all of those
     // that are read here.
     unsafe {
-        tile(&Job { to: room, to_rows: to_rows.as_ptr(), accumulate: false, ..job });
+        tile(&TileJob { to: room, to_rows: to_rows.as_ptr(), accumulate: false, ..job });
         for r in 0..rows {
             for v in 0..columns {
                 let x = room.add(r * MOST_COLUMNS + v).read();

@@ -16,7 +16,7 @@ pub(super) const MOST_ROWS: usize = 8;
 pub(super) const MOST_COLUMNS: usize = 128;
 
 /// What a tile is made of. Distances are in elements.
-pub(crate) struct Job<E> {
+pub(crate) struct TileJob<E> {
     /// How many products are added up.
     pub depth: usize,
     /// The first element of the left operand, how far the next row is, and the next column.
@@ -38,7 +38,7 @@ pub(crate) struct Job<E> {
 }
 
 /// Makes a tile.
-pub(crate) type Tile<E> = unsafe fn(&Job<E>);
+pub(crate) type MakeTile<E> = unsafe fn(&TileJob<E>);
 
 /// Asks for a line of memory that is needed soon.
 #[inline(always)]
@@ -60,7 +60,7 @@ fn prefetch<E>(at: *const E) {
 /// instructions of the vectors.
 #[inline(always)]
 unsafe fn tile<V: Vector, const ROWS: usize, const COUNT: usize, const PART: bool>(
-    job: &Job<V::Element>,
+    job: &TileJob<V::Element>,
 ) {
     // SAFETY: by the contract. Pointers beyond the last position are made, but not read.
     unsafe {
@@ -112,7 +112,7 @@ unsafe fn tile<V: Vector, const ROWS: usize, const COUNT: usize, const PART: boo
 /// # Safety
 /// As [`tile`].
 unsafe fn plain<V: Vector, const ROWS: usize, const COUNT: usize, const PART: bool>(
-    job: &Job<V::Element>,
+    job: &TileJob<V::Element>,
 ) {
     // SAFETY: by the contract.
     unsafe { tile::<V, ROWS, COUNT, PART>(job) }
@@ -123,7 +123,7 @@ unsafe fn plain<V: Vector, const ROWS: usize, const COUNT: usize, const PART: bo
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<V: Vector, const ROWS: usize, const COUNT: usize, const PART: bool>(
-    job: &Job<V::Element>,
+    job: &TileJob<V::Element>,
 ) {
     // SAFETY: by the contract.
     unsafe { tile::<V, ROWS, COUNT, PART>(job) }
@@ -134,14 +134,14 @@ unsafe fn avx2<V: Vector, const ROWS: usize, const COUNT: usize, const PART: boo
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
 unsafe fn avx512<V: Vector, const ROWS: usize, const COUNT: usize, const PART: bool>(
-    job: &Job<V::Element>,
+    job: &TileJob<V::Element>,
 ) {
     // SAFETY: by the contract.
     unsafe { tile::<V, ROWS, COUNT, PART>(job) }
 }
 
 /// The functions for one instruction set and one type of elements.
-pub(crate) struct Machine<E: 'static> {
+pub(crate) struct TileFunctions<E: 'static> {
     /// The rows of a full tile.
     pub rows: usize,
     /// The elements of a vector.
@@ -150,21 +150,21 @@ pub(crate) struct Machine<E: 'static> {
     /// deep, stay in the first cache.
     pub depth: usize,
     /// By rows, vectors, and whether the last vector is partly used.
-    tiles: &'static [&'static [[Tile<E>; 2]]],
+    tiles: &'static [&'static [[MakeTile<E>; 2]]],
     /// Packs rows of the left operand for full tiles.
     pub pack_rows: Pack<E>,
     /// Packs columns of the right operand for full tiles.
     pub pack_columns: Pack<E>,
 }
 
-impl<E> Machine<E> {
+impl<E> TileFunctions<E> {
     /// The most columns of a tile of so many rows.
     pub(crate) fn columns(&self, rows: usize) -> usize {
         self.lanes * self.tiles[rows - 1].len()
     }
 
     /// The function for a tile of so many rows and columns, and the elements of its last vector.
-    pub(crate) fn tile(&self, rows: usize, columns: usize) -> (Tile<E>, usize) {
+    pub(crate) fn tile(&self, rows: usize, columns: usize) -> (MakeTile<E>, usize) {
         let vectors = columns.div_ceil(self.lanes);
         let tail = columns - (vectors - 1) * self.lanes;
         (self.tiles[rows - 1][vectors - 1][usize::from(tail != self.lanes)], tail)
@@ -177,7 +177,7 @@ impl<E> Machine<E> {
 macro_rules! machine {
     ($name:ident = $entry:ident, $vector:ty, $element:ty, $rows:literal x $columns:literal,
      $depth:literal deep, { $($r:literal: $($v:literal)*;)* }) => {
-        static $name: Machine<$element> = Machine {
+        static $name: TileFunctions<$element> = TileFunctions {
             rows: $rows,
             lanes: <$vector as Vector>::LANES,
             depth: $depth,
@@ -213,7 +213,7 @@ mod x86 {
         { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; 3: 1 2 3; 4: 1 2 3; 5: 1 2 3; 6: 1 2 3; 7: 1 2 3;
           8: 1 2 3; });
 
-    pub(super) fn wide(isa: Isa) -> &'static Machine<f64> {
+    pub(super) fn wide(isa: Isa) -> &'static TileFunctions<f64> {
         match isa {
             Isa::Plain => &PLAIN_F64,
             Isa::Avx2 => &AVX2_F64,
@@ -221,7 +221,7 @@ mod x86 {
         }
     }
 
-    pub(super) fn narrow(isa: Isa) -> &'static Machine<f32> {
+    pub(super) fn narrow(isa: Isa) -> &'static TileFunctions<f32> {
         match isa {
             Isa::Plain => &PLAIN_F32,
             Isa::Avx2 => &AVX2_F32,
@@ -231,13 +231,13 @@ mod x86 {
 }
 
 /// Elements for which there are machines.
-pub(crate) trait Machined: Real {
+pub(crate) trait HasTiles: Real {
     /// The functions for an instruction set that the machine has.
-    fn machine(isa: Isa) -> &'static Machine<Self>;
+    fn machine(isa: Isa) -> &'static TileFunctions<Self>;
 }
 
-impl Machined for f64 {
-    fn machine(isa: Isa) -> &'static Machine<f64> {
+impl HasTiles for f64 {
+    fn machine(isa: Isa) -> &'static TileFunctions<f64> {
         #[cfg(target_arch = "x86_64")]
         return x86::wide(isa);
         #[cfg(not(target_arch = "x86_64"))]
@@ -247,8 +247,8 @@ impl Machined for f64 {
     }
 }
 
-impl Machined for f32 {
-    fn machine(isa: Isa) -> &'static Machine<f32> {
+impl HasTiles for f32 {
+    fn machine(isa: Isa) -> &'static TileFunctions<f32> {
         #[cfg(target_arch = "x86_64")]
         return x86::narrow(isa);
         #[cfg(not(target_arch = "x86_64"))]
@@ -260,8 +260,8 @@ impl Machined for f32 {
 
 /// The tiles of an instruction set, for elements of eight bytes and of four.
 pub(crate) fn tile_shapes(isa: Isa) -> [TileShape; 2] {
-    fn shape<E>(machine: &Machine<E>) -> TileShape {
-        let Machine { rows, lanes, depth, .. } = *machine;
+    fn shape<E>(machine: &TileFunctions<E>) -> TileShape {
+        let TileFunctions { rows, lanes, depth, .. } = *machine;
         TileShape { lanes, rows, columns: machine.columns(rows), depth }
     }
     [shape(f64::machine(isa)), shape(f32::machine(isa))]

@@ -4,24 +4,24 @@ use cotan_array::Dtype;
 use cotan_nest::{Affine, BufferId, Component};
 use smallvec::SmallVec;
 
-use super::isa::Isa;
-use super::lir::{Address, Ins, Int, IntCompare, Kind, Places, Start, Two, V};
-use super::lower::{Copy, Lowering, kind_of};
+use super::isa::VectorIsa;
+use super::lir::{Address, Ins, Int, IntCompare, LaneAddresses, Start, Two, V, ValueKind};
+use super::lower::{BodyCopy, NestEmission, kind_of};
 
 /// Addresses reach so far from their base.
 pub(super) const REACH: i64 = 1 << 30;
 
 /// Affine forms with these coefficients, times a number, from a buffer or from 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Group {
+pub(super) struct AddressTerms {
     pub buffer: Option<BufferId>,
     pub scale: i64,
     pub offset: i64,
     pub coeffs: SmallVec<[i64; 4]>,
 }
 
-impl Lowering<'_> {
-    fn group(&mut self, group: Group) -> Option<Int> {
+impl NestEmission<'_> {
+    fn group(&mut self, group: AddressTerms) -> Option<Int> {
         if let Some(&i) = self.groups.get(&group) {
             return Some(i);
         }
@@ -40,7 +40,7 @@ impl Lowering<'_> {
     }
 
     /// An affine form at one of the positions that are done side by side.
-    fn at(&self, affine: &Affine, copy: Copy) -> Option<Affine> {
+    fn at(&self, affine: &Affine, copy: BodyCopy) -> Option<Affine> {
         let mut affine = affine.clone();
         if let Some(jam) = self.order.jam {
             let ahead = affine.coeffs[jam].checked_mul(copy.jam as i64)?;
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         buffer: BufferId,
         affine: &Affine,
         size: usize,
-        copy: Copy,
+        copy: BodyCopy,
     ) -> Option<Address> {
         let affine = &self.at(affine, copy)?;
         let scale = size as i64;
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         let lanes = (copy.vector * self.lir.lanes) as i64;
         let ahead = lane_step.checked_mul(lanes)?.checked_mul(scale)?;
         let reach = rest.checked_add(ahead).filter(|at| at.abs() < 2 * REACH - 1)?;
-        let base = self.group(Group { buffer: Some(buffer), scale, offset, coeffs })?;
+        let base = self.group(AddressTerms { buffer: Some(buffer), scale, offset, coeffs })?;
         Some(Address {
             base,
             offset: i32::try_from(reach).ok()?,
@@ -81,13 +81,13 @@ impl Lowering<'_> {
     }
 
     /// An affine form as a vector of integers.
-    pub(super) fn ramp(&mut self, affine: &Affine, kind: Kind, copy: Copy) -> Option<V> {
+    pub(super) fn ramp(&mut self, affine: &Affine, kind: ValueKind, copy: BodyCopy) -> Option<V> {
         let affine = &self.at(affine, copy)?;
         if let Some(known) = affine.known() {
             return Some(self.lir.constant(kind, known as u64));
         }
         let coeffs = affine.coeffs.clone();
-        let from = self.group(Group { buffer: None, scale: 1, offset: 0, coeffs })?;
+        let from = self.group(AddressTerms { buffer: None, scale: 1, offset: 0, coeffs })?;
         let step = self.lane_step(affine);
         let ahead = step.wrapping_mul((copy.vector * self.lir.lanes) as i64);
         let first = self.lir.splat(kind, from, affine.constant.wrapping_add(ahead));
@@ -99,14 +99,15 @@ impl Lowering<'_> {
     }
 
     /// The mask of a check.
-    pub(super) fn check(&mut self, n: usize, copy: Copy) -> Option<V> {
+    pub(super) fn check(&mut self, n: usize, copy: BodyCopy) -> Option<V> {
         let (affine, size) = self.shape.checks[n].clone();
         let (lo, hi) = affine.range(&self.order.nest.extents)?;
         let kind = self.unit();
         let steepest = affine.coeffs.iter().map(|c| c.saturating_abs()).max().unwrap_or(0);
         let reach = steepest.saturating_mul((self.lir.lanes * 8) as i64);
         let far = i64::from(i32::MAX) - 1;
-        if kind == Kind::Narrow && (lo.min(-reach) < -far || hi.max(reach).max(size) > far / 2) {
+        if kind == ValueKind::Narrow && (lo.min(-reach) < -far || hi.max(reach).max(size) > far / 2)
+        {
             return None;
         }
         let at = self.ramp(&affine, kind, copy)?;
@@ -127,7 +128,11 @@ impl Lowering<'_> {
     }
 
     /// Where all checks hold.
-    pub(super) fn checked(&mut self, checks: &[(Affine, i64)], copy: Copy) -> Option<Option<V>> {
+    pub(super) fn checked(
+        &mut self,
+        checks: &[(Affine, i64)],
+        copy: BodyCopy,
+    ) -> Option<Option<V>> {
         let mut all = None;
         for check in checks {
             let n = self.shape.number(check)?;
@@ -142,7 +147,13 @@ impl Lowering<'_> {
         let kind = kind_of(dtype);
         let to = self.lir.value(kind);
         if dtype == Dtype::Bool {
-            self.lir.code.push(Ins::LoadLanes(to, 1, address, Places::At(place), Some(mask)));
+            self.lir.code.push(Ins::LoadLanes(
+                to,
+                1,
+                address,
+                LaneAddresses::At(place),
+                Some(mask),
+            ));
         } else {
             let mask = self.lir.fit(mask, kind);
             self.lir.code.push(Ins::Gather(to, address, place, mask));
@@ -156,7 +167,7 @@ impl Lowering<'_> {
         dtype: Dtype,
         place: &Affine,
         mask: Option<V>,
-        copy: Copy,
+        copy: BodyCopy,
     ) -> Option<V> {
         let (size, kind) = (dtype.size(), kind_of(dtype));
         let address = self.address(buffer, place, size, copy)?;
@@ -166,7 +177,8 @@ impl Lowering<'_> {
         apart.checked_mul(self.lir.lanes as i64).filter(|far| far.abs() < REACH)?;
         let bool = dtype == Dtype::Bool;
         if !bool && step != 1 && (mask.is_some() || step != 0) {
-            let inserted = self.lir.isa == Isa::Avx2 && kind == Kind::Wide && mask.is_none();
+            let inserted =
+                self.lir.isa == VectorIsa::Avx2 && kind == ValueKind::Wide && mask.is_none();
             if !inserted {
                 let places = self.lir.table(self.unit(), |k| step.wrapping_mul(k as i64) as u64);
                 let mask = match mask {
@@ -185,14 +197,16 @@ impl Lowering<'_> {
                 Ins::Load(to, address, mask)
             }
             (1, true, None) => Ins::LoadBools(to, address),
-            (_, _, mask) => Ins::LoadLanes(to, size as u8, address, Places::Apart(apart), mask),
+            (_, _, mask) => {
+                Ins::LoadLanes(to, size as u8, address, LaneAddresses::Apart(apart), mask)
+            }
         };
         self.lir.code.push(ins);
         Some(to)
     }
 
     /// The place of a computed index, in elements, and where it is within.
-    pub(super) fn place(&mut self, index: &[Component], copy: Copy) -> Option<(V, V)> {
+    pub(super) fn place(&mut self, index: &[Component], copy: BodyCopy) -> Option<(V, V)> {
         let mut indices: SmallVec<[V; 4]> = SmallVec::new();
         for component in index {
             indices.push(self.value(component.value.index(), copy)?);
@@ -200,9 +214,9 @@ impl Lowering<'_> {
         let lir = &mut self.lir;
         let mut mask = None;
         for (component, &i) in index.iter().zip(&indices) {
-            let below = lir.constant(Kind::Wide, -1i64 as u64);
+            let below = lir.constant(ValueKind::Wide, -1i64 as u64);
             let size = i64::try_from(component.size).ok()?;
-            let end = lir.constant(Kind::Wide, size as u64);
+            let end = lir.constant(ValueKind::Wide, size as u64);
             let above = lir.compare_int(IntCompare::Greater, i, below);
             let less = lir.compare_int(IntCompare::Greater, end, i);
             let both = lir.two(Two::And, above, less);
@@ -220,7 +234,7 @@ impl Lowering<'_> {
                 // Both factors are below 2^32 where it matters: lanes out of range read nothing.
                 let stride = u32::try_from(component.stride).ok()?;
                 u32::try_from(component.size).ok()?;
-                let stride = lir.constant(Kind::Wide, u64::from(stride));
+                let stride = lir.constant(ValueKind::Wide, u64::from(stride));
                 lir.two(Two::MulLow, i, stride)
             };
             place = Some(match place {
@@ -230,7 +244,7 @@ impl Lowering<'_> {
         }
         let place = match place {
             Some(place) => place,
-            None => lir.constant(Kind::Wide, 0),
+            None => lir.constant(ValueKind::Wide, 0),
         };
         Some((place, mask))
     }

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::isa::Isa;
-use super::lir::{Ins, Kind, Lir, Places, V};
+use super::isa::VectorIsa;
+use super::lir::{Ins, LaneAddresses, Lir, V, ValueKind};
 
 /// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,39 +117,39 @@ impl Ins {
     }
 }
 
-impl Places {
+impl LaneAddresses {
     pub(super) fn value(&self) -> Option<V> {
         match self {
-            Places::Apart(_) => None,
-            Places::At(v) => Some(*v),
+            LaneAddresses::Apart(_) => None,
+            LaneAddresses::At(v) => Some(*v),
         }
     }
 }
 
 /// How much a value is used.
 #[derive(Clone, Copy, Debug, Default)]
-struct Use {
+struct UseCount {
     /// How many loops are around the innermost use. What is done once after a loop does not count.
     depth: u8,
     /// The uses in that loop.
     count: u32,
 }
 
-impl Use {
+impl UseCount {
     fn add(&mut self, depth: u8) {
         if depth > self.depth {
-            *self = Use { depth, count: 0 };
+            *self = UseCount { depth, count: 0 };
         }
         self.count += u32::from(depth == self.depth);
     }
 }
 
 /// Lives of values, and how much they are used.
-fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<Use>) {
+fn lives(lir: &Lir) -> (Vec<(usize, usize)>, Vec<UseCount>) {
     let count = lir.kinds.len();
     let mut first = vec![usize::MAX; count];
     let mut last = vec![0usize; count];
-    let mut uses_of = vec![Use::default(); count];
+    let mut uses_of = vec![UseCount::default(); count];
     let mut depth = 0u8;
     // The loops around, by where they begin, with the values from outside that are used inside.
     let mut around: Vec<(usize, Vec<V>)> = Vec::new();
@@ -206,8 +206,9 @@ pub(super) fn allocate(lir: &Lir) -> Homes {
     for (&v, &at) in &lir.constants {
         of[v.index()] = Home::Constant(at);
     }
-    let masks_apart = lir.isa == Isa::Avx512;
-    let is_mask = |v: usize| masks_apart && matches!(lir.kinds[v], Kind::Mask | Kind::HalfMask);
+    let masks_apart = lir.isa == VectorIsa::Avx512;
+    let is_mask =
+        |v: usize| masks_apart && matches!(lir.kinds[v], ValueKind::Mask | ValueKind::HalfMask);
     let mut order: Vec<usize> =
         (0..lir.kinds.len()).filter(|&v| of[v] == Home::None && lives[v].0 != usize::MAX).collect();
     order.sort_unstable_by_key(|&v| (lives[v].0, v));

@@ -8,7 +8,7 @@ pub(super) struct Label(usize);
 
 /// The last operand of an instruction: most take a register or memory there.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Operand {
+pub(super) enum InsOperand {
     Register(Register),
     Memory(MemoryOperand),
     /// So many bytes into the constants.
@@ -26,9 +26,9 @@ struct Masked {
 macro_rules! with_last {
     ($asm:ident, $operand:expr, $mask:expr, |$x:ident| $made:expr) => {
         match $operand.into() {
-            Operand::Register($x) => $asm.add($made, $mask),
-            Operand::Memory($x) => $asm.add($made, $mask),
-            Operand::Constant(at) => {
+            InsOperand::Register($x) => $asm.add($made, $mask),
+            InsOperand::Memory($x) => $asm.add($made, $mask),
+            InsOperand::Constant(at) => {
                 let $x = placeholder();
                 $asm.add($made, $mask);
                 $asm.refer(at);
@@ -106,7 +106,7 @@ impl Asm {
         self.add(Instruction::with1(code, a), None);
     }
 
-    pub(super) fn op2(&mut self, code: Code, a: Register, b: impl Into<Operand>) {
+    pub(super) fn op2(&mut self, code: Code, a: Register, b: impl Into<InsOperand>) {
         with_last!(self, b, None, |b| Instruction::with2(code, a, b));
     }
 
@@ -115,18 +115,18 @@ impl Asm {
         &mut self,
         code: Code,
         a: Register,
-        b: impl Into<Operand>,
+        b: impl Into<InsOperand>,
         k: Register,
     ) {
         let mask = Some(Masked { by: k, zeros: true });
         with_last!(self, b, mask, |b| Instruction::with2(code, a, b));
     }
 
-    pub(super) fn op2_imm(&mut self, code: Code, a: Register, b: impl Into<Operand>, imm: i32) {
+    pub(super) fn op2_imm(&mut self, code: Code, a: Register, b: impl Into<InsOperand>, imm: i32) {
         with_last!(self, b, None, |b| Instruction::with3(code, a, b, imm));
     }
 
-    pub(super) fn op3(&mut self, code: Code, a: Register, b: Register, c: impl Into<Operand>) {
+    pub(super) fn op3(&mut self, code: Code, a: Register, b: Register, c: impl Into<InsOperand>) {
         with_last!(self, c, None, |c| Instruction::with3(code, a, b, c));
     }
 
@@ -136,7 +136,7 @@ impl Asm {
         code: Code,
         a: Register,
         b: Register,
-        c: impl Into<Operand>,
+        c: impl Into<InsOperand>,
         k: Register,
     ) {
         let mask = Some(Masked { by: k, zeros: false });
@@ -148,7 +148,7 @@ impl Asm {
         code: Code,
         a: Register,
         b: Register,
-        c: impl Into<Operand>,
+        c: impl Into<InsOperand>,
         imm: i32,
     ) {
         with_last!(self, c, None, |c| Instruction::with4(code, a, b, c, imm));
@@ -159,7 +159,7 @@ impl Asm {
         code: Code,
         a: Register,
         b: Register,
-        c: impl Into<Operand>,
+        c: impl Into<InsOperand>,
         d: Register,
     ) {
         with_last!(self, c, None, |c| Instruction::with4(code, a, b, c, d));
@@ -280,14 +280,14 @@ fn placeholder() -> MemoryOperand {
     MemoryOperand::with_base_displ(Register::RIP, 0)
 }
 
-impl From<Register> for Operand {
-    fn from(r: Register) -> Operand {
-        Operand::Register(r)
+impl From<Register> for InsOperand {
+    fn from(r: Register) -> InsOperand {
+        InsOperand::Register(r)
     }
 }
 
-impl From<MemoryOperand> for Operand {
-    fn from(m: MemoryOperand) -> Operand {
-        Operand::Memory(m)
+impl From<MemoryOperand> for InsOperand {
+    fn from(m: MemoryOperand) -> InsOperand {
+        InsOperand::Memory(m)
     }
 }

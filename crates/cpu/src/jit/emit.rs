@@ -226,7 +226,7 @@ impl Emitter<'_> {
     }
 
     /// An integer as an operand.
-    fn int(&self, i: Int) -> super::asm::Operand {
+    fn int(&self, i: Int) -> super::asm::InsOperand {
         match self.ints[i.index()] {
             IntHome::Register(r) => r.into(),
             IntHome::Frame(at) => frame(at).into(),

@@ -5,8 +5,8 @@ use iced_x86::{MemoryOperand, Register};
 
 use super::alloc::Home;
 use super::emit::{Emitter, LOST_IN_CALLS, frame, memory, number};
-use super::lir::{Add, Address, Ins, Kind, Places, V};
-use super::table::Form;
+use super::lir::{Add, Address, Ins, LaneAddresses, V, ValueKind};
+use super::table::VectorForm;
 
 /// Areas of the frame for lanes on their way.
 const LANES: usize = 0;
@@ -18,7 +18,7 @@ impl Emitter<'_> {
     /// Puts the lanes of a value one after the other into an area.
     fn spread(&mut self, v: V, area: usize) {
         let at = self.area(area);
-        if matches!(self.lir.kind(v), Kind::Mask | Kind::HalfMask) {
+        if matches!(self.lir.kind(v), ValueKind::Mask | ValueKind::HalfMask) {
             self.bits(v);
             self.store_bits(Register::RSP, Register::None, 1, at as i64);
             return;
@@ -31,7 +31,7 @@ impl Emitter<'_> {
     /// Takes the lanes of a value from an area.
     fn collect(&mut self, to: V, area: usize) {
         let at = self.area(area);
-        if matches!(self.lir.kind(to), Kind::Mask | Kind::HalfMask) {
+        if matches!(self.lir.kind(to), ValueKind::Mask | ValueKind::HalfMask) {
             self.load_bools(to, frame(at));
             return;
         }
@@ -46,11 +46,11 @@ impl Emitter<'_> {
         &mut self,
         size: u8,
         address: &Address,
-        places: Places,
+        places: LaneAddresses,
         mask: Option<V>,
         mut each: impl FnMut(&mut Self, usize, MemoryOperand),
     ) {
-        if let Places::At(v) = places {
+        if let LaneAddresses::At(v) = places {
             self.spread(v, PLACES);
         }
         let start = self.at(address);
@@ -65,8 +65,10 @@ impl Emitter<'_> {
                 self.jump(Jae_rel32_64, over);
             }
             let at = match places {
-                Places::Apart(bytes) => memory(Register::RDX, Register::None, 1, bytes * k as i64),
-                Places::At(v) => {
+                LaneAddresses::Apart(bytes) => {
+                    memory(Register::RDX, Register::None, 1, bytes * k as i64)
+                }
+                LaneAddresses::At(v) => {
                     let (bytes, load) = match self.form(v).is_wide() {
                         true => (8, Mov_r64_rm64),
                         false => (4, Movsxd_r64_rm32),
@@ -86,17 +88,18 @@ impl Emitter<'_> {
         to: V,
         size: u8,
         address: &Address,
-        places: Places,
+        places: LaneAddresses,
         mask: Option<V>,
     ) {
-        if let (Places::Apart(bytes), None, Form::Wide256) = (places, mask, self.form(to))
+        if let (LaneAddresses::Apart(bytes), None, VectorForm::Wide256) =
+            (places, mask, self.form(to))
             && size == 8
         {
             self.load_four(to, address, bytes);
             return;
         }
         let area = self.area(LANES);
-        let form = self.form_of(Kind::Mask);
+        let form = self.form_of(ValueKind::Mask);
         let zero = self.scratch(form, 0);
         self.zero(zero);
         self.asm.store(form.store(), frame(area), zero, None);
@@ -122,7 +125,7 @@ impl Emitter<'_> {
         let start = self.at(address);
         let r = self.target(to);
         let low = Register::XMM0 + number(r);
-        let high = self.scratch(Form::Narrow128, 1);
+        let high = self.scratch(VectorForm::Narrow128, 1);
         let at =
             |k: i64| memory(start.base, start.index, start.scale, start.displacement + bytes * k);
         self.asm.op2(VEX_Vmovsd_xmm_m64, low, at(0));
@@ -138,7 +141,7 @@ impl Emitter<'_> {
         v: V,
         size: u8,
         address: &Address,
-        places: Places,
+        places: LaneAddresses,
         mask: Option<V>,
     ) {
         self.spread(v, LANES);
@@ -154,7 +157,7 @@ impl Emitter<'_> {
         v: V,
         add: Add,
         address: &Address,
-        places: Places,
+        places: LaneAddresses,
         mask: Option<V>,
     ) {
         self.spread(v, LANES);

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::isa::Isa;
+use super::isa::VectorIsa;
 
 /// A vector, or a mask of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ impl Int {
 
 /// What a value is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// Lanes of eight bytes.
     Wide,
     /// Lanes of four bytes. When a vector has only as many lanes as wide values allow, half of one.
@@ -91,7 +91,7 @@ pub(super) enum One {
 
 /// Fused multiplication and addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fused {
+pub(super) enum FusedOp {
     /// `a * b + c`
     MulAdd,
     /// `a * b - c`
@@ -120,7 +120,7 @@ pub(super) struct Address {
 
 /// Elements that a scalar loop over lanes goes to: `stride` bytes apart, or at computed places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Places {
+pub(super) enum LaneAddresses {
     Apart(i64),
     /// Elements from the address on, by a wide vector of integers.
     At(V),
@@ -131,7 +131,7 @@ pub(super) enum Places {
 pub(super) enum Ins {
     One(One, V, V),
     Two(Two, V, V, V),
-    Fused(Fused, V, V, V, V),
+    Fused(FusedOp, V, V, V, V),
     /// A comparison of floats by the predicate of the instruction.
     Compare(u8, V, V, V),
     CompareInt(IntCompare, V, V, V),
@@ -167,10 +167,10 @@ pub(super) enum Ins {
     /// Elements by an instruction that gathers: `to, address, places, mask`.
     Gather(V, Address, V, V),
     /// Elements one by one: `to, size, address, places, mask`.
-    LoadLanes(V, u8, Address, Places, Option<V>),
-    StoreLanes(V, u8, Address, Places, Option<V>),
+    LoadLanes(V, u8, Address, LaneAddresses, Option<V>),
+    StoreLanes(V, u8, Address, LaneAddresses, Option<V>),
     /// Adds lanes to elements one by one, in order.
-    AddLanes(V, Add, Address, Places, Option<V>),
+    AddLanes(V, Add, Address, LaneAddresses, Option<V>),
     /// Calls a function of the tile machine: which, result, operands with their sizes.
     Call(usize, (V, u8), [Option<(V, u8)>; 3]),
     /// `result, mask, function, operand`: where the mask holds anywhere, the function gives all
@@ -240,18 +240,18 @@ pub(super) struct Start {
 
 /// Code of one kernel before registers.
 pub(super) struct Lir {
-    pub isa: Isa,
+    pub isa: VectorIsa,
     pub lanes: usize,
     /// The bytes of the largest lanes.
     pub unit: usize,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ValueKind>,
     pub code: Vec<Ins>,
     pub loops: Vec<Turns>,
     pub ints: Vec<Start>,
     /// For values that are constants: their place in the pool.
     pub constants: FxHashMap<V, usize>,
     pub pool: Vec<u8>,
-    pooled: FxHashMap<(Kind, Vec<u8>), V>,
+    pooled: FxHashMap<(ValueKind, Vec<u8>), V>,
 }
 
 /// The index on the lane dimension.
@@ -260,7 +260,7 @@ pub(super) const LANE: Int = Int(0);
 pub(super) const END: Int = Int(1);
 
 impl Lir {
-    pub(super) fn new(isa: Isa, unit: usize) -> Lir {
+    pub(super) fn new(isa: VectorIsa, unit: usize) -> Lir {
         let begin = Start { buffer: None, offset: 0, per_first: 0 };
         Lir {
             isa,
@@ -276,12 +276,12 @@ impl Lir {
         }
     }
 
-    pub(super) fn value(&mut self, kind: Kind) -> V {
+    pub(super) fn value(&mut self, kind: ValueKind) -> V {
         self.kinds.push(kind);
         V((self.kinds.len() - 1) as u32)
     }
 
-    pub(super) fn kind(&self, v: V) -> Kind {
+    pub(super) fn kind(&self, v: V) -> ValueKind {
         self.kinds[v.index()]
     }
 
@@ -291,16 +291,16 @@ impl Lir {
     }
 
     /// The bytes of a value of a kind.
-    pub(super) fn bytes(&self, kind: Kind) -> usize {
+    pub(super) fn bytes(&self, kind: ValueKind) -> usize {
         match kind {
-            Kind::Wide => self.lanes * 8,
-            Kind::Narrow | Kind::HalfMask => self.lanes * 4,
-            Kind::Mask => self.lanes * self.unit,
+            ValueKind::Wide => self.lanes * 8,
+            ValueKind::Narrow | ValueKind::HalfMask => self.lanes * 4,
+            ValueKind::Mask => self.lanes * self.unit,
         }
     }
 
     /// A constant with the given bits on each lane.
-    pub(super) fn table(&mut self, kind: Kind, lane: impl Fn(usize) -> u64) -> V {
+    pub(super) fn table(&mut self, kind: ValueKind, lane: impl Fn(usize) -> u64) -> V {
         let size = self.bytes(kind) / self.lanes;
         let mut bytes = Vec::with_capacity(self.lanes * size);
         for k in 0..self.lanes {
@@ -319,24 +319,26 @@ impl Lir {
         v
     }
 
-    pub(super) fn constant(&mut self, kind: Kind, bits: u64) -> V {
+    pub(super) fn constant(&mut self, kind: ValueKind, bits: u64) -> V {
         self.table(kind, |_| bits)
     }
 
     /// A float of a kind.
-    pub(super) fn float(&mut self, kind: Kind, x: f64) -> V {
+    pub(super) fn float(&mut self, kind: ValueKind, x: f64) -> V {
         match kind {
-            Kind::Narrow => self.constant(kind, u64::from((x as f32).to_bits())),
-            Kind::Wide | Kind::Mask | Kind::HalfMask => self.constant(kind, x.to_bits()),
+            ValueKind::Narrow => self.constant(kind, u64::from((x as f32).to_bits())),
+            ValueKind::Wide | ValueKind::Mask | ValueKind::HalfMask => {
+                self.constant(kind, x.to_bits())
+            }
         }
     }
 
     pub(super) fn one(&mut self, op: One, a: V) -> V {
         let kind = match op {
-            One::Widen | One::FloatFromInt | One::IntFromFloat => Kind::Wide,
-            One::NarrowDown | One::NarrowFromInt => Kind::Narrow,
-            One::HalfMask => Kind::HalfMask,
-            One::FullMask => Kind::Mask,
+            One::Widen | One::FloatFromInt | One::IntFromFloat => ValueKind::Wide,
+            One::NarrowDown | One::NarrowFromInt => ValueKind::Narrow,
+            One::HalfMask => ValueKind::HalfMask,
+            One::FullMask => ValueKind::Mask,
             One::Sqrt
             | One::Round(_)
             | One::ShiftLeft(_)
@@ -355,7 +357,7 @@ impl Lir {
         to
     }
 
-    pub(super) fn fused(&mut self, op: Fused, a: V, b: V, c: V) -> V {
+    pub(super) fn fused(&mut self, op: FusedOp, a: V, b: V, c: V) -> V {
         let to = self.value(self.kind(a));
         self.code.push(Ins::Fused(op, to, a, b, c));
         to
@@ -363,16 +365,16 @@ impl Lir {
 
     /// The kind of the masks that comparisons of a kind give: where masks have registers of their
     /// own there is one kind.
-    fn mask_of(&self, kind: Kind) -> Kind {
-        let half = self.isa == Isa::Avx2 && kind == Kind::Narrow && self.unit == 8;
-        if half { Kind::HalfMask } else { Kind::Mask }
+    fn mask_of(&self, kind: ValueKind) -> ValueKind {
+        let half = self.isa == VectorIsa::Avx2 && kind == ValueKind::Narrow && self.unit == 8;
+        if half { ValueKind::HalfMask } else { ValueKind::Mask }
     }
 
     /// A mask for lanes of a kind.
-    pub(super) fn fit(&mut self, mask: V, kind: Kind) -> V {
+    pub(super) fn fit(&mut self, mask: V, kind: ValueKind) -> V {
         match (self.kind(mask), self.mask_of(kind)) {
-            (Kind::Mask, Kind::HalfMask) => self.one(One::HalfMask, mask),
-            (Kind::HalfMask, Kind::Mask) => self.one(One::FullMask, mask),
+            (ValueKind::Mask, ValueKind::HalfMask) => self.one(One::HalfMask, mask),
+            (ValueKind::HalfMask, ValueKind::Mask) => self.one(One::FullMask, mask),
             _ => mask,
         }
     }
@@ -403,14 +405,14 @@ impl Lir {
 
     fn full(&mut self, mask: V) -> V {
         match self.kind(mask) {
-            Kind::HalfMask => self.one(One::FullMask, mask),
-            Kind::Mask | Kind::Wide | Kind::Narrow => mask,
+            ValueKind::HalfMask => self.one(One::FullMask, mask),
+            ValueKind::Mask | ValueKind::Wide | ValueKind::Narrow => mask,
         }
     }
 
     pub(super) fn choose(&mut self, mask: V, a: V, b: V) -> V {
         let kind = self.kind(a);
-        if kind == Kind::Mask {
+        if kind == ValueKind::Mask {
             let (yes, no) = (self.two(Two::And, mask, a), self.two(Two::AndNot, mask, b));
             return self.two(Two::Or, yes, no);
         }
@@ -429,12 +431,12 @@ impl Lir {
     }
 
     pub(super) fn fixed(&mut self, holds: bool) -> V {
-        let to = self.value(Kind::Mask);
+        let to = self.value(ValueKind::Mask);
         self.code.push(Ins::Fixed(to, holds));
         to
     }
 
-    pub(super) fn splat(&mut self, kind: Kind, from: Int, plus: i64) -> V {
+    pub(super) fn splat(&mut self, kind: ValueKind, from: Int, plus: i64) -> V {
         let to = self.value(kind);
         self.code.push(Ins::Splat(to, from, plus));
         to

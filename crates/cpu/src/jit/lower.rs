@@ -7,10 +7,10 @@ use cotan_nest::{Affine, Instr, Nest, Val, Write};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::access::Group;
-use super::isa::Isa;
-use super::lir::{Fused, Ins, Int, IntCompare, Kind, Lir, Start, Trips, Turns, V};
-use super::shape::{Item, Order, Same, Shape, is_narrow, known_exponent, used};
+use super::access::AddressTerms;
+use super::isa::VectorIsa;
+use super::lir::{FusedOp, Ins, Int, IntCompare, Lir, Start, Trips, Turns, V, ValueKind};
+use super::shape::{LoopItem, LoopShape, Order, Same, is_narrow, known_exponent, used};
 use crate::vm::Code;
 
 /// The vectors that a turn of the lane loop takes.
@@ -24,13 +24,13 @@ pub(super) struct Strip {
 /// One of the copies of a body: of which vector of the strip, and which of the positions that are
 /// done side by side.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Copy {
+pub(super) struct BodyCopy {
     pub vector: usize,
     pub jam: usize,
 }
 
-impl Copy {
-    pub(super) const FIRST: Copy = Copy { vector: 0, jam: 0 };
+impl BodyCopy {
+    pub(super) const FIRST: BodyCopy = BodyCopy { vector: 0, jam: 0 };
 }
 
 /// What a loop steps over: for the groups that have to follow.
@@ -66,17 +66,17 @@ pub(super) struct Unroll {
     pub together: usize,
 }
 
-pub(super) struct Lowering<'a> {
+pub(super) struct NestEmission<'a> {
     pub lir: Lir,
     pub order: Order<'a>,
     /// The functions of the tile machine that the code calls.
     pub codes: Vec<Code>,
-    pub shape: Shape,
+    pub shape: LoopShape,
     unroll: Unroll,
     /// The copies of each value, and of each mask of checks.
     pub values: Vec<SmallVec<[V; 4]>>,
     pub masks: Vec<SmallVec<[V; 4]>>,
-    pub groups: FxHashMap<Group, Int>,
+    pub groups: FxHashMap<AddressTerms, Int>,
     stepping: Vec<Stepping>,
     pub sums: Vec<V>,
     /// The positions of the champions of a search, which are in `sums`.
@@ -84,14 +84,14 @@ pub(super) struct Lowering<'a> {
 }
 
 /// The vector code of a kernel; `None` if it has something that there is no code for.
-pub(super) fn lower(order: Order, isa: Isa, unroll: Unroll) -> Option<(Lir, Vec<Code>)> {
+pub(super) fn lower(order: Order, isa: VectorIsa, unroll: Unroll) -> Option<(Lir, Vec<Code>)> {
     let nest = order.nest;
     if nest.extents.contains(&0) {
         return None;
     }
-    let shape = Shape::new(&order);
+    let shape = LoopShape::new(&order);
     let narrow = is_narrow(nest, &used(&order), super::ops::is_native);
-    let mut lowering = Lowering {
+    let mut lowering = NestEmission {
         lir: Lir::new(isa, if narrow { 4 } else { 8 }),
         order,
         codes: Vec::new(),
@@ -120,25 +120,25 @@ pub(super) fn length(nest: &Nest) -> usize {
     nest.instrs.iter().map(one).sum()
 }
 
-pub(super) fn kind_of(dtype: Dtype) -> Kind {
+pub(super) fn kind_of(dtype: Dtype) -> ValueKind {
     match dtype {
-        Dtype::F64 | Dtype::I64 => Kind::Wide,
-        Dtype::F32 => Kind::Narrow,
-        Dtype::Bool => Kind::Mask,
+        Dtype::F64 | Dtype::I64 => ValueKind::Wide,
+        Dtype::F32 => ValueKind::Narrow,
+        Dtype::Bool => ValueKind::Mask,
     }
 }
 
-impl<'a> Lowering<'a> {
+impl<'a> NestEmission<'a> {
     /// A beginning without instructions, with the loops of an order around what is to come.
-    pub(super) fn around(order: Order<'a>, isa: Isa) -> Lowering<'a> {
-        Lowering {
+    pub(super) fn around(order: Order<'a>, isa: VectorIsa) -> NestEmission<'a> {
+        NestEmission {
             lir: Lir::new(isa, 8),
             order,
             codes: Vec::new(),
             unroll: Unroll { copies: 1, together: 1 },
             values: Vec::new(),
             masks: Vec::new(),
-            shape: Shape::default(),
+            shape: LoopShape::default(),
             groups: FxHashMap::default(),
             stepping: Vec::new(),
             sums: Vec::new(),
@@ -147,7 +147,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-impl Lowering<'_> {
+impl NestEmission<'_> {
     pub(super) fn lanes(&self) -> usize {
         self.order.lane.map_or(1, |lane| self.order.nest.extents[lane])
     }
@@ -157,8 +157,8 @@ impl Lowering<'_> {
     }
 
     /// The kind of the largest lanes.
-    pub(super) fn unit(&self) -> Kind {
-        if self.lir.unit == 8 { Kind::Wide } else { Kind::Narrow }
+    pub(super) fn unit(&self) -> ValueKind {
+        if self.lir.unit == 8 { ValueKind::Wide } else { ValueKind::Narrow }
     }
 
     // ---- loops --------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ impl Lowering<'_> {
                     self.items(depth, strip, copies.clone())?;
                     for vector in copies {
                         for jam in 0..self.order.jammed() {
-                            self.write(strip, Copy { vector, jam })?;
+                            self.write(strip, BodyCopy { vector, jam })?;
                         }
                     }
                 }
@@ -286,7 +286,8 @@ impl Lowering<'_> {
 
     /// Makes the groups follow the loops.
     pub(super) fn follow(&mut self) -> Option<()> {
-        let mut groups: Vec<(&Group, Int)> = self.groups.iter().map(|(g, &i)| (g, i)).collect();
+        let mut groups: Vec<(&AddressTerms, Int)> =
+            self.groups.iter().map(|(g, &i)| (g, i)).collect();
         groups.sort_by_key(|&(_, i)| i);
         for (turns, stepping) in self.lir.loops.iter_mut().zip(&self.stepping) {
             for &(group, i) in &groups {
@@ -310,7 +311,7 @@ impl Lowering<'_> {
     // ---- values -------------------------------------------------------------------------------
 
     /// The number of a copy among those of a value that has something in common.
-    pub(super) fn number(&self, same: Same, copy: Copy) -> usize {
+    pub(super) fn number(&self, same: Same, copy: BodyCopy) -> usize {
         let vector = if same.lanes { 0 } else { copy.vector };
         if same.jam { vector } else { vector * self.order.jammed() + copy.jam }
     }
@@ -320,8 +321,8 @@ impl Lowering<'_> {
         for k in 0..self.shape.levels[depth].len() {
             let item = self.shape.levels[depth][k];
             let same = match item {
-                Item::Check(n) => self.shape.check_same[n],
-                Item::Value(n) => self.shape.same[n],
+                LoopItem::Check(n) => self.shape.check_same[n],
+                LoopItem::Value(n) => self.shape.same[n],
             };
             let vectors = match same.lanes {
                 true if vectors.start == 0 => 0..1,
@@ -331,18 +332,18 @@ impl Lowering<'_> {
             let positions = if same.jam { 1 } else { self.order.jammed() };
             for vector in vectors {
                 for jam in 0..positions {
-                    self.item(item, same, Copy { vector, jam }, strip)?;
+                    self.item(item, same, BodyCopy { vector, jam }, strip)?;
                 }
             }
         }
         Some(())
     }
 
-    fn item(&mut self, item: Item, same: Same, copy: Copy, strip: &Strip) -> Option<()> {
+    fn item(&mut self, item: LoopItem, same: Same, copy: BodyCopy, strip: &Strip) -> Option<()> {
         let at = self.number(same, copy);
         let (v, list) = match item {
-            Item::Check(n) => (self.check(n, copy)?, &mut self.masks[n]),
-            Item::Value(n) => (self.instruction(n, copy, strip)?, &mut self.values[n]),
+            LoopItem::Check(n) => (self.check(n, copy)?, &mut self.masks[n]),
+            LoopItem::Value(n) => (self.instruction(n, copy, strip)?, &mut self.values[n]),
         };
         // Copies come in order; those of another strip are over.
         list.truncate(at);
@@ -351,15 +352,15 @@ impl Lowering<'_> {
     }
 
     /// A value for a copy: one that is the same for all is there once.
-    pub(super) fn value(&self, n: usize, copy: Copy) -> Option<V> {
+    pub(super) fn value(&self, n: usize, copy: BodyCopy) -> Option<V> {
         self.values[n].get(self.number(self.shape.same[n], copy)).copied()
     }
 
-    fn instruction(&mut self, n: usize, copy: Copy, strip: &Strip) -> Option<V> {
+    fn instruction(&mut self, n: usize, copy: BodyCopy, strip: &Strip) -> Option<V> {
         let nest = self.order.nest;
         let dtype = nest.dtypes[n];
         match &nest.instrs[n] {
-            Instr::Affine(affine) => self.ramp(affine, Kind::Wide, copy),
+            Instr::Affine(affine) => self.ramp(affine, ValueKind::Wide, copy),
             Instr::Load { buffer, at, checks } => {
                 let mut mask = self.checked(checks, copy)?;
                 if self.lane_step(at) != 0 {
@@ -371,7 +372,7 @@ impl Lowering<'_> {
                 let (place, mask) = self.place(index, copy)?;
                 let size = dtype.size();
                 let zero = Affine::constant(0, nest.extents.len());
-                let address = self.address(*buffer, &zero, size, Copy::FIRST)?;
+                let address = self.address(*buffer, &zero, size, BodyCopy::FIRST)?;
                 Some(self.gather(dtype, address, place, mask))
             }
             Instr::Const(_) | Instr::Op(..) | Instr::MulAdd { .. } => {
@@ -402,10 +403,10 @@ impl Lowering<'_> {
             Instr::MulAdd { args, minus_product, minus_addend } => {
                 let [a, b, c] = args.map(|v| operand(self, v));
                 let op = match (minus_product, minus_addend) {
-                    (false, false) => Fused::MulAdd,
-                    (false, true) => Fused::MulSub,
-                    (true, false) => Fused::NegMulAdd,
-                    (true, true) => Fused::NegMulSub,
+                    (false, false) => FusedOp::MulAdd,
+                    (false, true) => FusedOp::MulSub,
+                    (true, false) => FusedOp::NegMulAdd,
+                    (true, true) => FusedOp::NegMulSub,
                 };
                 Some(self.lir.fused(op, a?, b?, c?))
             }

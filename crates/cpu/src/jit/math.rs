@@ -6,8 +6,8 @@ use cotan_array::Dtype;
 use cotan_ir::scalar::{Op, Real1, Real2, Rule};
 use cotan_math::{Binary, Machine, Precision, Unary};
 
-use super::lir::{Fused, Ins, IntCompare, Kind, Lir, One, Two, V};
-use super::lower::Lowering;
+use super::lir::{FusedOp, Ins, IntCompare, Lir, One, Two, V, ValueKind};
+use super::lower::NestEmission;
 use super::ops::{EQUAL, GREATER, LESS, LESS_OR_EQUAL};
 
 /// A function of the table that has a formula.
@@ -40,7 +40,7 @@ pub(super) fn length(op: Op) -> usize {
 }
 
 /// An elementary function as vector code, if the operation is one.
-pub(super) fn record(l: &mut Lowering, op: Op, operands: &[(V, Dtype)]) -> Option<V> {
+pub(super) fn record(l: &mut NestEmission, op: Op, operands: &[(V, Dtype)]) -> Option<V> {
     let f = elementary(op)?;
     let &(a, dtype) = operands.first()?;
     if dtype != Dtype::F32 || is_narrow(op) {
@@ -49,13 +49,13 @@ pub(super) fn record(l: &mut Lowering, op: Op, operands: &[(V, Dtype)]) -> Optio
     // In single precision it is the function in double precision, rounded.
     let wide: smallvec::SmallVec<[(V, Dtype); 2]> =
         operands.iter().map(|&(v, _)| (l.lir.one(One::Widen, v), Dtype::F64)).collect();
-    debug_assert!(l.lir.kind(a) == Kind::Narrow, "floats of four bytes are narrow");
+    debug_assert!(l.lir.kind(a) == ValueKind::Narrow, "floats of four bytes are narrow");
     let value = formula(l, op, f, &wide)?;
     Some(l.lir.one(One::NarrowDown, value))
 }
 
 /// The formula of a function, and where it does not hold the function itself.
-fn formula(l: &mut Lowering, op: Op, f: Elementary, operands: &[(V, Dtype)]) -> Option<V> {
+fn formula(l: &mut NestEmission, op: Op, f: Elementary, operands: &[(V, Dtype)]) -> Option<V> {
     let &(a, dtype) = operands.first()?;
     let kind = l.lir.kind(a);
     let recorder = Recorder { lir: RefCell::new(&mut l.lir), kind };
@@ -78,7 +78,7 @@ fn formula(l: &mut Lowering, op: Op, f: Elementary, operands: &[(V, Dtype)]) -> 
 struct Recorder<'a> {
     lir: RefCell<&'a mut Lir>,
     /// The kind of the numbers.
-    kind: Kind,
+    kind: ValueKind,
 }
 
 impl Recorder<'_> {
@@ -103,8 +103,8 @@ impl Machine for Recorder<'_> {
 
     fn precision(&self) -> Precision {
         match self.kind {
-            Kind::Narrow => Precision::Single,
-            Kind::Wide | Kind::Mask | Kind::HalfMask => Precision::Double,
+            ValueKind::Narrow => Precision::Single,
+            ValueKind::Wide | ValueKind::Mask | ValueKind::HalfMask => Precision::Double,
         }
     }
 
@@ -137,15 +137,15 @@ impl Machine for Recorder<'_> {
     }
 
     fn mul_add(&self, a: V, b: V, c: V) -> V {
-        self.lir.borrow_mut().fused(Fused::MulAdd, a, b, c)
+        self.lir.borrow_mut().fused(FusedOp::MulAdd, a, b, c)
     }
 
     fn mul_sub(&self, a: V, b: V, c: V) -> V {
-        self.lir.borrow_mut().fused(Fused::MulSub, a, b, c)
+        self.lir.borrow_mut().fused(FusedOp::MulSub, a, b, c)
     }
 
     fn neg_mul_add(&self, a: V, b: V, c: V) -> V {
-        self.lir.borrow_mut().fused(Fused::NegMulAdd, a, b, c)
+        self.lir.borrow_mut().fused(FusedOp::NegMulAdd, a, b, c)
     }
 
     fn min(&self, a: V, b: V) -> V {

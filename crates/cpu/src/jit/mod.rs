@@ -29,21 +29,21 @@ use std::sync::Arc;
 
 use cotan_nest::{Loop, Step};
 
-use crate::compiled::Compiled;
-use crate::compiled::{Group, Member};
+use crate::compiled::CompiledPlan;
+use crate::compiled::{CompiledGroup, Member};
 use crate::vm::native::{Call, Entry, Native, Tight};
 use crate::vm::{ACCUMULATOR_BYTES, Code, Kernel, LONGEST, run_code};
 use cotan_schedule::look;
-use isa::Isa;
+use isa::VectorIsa;
 use lower::Unroll;
-use memory::Memory;
+use memory::CodeMemory;
 use shape::Order;
 
 /// Most element operations of a kernel that is called without a look at threads or blocks.
 const SHORT: usize = 1 << 14;
 
 /// The calls of a group that has nothing but short kernels to run, each once.
-fn calls(group: &Group) -> Vec<Call> {
+fn calls(group: &CompiledGroup) -> Vec<Call> {
     let once = group.block >= group.extent && group.locals.is_empty() && group.partials.is_empty();
     // A group that looks at its arrays first does not know yet which members to run.
     let plain = once && group.relaxed.is_none();
@@ -61,7 +61,7 @@ fn calls(group: &Group) -> Vec<Call> {
 }
 
 /// The steps of a loop as calls, if they are nothing else.
-fn tight(l: &Loop<Group>, whole: Option<Native>) -> Option<Tight> {
+fn tight(l: &Loop<CompiledGroup>, whole: Option<Native>) -> Option<Tight> {
     let mut tight = Tight { calls: Vec::new(), cost: 0, whole };
     for step in &l.steps {
         match step {
@@ -79,7 +79,7 @@ fn tight(l: &Loop<Group>, whole: Option<Native>) -> Option<Tight> {
 /// Machine code with what it refers to.
 #[derive(Debug)]
 struct Loaded {
-    memory: Memory,
+    memory: CodeMemory,
     /// Functions of the tile machine that it calls.
     _codes: Vec<Box<[Code]>>,
 }
@@ -108,14 +108,14 @@ struct Arranged {
 }
 
 impl Arranged {
-    fn new(order: Order, isa: Isa, unroll: Unroll) -> Option<Arranged> {
+    fn new(order: Order, isa: VectorIsa, unroll: Unroll) -> Option<Arranged> {
         let (lir, codes) = lower::lower(order, isa, unroll)?;
         let homes = alloc::allocate(&lir);
         Some(Arranged { lir, codes, homes, arrangement: Arrangement { unroll, jam: order.jam } })
     }
 
     /// Whether so few values are in memory that it takes less than waiting for results.
-    fn suffices(&self, order: Order, isa: Isa) -> bool {
+    fn suffices(&self, order: Order, isa: VectorIsa) -> bool {
         let Unroll { copies, together } = self.arrangement.unroll;
         let vectors = match order.lanes_reduced() {
             true => together.min(ACCUMULATOR_BYTES / isa.bytes()),
@@ -127,7 +127,7 @@ impl Arranged {
 }
 
 /// The vector code of a kernel with registers: unrolled as far as they suffice, or like another one.
-fn arrange(kernel: &Kernel, isa: Isa, like: Option<Arrangement>) -> Option<Arranged> {
+fn arrange(kernel: &Kernel, isa: VectorIsa, like: Option<Arrangement>) -> Option<Arranged> {
     let order = Order::of(kernel);
     if let Some(Arrangement { unroll, jam }) = like {
         return order.jam(jam, |order| Arranged::new(order, isa, unroll));
@@ -141,7 +141,7 @@ fn arrange(kernel: &Kernel, isa: Isa, like: Option<Arrangement>) -> Option<Arran
 }
 
 /// The vector code of a kernel with registers, which suffice or are as many as there are.
-fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
+fn unrolled(order: Order, isa: VectorIsa) -> Option<Arranged> {
     let all = usize::MAX;
     let mut best: Option<Arranged> = None;
     if order.lanes_reduced() {
@@ -182,7 +182,7 @@ fn unrolled(order: Order, isa: Isa) -> Option<Arranged> {
 }
 
 /// The machine code of a kernel.
-fn encode(kernel: &Kernel, isa: Isa, like: Option<Arrangement>) -> Option<Encoded> {
+fn encode(kernel: &Kernel, isa: VectorIsa, like: Option<Arrangement>) -> Option<Encoded> {
     let Arranged { lir, codes, homes, arrangement } = arrange(kernel, isa, like)?;
     let (bytes, codes) = assemble(&lir, codes, &homes)?;
     Some(Encoded { bytes, codes, arrangement })
@@ -225,14 +225,14 @@ const MANY: usize = 4096;
 const MUCH: usize = 4096;
 
 /// A plan whose kernels have machine code, where that is possible.
-pub(crate) fn with_machine_code(mut plan: Compiled) -> Compiled {
+pub(crate) fn with_machine_code(mut plan: CompiledPlan) -> CompiledPlan {
     if let Some(isa) = isa::best() {
         attach_for(&mut plan, isa);
     }
     plan
 }
 
-fn attach_for(plan: &mut Compiled, isa: Isa) {
+fn attach_for(plan: &mut CompiledPlan, isa: VectorIsa) {
     let mut count = 0;
     for_each_kernel(&mut plan.steps, &mut |kernel, _, _| {
         // Fused scalar operations are as many as they were before.
@@ -283,7 +283,7 @@ fn attach_for(plan: &mut Compiled, isa: Isa) {
     if all.is_empty() {
         return;
     }
-    let Some(memory) = Memory::new(&all) else { return };
+    let Some(memory) = CodeMemory::new(&all) else { return };
     let code = Arc::new(Loaded { memory, _codes: codes });
     let native = |start: Option<usize>| {
         let start = start.and_then(|at| code.memory.at(at))?;
@@ -307,7 +307,7 @@ fn attach_for(plan: &mut Compiled, isa: Isa) {
 }
 
 /// All steps of a plan, those inside of others before these.
-fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)) {
+fn for_each_step(steps: &mut [Step<CompiledGroup>], f: &mut impl FnMut(&mut Step<CompiledGroup>)) {
     for step in steps {
         match step {
             Step::Loop(l) => for_each_step(&mut l.steps, f),
@@ -327,7 +327,7 @@ fn for_each_step(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Step<Group>)
 }
 
 /// All loops of a plan with a number of steps, inner ones first.
-fn for_each_loop(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Loop<Group>)) {
+fn for_each_loop(steps: &mut [Step<CompiledGroup>], f: &mut impl FnMut(&mut Loop<CompiledGroup>)) {
     for_each_step(steps, &mut |step| {
         if let Step::Loop(l) = step {
             f(l);
@@ -337,7 +337,10 @@ fn for_each_loop(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Loop<Group>)
 
 /// All kernels of a plan, in order, each with the most positions that it is run for, and whether it
 /// is the one before for fewer indices.
-fn for_each_kernel(steps: &mut [Step<Group>], f: &mut impl FnMut(&mut Kernel, usize, bool)) {
+fn for_each_kernel(
+    steps: &mut [Step<CompiledGroup>],
+    f: &mut impl FnMut(&mut Kernel, usize, bool),
+) {
     for_each_step(steps, &mut |step| match step {
         Step::Compute(group) => {
             let group = &mut ***group;

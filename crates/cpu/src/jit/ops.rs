@@ -3,9 +3,9 @@
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
 
-use super::isa::Isa;
-use super::lir::{Ins, IntCompare, Kind, One, Two, V};
-use super::lower::{Lowering, kind_of};
+use super::isa::VectorIsa;
+use super::lir::{Ins, IntCompare, One, Two, V, ValueKind};
+use super::lower::{NestEmission, kind_of};
 use crate::vm::code_of;
 
 /// Predicates of comparisons, without signals.
@@ -28,7 +28,7 @@ pub(super) fn is_native(op: Op) -> bool {
     super::math::is_narrow(op)
 }
 
-impl Lowering<'_> {
+impl NestEmission<'_> {
     pub(super) fn op(
         &mut self,
         op: Op,
@@ -83,7 +83,7 @@ impl Lowering<'_> {
 
     /// A power by repeated squaring, as the table has it.
     fn power(&mut self, a: V, n: i64) -> V {
-        let narrow = self.lir.kind(a) == Kind::Narrow;
+        let narrow = self.lir.kind(a) == ValueKind::Narrow;
         // Two factors are rounded in the same way in either precision.
         let wide = narrow && !(0..=2).contains(&n);
         let mut base = if wide { self.lir.one(One::Widen, a) } else { a };
@@ -115,7 +115,7 @@ impl Lowering<'_> {
 
     fn select(&mut self, mask: V, a: V, b: V) -> V {
         let kind = self.lir.kind(a);
-        if kind != Kind::Mask && b == self.lir.constant(kind, 0) {
+        if kind != ValueKind::Mask && b == self.lir.constant(kind, 0) {
             return self.lir.keep(mask, a);
         }
         self.lir.choose(mask, a, b)
@@ -124,7 +124,7 @@ impl Lowering<'_> {
     fn float1(&mut self, op: Op, a: V) -> Option<V> {
         let lir = &mut self.lir;
         let kind = lir.kind(a);
-        let sign = if kind == Kind::Wide { 1u64 << 63 } else { 1 << 31 };
+        let sign = if kind == ValueKind::Wide { 1u64 << 63 } else { 1 << 31 };
         Some(match op {
             Op::Neg => {
                 let sign = lir.constant(kind, sign);
@@ -196,11 +196,11 @@ impl Lowering<'_> {
         let lir = &mut self.lir;
         Some(match op {
             Op::Neg => {
-                let zero = lir.constant(Kind::Wide, 0);
+                let zero = lir.constant(ValueKind::Wide, 0);
                 lir.two(Two::IntSub, zero, a)
             }
             Op::Not => {
-                let ones = lir.constant(Kind::Wide, u64::MAX);
+                let ones = lir.constant(ValueKind::Wide, u64::MAX);
                 lir.two(Two::Xor, a, ones)
             }
             Op::StopGradient => a,
@@ -242,7 +242,7 @@ impl Lowering<'_> {
 
     fn int_product(&mut self, a: V, b: V) -> V {
         let lir = &mut self.lir;
-        if lir.isa == Isa::Avx512 {
+        if lir.isa == VectorIsa::Avx512 {
             return lir.two(Two::IntMul, a, b);
         }
         // The product of the upper halves does not matter.
@@ -283,20 +283,20 @@ impl Lowering<'_> {
         if from == to {
             return Some(a);
         }
-        let fast = lir.isa == Isa::Avx512;
+        let fast = lir.isa == VectorIsa::Avx512;
         Some(match (from, to) {
             (Dtype::F32, Dtype::F64) => lir.one(One::Widen, a),
             (Dtype::F64, Dtype::F32) => lir.one(One::NarrowDown, a),
             (Dtype::Bool, Dtype::F64) => {
-                let one = lir.float(Kind::Wide, 1.0);
+                let one = lir.float(ValueKind::Wide, 1.0);
                 lir.keep(a, one)
             }
             (Dtype::Bool, Dtype::F32) => {
-                let one = lir.float(Kind::Narrow, 1.0);
+                let one = lir.float(ValueKind::Narrow, 1.0);
                 lir.keep(a, one)
             }
             (Dtype::Bool, Dtype::I64) => {
-                let one = lir.constant(Kind::Wide, 1);
+                let one = lir.constant(ValueKind::Wide, 1);
                 lir.keep(a, one)
             }
             (Dtype::F64 | Dtype::F32, Dtype::Bool) => {
@@ -304,7 +304,7 @@ impl Lowering<'_> {
                 lir.compare(NOT_EQUAL, a, zero)
             }
             (Dtype::I64, Dtype::Bool) => {
-                let zero = lir.constant(Kind::Wide, 0);
+                let zero = lir.constant(ValueKind::Wide, 0);
                 let equal = lir.compare_int(IntCompare::Equal, a, zero);
                 lir.one(One::Not, equal)
             }
@@ -312,12 +312,12 @@ impl Lowering<'_> {
             (Dtype::I64, Dtype::F64) => {
                 // The halves as floats near 2^52 and 2^84 (and 2^63 for the sign); their sum without
                 // these is rounded once.
-                let lower = lir.constant(Kind::Wide, 0xffff_ffff);
+                let lower = lir.constant(ValueKind::Wide, 0xffff_ffff);
                 let (near52, near84) = (
-                    lir.constant(Kind::Wide, 0x4330_0000_0000_0000),
-                    lir.constant(Kind::Wide, 0x4530_0000_8000_0000),
+                    lir.constant(ValueKind::Wide, 0x4330_0000_0000_0000),
+                    lir.constant(ValueKind::Wide, 0x4530_0000_8000_0000),
                 );
-                let both = lir.constant(Kind::Wide, 0x4530_0000_8010_0000);
+                let both = lir.constant(ValueKind::Wide, 0x4530_0000_8010_0000);
                 let low = lir.two(Two::And, a, lower);
                 let low = lir.two(Two::Or, low, near52);
                 let high = lir.one(One::ShiftRight(32), a);
@@ -330,9 +330,9 @@ impl Lowering<'_> {
                 let wide = if from == Dtype::F32 { lir.one(One::Widen, a) } else { a };
                 // What is too large gives the least integer; so does what is no number.
                 let cut = lir.one(One::IntFromFloat, wide);
-                let limit = lir.float(Kind::Wide, 9_223_372_036_854_775_808.0);
+                let limit = lir.float(ValueKind::Wide, 9_223_372_036_854_775_808.0);
                 let above = lir.compare(GREATER_OR_EQUAL, wide, limit);
-                let most = lir.constant(Kind::Wide, i64::MAX as u64);
+                let most = lir.constant(ValueKind::Wide, i64::MAX as u64);
                 let cut = lir.choose(above, most, cut);
                 let number = lir.compare(EQUAL, wide, wide);
                 lir.keep(number, cut)

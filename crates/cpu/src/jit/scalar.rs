@@ -9,11 +9,11 @@ use cotan_schedule::Unrolling;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::isa::Isa;
-use super::lir::{Ins, Kind, Lir, Start, Trips, Two, V};
-use super::lower::{Copy, Lowering, Stepping, kind_of};
+use super::isa::VectorIsa;
+use super::lir::{Ins, Lir, Start, Trips, Two, V, ValueKind};
+use super::lower::{BodyCopy, NestEmission, Stepping, kind_of};
 use super::shape::Order;
-use crate::compiled::{Group, Member};
+use crate::compiled::{CompiledGroup, Member};
 use crate::vm::Code;
 
 /// Loops of more instructions are left to their kernels.
@@ -21,7 +21,7 @@ const MOST: usize = 512;
 
 /// A part of a step.
 #[derive(Clone, Copy)]
-enum Part<'a> {
+enum StepPart<'a> {
     Nest(&'a Nest),
     /// From a buffer to another.
     Copy(BufferId, BufferId),
@@ -29,14 +29,14 @@ enum Part<'a> {
 
 /// The parts of a step in their order, if all are copies, or nests that have one position and store
 /// what they compute.
-fn parts(l: &Loop<Group>) -> Option<Vec<Part<'_>>> {
+fn parts(l: &Loop<CompiledGroup>) -> Option<Vec<StepPart<'_>>> {
     let mut parts = Vec::new();
     let mut length = 0;
     for step in &l.steps {
         let group = match step {
             Step::Compute(group) => group,
             &Step::Copy { from, to } => {
-                parts.push(Part::Copy(from, to));
+                parts.push(StepPart::Copy(from, to));
                 continue;
             }
             _ => return None,
@@ -55,7 +55,7 @@ fn parts(l: &Loop<Group>) -> Option<Vec<Part<'_>>> {
             if !stores || nest.extents.iter().any(|&k| k != 1) {
                 return None;
             }
-            parts.push(Part::Nest(nest));
+            parts.push(StepPart::Nest(nest));
             length += super::lower::length(nest);
         }
     }
@@ -64,8 +64,8 @@ fn parts(l: &Loop<Group>) -> Option<Vec<Part<'_>>> {
 
 /// What a loop is made of, while its code is.
 struct Scalars<'a, 'b> {
-    lowering: Lowering<'a>,
-    l: &'b Loop<Group>,
+    lowering: NestEmission<'a>,
+    l: &'b Loop<CompiledGroup>,
     buffers: &'b [Buffer],
     /// The values of buffers of one element that have been made in this step.
     made: FxHashMap<BufferId, V>,
@@ -78,7 +78,11 @@ struct Scalars<'a, 'b> {
 /// The vector code of a loop over scalars, for a range of its steps; `None` if it is none.
 ///
 /// The states are read from their own memory and put there.
-pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Lir, Vec<Code>)> {
+pub(super) fn lower(
+    l: &Loop<CompiledGroup>,
+    buffers: &[Buffer],
+    isa: VectorIsa,
+) -> Option<(Lir, Vec<Code>)> {
     let parts = parts(l)?;
     let around = Nest {
         extents: vec![l.length],
@@ -104,16 +108,16 @@ pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Li
     let mut written: FxHashSet<BufferId> = FxHashSet::default();
     for part in &parts {
         match *part {
-            Part::Nest(nest) => {
+            StepPart::Nest(nest) => {
                 written.insert(nest.target);
                 written.extend(nest.also.iter().map(|also| also.target));
             }
-            Part::Copy(_, to) => drop(written.insert(to)),
+            StepPart::Copy(_, to) => drop(written.insert(to)),
         }
     }
     written.extend(l.states.iter().map(|&(_, state, _)| state));
     let mut scalars = Scalars {
-        lowering: Lowering::around(order, isa),
+        lowering: NestEmission::around(order, isa),
         l,
         buffers,
         made: FxHashMap::default(),
@@ -126,8 +130,8 @@ pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Li
     scalars.made.extend(l.states.iter().map(|&(_, state, _)| state).zip(states.iter().copied()));
     for part in &parts {
         match *part {
-            Part::Nest(nest) => scalars.nest(nest)?,
-            Part::Copy(from, to) => scalars.copied(from, to)?,
+            StepPart::Nest(nest) => scalars.nest(nest)?,
+            StepPart::Copy(from, to) => scalars.copied(from, to)?,
         }
     }
     scalars.finish(&states)?;
@@ -135,7 +139,7 @@ pub(super) fn lower(l: &Loop<Group>, buffers: &[Buffer], isa: Isa) -> Option<(Li
     for (&(_, state, _), &v) in l.states.iter().zip(&states) {
         let dtype = buffers[state.index()].dtype;
         let at = Affine::constant(0, 1);
-        scalars.lowering.store(v, dtype, (state, &at), Copy::FIRST, None)?;
+        scalars.lowering.store(v, dtype, (state, &at), BodyCopy::FIRST, None)?;
     }
     scalars.lowering.follow()?;
     Some((scalars.lowering.lir, scalars.lowering.codes))
@@ -162,11 +166,11 @@ impl Scalars<'_, '_> {
     }
 
     /// Reads what no step changes, and the states.
-    fn begin(&mut self, parts: &[Part]) -> Option<Vec<V>> {
+    fn begin(&mut self, parts: &[StepPart]) -> Option<Vec<V>> {
         for part in parts {
             let nest = match *part {
-                Part::Nest(nest) => nest,
-                Part::Copy(from, _) => {
+                StepPart::Nest(nest) => nest,
+                StepPart::Copy(from, _) => {
                     self.read_before(from, 0, self.buffers[from.index()].dtype)?;
                     continue;
                 }
@@ -188,7 +192,7 @@ impl Scalars<'_, '_> {
                 return None;
             }
             let (at, dtype) = (Affine::constant(0, 1), self.buffers[state.index()].dtype);
-            let from = self.lowering.load(state, dtype, &at, None, Copy::FIRST)?;
+            let from = self.lowering.load(state, dtype, &at, None, BodyCopy::FIRST)?;
             // A value of its own, which every step gives anew.
             let v = self.lowering.lir.value(kind_of(dtype));
             self.copy(v, from);
@@ -203,7 +207,7 @@ impl Scalars<'_, '_> {
         }
         if !self.invariant.contains_key(&(b, at)) {
             let place = Affine::constant(at, 1);
-            let v = self.lowering.load(b, dtype, &place, None, Copy::FIRST)?;
+            let v = self.lowering.load(b, dtype, &place, None, BodyCopy::FIRST)?;
             self.invariant.insert((b, at), v);
         }
         Some(())
@@ -220,7 +224,7 @@ impl Scalars<'_, '_> {
         // What a step writes is not read before.
         let whole = self.whole(b).filter(|_| !self.written.contains(&b))?;
         let place = self.stepped(b, at)?;
-        self.lowering.load(whole, dtype, &place, None, Copy::FIRST)
+        self.lowering.load(whole, dtype, &place, None, BodyCopy::FIRST)
     }
 
     fn write(&mut self, b: BufferId, at: i64, dtype: Dtype, v: V) -> Option<()> {
@@ -230,7 +234,7 @@ impl Scalars<'_, '_> {
         match self.whole(b) {
             Some(whole) => {
                 let place = self.stepped(b, at)?;
-                self.lowering.store(v, dtype, (whole, &place), Copy::FIRST, None)
+                self.lowering.store(v, dtype, (whole, &place), BodyCopy::FIRST, None)
             }
             None => (self.elements(b) == 1).then_some(()),
         }
@@ -280,7 +284,7 @@ impl Scalars<'_, '_> {
             let dtype = self.buffers[part.index()].dtype;
             let v = self.read(part, 0, dtype)?;
             let place = self.stepped(part, 0)?;
-            self.lowering.store(v, dtype, (whole, &place), Copy::FIRST, None)?;
+            self.lowering.store(v, dtype, (whole, &place), BodyCopy::FIRST, None)?;
         }
         // All of them are read before any is changed.
         let mut copies: SmallVec<[(V, V); 4]> = SmallVec::new();
@@ -310,8 +314,8 @@ impl Scalars<'_, '_> {
         let lir = &mut self.lowering.lir;
         let copy = match lir.kind(to) {
             // Masks may have registers of their own.
-            Kind::Mask | Kind::HalfMask => Ins::Two(Two::And, to, from, from),
-            Kind::Wide | Kind::Narrow => Ins::Copy(to, from),
+            ValueKind::Mask | ValueKind::HalfMask => Ins::Two(Two::And, to, from, from),
+            ValueKind::Wide | ValueKind::Narrow => Ins::Copy(to, from),
         };
         lir.code.push(copy);
     }

@@ -6,8 +6,8 @@
 use cotan_array::Dtype;
 use cotan_nest::Affine;
 
-use super::lir::{Ins, IntCompare, Kind, One, Two, V};
-use super::lower::{Copy, Lowering, Strip, kind_of};
+use super::lir::{Ins, IntCompare, One, Two, V, ValueKind};
+use super::lower::{BodyCopy, NestEmission, Strip, kind_of};
 use super::ops::UNORDERED;
 
 /// Predicates: not less or equal, not greater or equal (both hold for NaN), and neither is NaN.
@@ -18,7 +18,7 @@ const ORDERED: u8 = 0x07;
 /// Champions that are searched for at a time, when lanes are reduced.
 const CHAMPIONS: usize = 4;
 
-impl Lowering<'_> {
+impl NestEmission<'_> {
     /// What nothing is worse than.
     pub(super) fn worst(&mut self, dtype: Dtype, largest: bool) -> Option<V> {
         let kind = kind_of(dtype);
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         self.sums.clear();
         self.positions.clear();
         for _ in 0..count {
-            let (best, at) = (self.lir.value(kind), self.lir.value(Kind::Wide));
+            let (best, at) = (self.lir.value(kind), self.lir.value(ValueKind::Wide));
             self.lir.code.push(Ins::Copy(best, worst));
             self.lir.code.push(Ins::Zero(at));
             self.sums.push(best);
@@ -91,7 +91,7 @@ impl Lowering<'_> {
     pub(super) fn search(
         &mut self,
         v: V,
-        copy: Copy,
+        copy: BodyCopy,
         mask: Option<V>,
         largest: bool,
     ) -> Option<()> {
@@ -103,7 +103,7 @@ impl Lowering<'_> {
             0 => Affine::constant(0, nest.extents.len()),
             _ => Affine::index(parallel, nest.extents.len()),
         };
-        let here = self.ramp(&index, Kind::Wide, copy)?;
+        let here = self.ramp(&index, ValueKind::Wide, copy)?;
         let mut better = self.better(v, best, dtype, largest);
         if let (true, Some(mask)) = (self.lanes_reduced(), mask) {
             better = self.lir.two(Two::And, better, mask);
@@ -121,7 +121,7 @@ impl Lowering<'_> {
             (std::mem::take(&mut self.sums), std::mem::take(&mut self.positions));
         if !self.lanes_reduced() {
             for (vector, &position) in positions.iter().enumerate() {
-                let copy = Copy { vector, jam: 0 };
+                let copy = BodyCopy { vector, jam: 0 };
                 self.store(position, Dtype::I64, (nest.target, at), copy, strip.masks[vector])?;
             }
             return Some(());
@@ -140,7 +140,7 @@ impl Lowering<'_> {
             champion = self.best_of(champion, rival, dtype, largest);
             lanes /= 2;
         }
-        let address = self.address(nest.target, at, 8, Copy::FIRST)?;
+        let address = self.address(nest.target, at, 8, BodyCopy::FIRST)?;
         self.lir.code.push(Ins::StoreFirst(champion.1, address));
         Some(())
     }

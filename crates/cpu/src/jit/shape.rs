@@ -92,33 +92,33 @@ impl Same {
 }
 
 /// A condition on an index: an affine form that must be from 0 to a size.
-pub(super) type Check = (Affine, i64);
+pub(super) type IndexCheck = (Affine, i64);
 
 /// Something to compute in a loop.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Item {
+pub(super) enum LoopItem {
     Check(usize),
     Value(usize),
 }
 
 /// Instructions and checks by loops.
 #[derive(Default)]
-pub(super) struct Shape {
+pub(super) struct LoopShape {
     /// The items by the loops around them: `levels[0]` outside of all.
-    pub levels: Vec<Vec<Item>>,
+    pub levels: Vec<Vec<LoopItem>>,
     /// What the values of instructions have in common.
     pub same: Vec<Same>,
-    pub checks: Vec<Check>,
+    pub checks: Vec<IndexCheck>,
     pub check_same: Vec<Same>,
-    numbers: FxHashMap<Check, usize>,
+    numbers: FxHashMap<IndexCheck, usize>,
 }
 
-impl Shape {
-    pub(super) fn new(order: &Order) -> Shape {
+impl LoopShape {
+    pub(super) fn new(order: &Order) -> LoopShape {
         let nest = order.nest;
         let count = nest.instrs.len();
         let used = used(order);
-        let mut shape = Shape {
+        let mut shape = LoopShape {
             levels: vec![Vec::new(); order.dims.len() + 1],
             same: vec![Same::ALL; count],
             checks: Vec::new(),
@@ -126,7 +126,7 @@ impl Shape {
             numbers: FxHashMap::default(),
         };
         let mut level = vec![0usize; count];
-        let mut items: Vec<(usize, Item)> = Vec::with_capacity(count);
+        let mut items: Vec<(usize, LoopItem)> = Vec::with_capacity(count);
         for (n, instr) in nest.instrs.iter().enumerate() {
             if !used[n] {
                 continue;
@@ -151,7 +151,7 @@ impl Shape {
                 let same = shape.same[v.index()];
                 shape.same[n].and(same);
             });
-            items.push((level[n], Item::Value(n)));
+            items.push((level[n], LoopItem::Value(n)));
         }
         if let Write::Add { checks, .. } = &nest.write {
             for check in checks {
@@ -168,8 +168,8 @@ impl Shape {
     fn check(
         &mut self,
         order: &Order,
-        check: &Check,
-        items: &mut Vec<(usize, Item)>,
+        check: &IndexCheck,
+        items: &mut Vec<(usize, LoopItem)>,
     ) -> (usize, Same) {
         let (depth, same) = depends(order, &check.0);
         if !self.numbers.contains_key(check) {
@@ -177,13 +177,13 @@ impl Shape {
             self.numbers.insert(check.clone(), number);
             self.checks.push(check.clone());
             self.check_same.push(same);
-            items.push((depth, Item::Check(number)));
+            items.push((depth, LoopItem::Check(number)));
         }
         (depth, same)
     }
 
     /// The number of a check.
-    pub(super) fn number(&self, check: &Check) -> Option<usize> {
+    pub(super) fn number(&self, check: &IndexCheck) -> Option<usize> {
         self.numbers.get(check).copied()
     }
 }

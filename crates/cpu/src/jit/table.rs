@@ -2,12 +2,12 @@
 
 use iced_x86::Code::{self, *};
 
-use super::isa::Isa;
-use super::lir::{Fused, IntCompare, One, Two};
+use super::isa::VectorIsa;
+use super::lir::{FusedOp, IntCompare, One, Two};
 
 /// The form of a vector: its lanes and their number. The value is the column in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum VectorForm {
     Wide256 = 0,
     Wide512 = 1,
     Narrow128 = 2,
@@ -17,20 +17,20 @@ pub(super) enum Form {
     Narrow512 = 5,
 }
 
-impl Form {
-    pub(super) fn new(isa: Isa, wide: bool, half: bool) -> Form {
+impl VectorForm {
+    pub(super) fn new(isa: VectorIsa, wide: bool, half: bool) -> VectorForm {
         match (isa, wide, half) {
-            (Isa::Avx2, true, _) => Form::Wide256,
-            (Isa::Avx512, true, _) => Form::Wide512,
-            (Isa::Avx2, false, true) => Form::Narrow128,
-            (Isa::Avx2, false, false) => Form::Narrow256,
-            (Isa::Avx512, false, true) => Form::NarrowHalf512,
-            (Isa::Avx512, false, false) => Form::Narrow512,
+            (VectorIsa::Avx2, true, _) => VectorForm::Wide256,
+            (VectorIsa::Avx512, true, _) => VectorForm::Wide512,
+            (VectorIsa::Avx2, false, true) => VectorForm::Narrow128,
+            (VectorIsa::Avx2, false, false) => VectorForm::Narrow256,
+            (VectorIsa::Avx512, false, true) => VectorForm::NarrowHalf512,
+            (VectorIsa::Avx512, false, false) => VectorForm::Narrow512,
         }
     }
 
     pub(super) fn is_wide(self) -> bool {
-        matches!(self, Form::Wide256 | Form::Wide512)
+        matches!(self, VectorForm::Wide256 | VectorForm::Wide512)
     }
 
     fn of(self, row: [Code; 6]) -> Code {
@@ -211,9 +211,9 @@ impl Form {
     }
 
     /// `accumulate`: the target is added to; otherwise it is a factor.
-    pub(super) fn fused(self, op: Fused, accumulate: bool) -> Code {
+    pub(super) fn fused(self, op: FusedOp, accumulate: bool) -> Code {
         self.of(match (op, accumulate) {
-            (Fused::MulAdd, false) => [
+            (FusedOp::MulAdd, false) => [
                 VEX_Vfmadd213pd_ymm_ymm_ymmm256,
                 EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfmadd213ps_xmm_xmm_xmmm128,
@@ -221,7 +221,7 @@ impl Form {
                 EVEX_Vfmadd213ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::MulAdd, true) => [
+            (FusedOp::MulAdd, true) => [
                 VEX_Vfmadd231pd_ymm_ymm_ymmm256,
                 EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfmadd231ps_xmm_xmm_xmmm128,
@@ -229,7 +229,7 @@ impl Form {
                 EVEX_Vfmadd231ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::MulSub, false) => [
+            (FusedOp::MulSub, false) => [
                 VEX_Vfmsub213pd_ymm_ymm_ymmm256,
                 EVEX_Vfmsub213pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfmsub213ps_xmm_xmm_xmmm128,
@@ -237,7 +237,7 @@ impl Form {
                 EVEX_Vfmsub213ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::MulSub, true) => [
+            (FusedOp::MulSub, true) => [
                 VEX_Vfmsub231pd_ymm_ymm_ymmm256,
                 EVEX_Vfmsub231pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfmsub231ps_xmm_xmm_xmmm128,
@@ -245,7 +245,7 @@ impl Form {
                 EVEX_Vfmsub231ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfmsub231ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::NegMulAdd, false) => [
+            (FusedOp::NegMulAdd, false) => [
                 VEX_Vfnmadd213pd_ymm_ymm_ymmm256,
                 EVEX_Vfnmadd213pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfnmadd213ps_xmm_xmm_xmmm128,
@@ -253,7 +253,7 @@ impl Form {
                 EVEX_Vfnmadd213ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::NegMulAdd, true) => [
+            (FusedOp::NegMulAdd, true) => [
                 VEX_Vfnmadd231pd_ymm_ymm_ymmm256,
                 EVEX_Vfnmadd231pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfnmadd231ps_xmm_xmm_xmmm128,
@@ -261,7 +261,7 @@ impl Form {
                 EVEX_Vfnmadd231ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::NegMulSub, false) => [
+            (FusedOp::NegMulSub, false) => [
                 VEX_Vfnmsub213pd_ymm_ymm_ymmm256,
                 EVEX_Vfnmsub213pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfnmsub213ps_xmm_xmm_xmmm128,
@@ -269,7 +269,7 @@ impl Form {
                 EVEX_Vfnmsub213ps_ymm_k1z_ymm_ymmm256b32,
                 EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
             ],
-            (Fused::NegMulSub, true) => [
+            (FusedOp::NegMulSub, true) => [
                 VEX_Vfnmsub231pd_ymm_ymm_ymmm256,
                 EVEX_Vfnmsub231pd_zmm_k1z_zmm_zmmm512b64_er,
                 VEX_Vfnmsub231ps_xmm_xmm_xmmm128,

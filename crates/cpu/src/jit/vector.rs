@@ -4,11 +4,11 @@ use iced_x86::Code::*;
 use iced_x86::{MemoryOperand, Register};
 
 use super::alloc::Home;
-use super::asm::Operand;
+use super::asm::InsOperand;
 use super::emit::{Emitter, number};
-use super::isa::Isa;
-use super::lir::{Address, Fused, Ins, IntCompare, Kind, One, Two, V};
-use super::table::Form;
+use super::isa::VectorIsa;
+use super::lir::{Address, FusedOp, Ins, IntCompare, One, Two, V, ValueKind};
+use super::table::VectorForm;
 
 impl Two {
     fn commutes(self) -> bool {
@@ -28,49 +28,53 @@ impl Two {
 
 impl Emitter<'_> {
     fn wide_masks(&self) -> bool {
-        self.lir.isa == Isa::Avx512
+        self.lir.isa == VectorIsa::Avx512
     }
 
     /// Whether a value is in a mask register when it is in a register.
     pub(super) fn is_mask(&self, v: V) -> bool {
-        self.wide_masks() && matches!(self.lir.kind(v), Kind::Mask | Kind::HalfMask)
+        self.wide_masks() && matches!(self.lir.kind(v), ValueKind::Mask | ValueKind::HalfMask)
     }
 
-    pub(super) fn form_of(&self, kind: Kind) -> Form {
+    pub(super) fn form_of(&self, kind: ValueKind) -> VectorForm {
         let unit = self.lir.unit;
         match kind {
-            Kind::Wide => Form::new(self.lir.isa, true, false),
-            Kind::Narrow | Kind::HalfMask => Form::new(self.lir.isa, false, unit == 8),
-            Kind::Mask => Form::new(self.lir.isa, unit == 8, false),
+            ValueKind::Wide => VectorForm::new(self.lir.isa, true, false),
+            ValueKind::Narrow | ValueKind::HalfMask => {
+                VectorForm::new(self.lir.isa, false, unit == 8)
+            }
+            ValueKind::Mask => VectorForm::new(self.lir.isa, unit == 8, false),
         }
     }
 
-    pub(super) fn form(&self, v: V) -> Form {
+    pub(super) fn form(&self, v: V) -> VectorForm {
         self.form_of(self.lir.kind(v))
     }
 
     /// A vector register as large as the form.
-    pub(super) fn vector(form: Form, n: u8) -> Register {
+    pub(super) fn vector(form: VectorForm, n: u8) -> Register {
         let first = match form {
-            Form::Wide512 | Form::Narrow512 => Register::ZMM0,
-            Form::Wide256 | Form::Narrow256 | Form::NarrowHalf512 => Register::YMM0,
-            Form::Narrow128 => Register::XMM0,
+            VectorForm::Wide512 | VectorForm::Narrow512 => Register::ZMM0,
+            VectorForm::Wide256 | VectorForm::Narrow256 | VectorForm::NarrowHalf512 => {
+                Register::YMM0
+            }
+            VectorForm::Narrow128 => Register::XMM0,
         };
         first + u32::from(n)
     }
 
     /// A register for values on their way: 0 is where results go that live in the frame.
-    pub(super) fn scratch(&self, form: Form, n: usize) -> Register {
+    pub(super) fn scratch(&self, form: VectorForm, n: usize) -> Register {
         Self::vector(form, (self.lir.isa.registers() - 1 - n) as u8)
     }
 
     /// A value as an operand: a register, or memory.
-    fn operand(&mut self, v: V) -> Operand {
+    fn operand(&mut self, v: V) -> InsOperand {
         let form = self.form(v);
         match self.home(v) {
             Home::Register(r) => Self::vector(form, r).into(),
             Home::Frame(at) => self.value_at(at).into(),
-            Home::Constant(at) => Operand::Constant(at),
+            Home::Constant(at) => InsOperand::Constant(at),
             Home::None => {
                 self.asm.fail();
                 self.scratch(form, 0).into()
@@ -123,7 +127,7 @@ impl Emitter<'_> {
         let homes = self.homes;
         for &(v, at) in &homes.pinned {
             if let Some(r) = self.in_register(v) {
-                self.asm.op2(self.form(v).load(), r, Operand::Constant(at));
+                self.asm.op2(self.form(v).load(), r, InsOperand::Constant(at));
             }
         }
     }
@@ -170,8 +174,8 @@ impl Emitter<'_> {
         let form = self.form(mask);
         let r = self.read(mask, self.scratch(form, 1));
         let code = match form {
-            Form::Wide256 => VEX_Vmovmskpd_r32_ymm,
-            Form::Narrow128 => VEX_Vmovmskps_r32_xmm,
+            VectorForm::Wide256 => VEX_Vmovmskpd_r32_ymm,
+            VectorForm::Narrow128 => VEX_Vmovmskps_r32_xmm,
             _ => VEX_Vmovmskps_r32_ymm,
         };
         self.asm.op2(code, Register::EAX, r);
@@ -203,7 +207,7 @@ impl Emitter<'_> {
                 let op = if *integers { Two::IntAdd } else { Two::Add };
                 self.two(op, *sum, *sum, *v);
             }
-            Ins::MulAddTo(sum, a, b) => self.fused(Fused::MulAdd, *sum, *a, *b, *sum),
+            Ins::MulAddTo(sum, a, b) => self.fused(FusedOp::MulAdd, *sum, *a, *b, *sum),
             Ins::Splat(to, from, plus) => {
                 self.int_plus(*from, *plus);
                 self.splat(*to);
@@ -227,7 +231,7 @@ impl Emitter<'_> {
             Ins::BroadcastBool(to, address) => {
                 let from = self.at(address);
                 self.asm.op2(Movzx_r32_rm8, Register::EAX, from);
-                let form = self.form_of(Kind::Mask);
+                let form = self.form_of(ValueKind::Mask);
                 let r = self.scratch(form, 1);
                 self.splat_in(form, r);
                 self.positive(*to, r);
@@ -356,8 +360,8 @@ impl Emitter<'_> {
                 self.asm.op2(VEX_Vpmovsxdq_ymm_xmmm128, r, x);
             }
             One::HalfMask => {
-                let x = self.read(a, self.scratch(Form::Wide256, 0));
-                let upper = self.scratch(Form::Narrow128, 1);
+                let x = self.read(a, self.scratch(VectorForm::Wide256, 0));
+                let upper = self.scratch(VectorForm::Narrow128, 1);
                 let lower = Register::XMM0 + number(x);
                 self.asm.op2_imm(VEX_Vextractf128_xmmm128_ymm_imm8, upper, x, 1);
                 self.asm.op3_imm(VEX_Vshufps_xmm_xmm_xmmm128_imm8, r, lower, upper, 0x88);
@@ -393,7 +397,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn fused(&mut self, op: Fused, to: V, mut a: V, mut b: V, c: V) {
+    fn fused(&mut self, op: FusedOp, to: V, mut a: V, mut b: V, c: V) {
         let form = self.form(to);
         let r = self.target(to);
         let spare = self.scratch(form, 1);
@@ -503,7 +507,7 @@ impl Emitter<'_> {
         self.put(to, r);
     }
 
-    fn splat_in(&mut self, form: Form, r: Register) {
+    fn splat_in(&mut self, form: VectorForm, r: Register) {
         let general = if form.is_wide() { Register::RAX } else { Register::EAX };
         if self.wide_masks() {
             self.asm.op2(form.splat(), r, general);
@@ -550,7 +554,7 @@ impl Emitter<'_> {
     }
 
     fn store_first(&mut self, v: V, address: &Address) {
-        if matches!(self.lir.kind(v), Kind::Mask | Kind::HalfMask) {
+        if matches!(self.lir.kind(v), ValueKind::Mask | ValueKind::HalfMask) {
             self.bits(v);
             self.asm.imm(And_rm32_imm8, Register::EAX, 1);
             let base = self.int_in(address.base, Register::R11);
@@ -573,7 +577,7 @@ impl Emitter<'_> {
 
     /// Truth values from bytes.
     pub(super) fn load_bools(&mut self, to: V, from: MemoryOperand) {
-        let form = self.form_of(Kind::Mask);
+        let form = self.form_of(ValueKind::Mask);
         let r = self.scratch(form, 1);
         self.asm.op2(form.widen_bytes(), r, from);
         self.positive(to, r);
@@ -581,7 +585,7 @@ impl Emitter<'_> {
 
     /// The lanes above 0.
     fn positive(&mut self, to: V, from: Register) {
-        let form = self.form_of(Kind::Mask);
+        let form = self.form_of(ValueKind::Mask);
         let zero = self.scratch(form, 0);
         self.zero(zero);
         let code = form.compare_int(IntCompare::Greater);
@@ -620,7 +624,7 @@ impl Emitter<'_> {
         let homeless = self.in_register(to).is_none() && self.in_register(at).is_none();
         if homeless && !self.wide_masks() {
             // There are registers for two of the three only.
-            self.load_lanes(to, size, address, super::lir::Places::At(at), Some(mask));
+            self.load_lanes(to, size, address, super::lir::LaneAddresses::At(at), Some(mask));
             return;
         }
         let base = self.int_in(address.base, Register::RAX);

@@ -5,11 +5,11 @@ use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Write};
 
 use super::access::REACH;
-use super::lir::{Add, Ins, IntCompare, One, Places, Two, V};
-use super::lower::{Copy, Lowering, Strip, kind_of};
+use super::lir::{Add, Ins, IntCompare, LaneAddresses, One, Two, V};
+use super::lower::{BodyCopy, NestEmission, Strip, kind_of};
 use crate::vm::ACCUMULATOR_BYTES;
 
-impl Lowering<'_> {
+impl NestEmission<'_> {
     pub(super) fn begin_sum(&mut self, strip: &Strip) -> Option<()> {
         let nest = self.order.nest;
         let dtype = nest.dtypes[nest.value.index()];
@@ -54,7 +54,7 @@ impl Lowering<'_> {
         let jammed = self.order.jammed();
         if !self.lanes_reduced() {
             for (n, &sum) in sums.iter().enumerate() {
-                let copy = Copy { vector: n / jammed, jam: n % jammed };
+                let copy = BodyCopy { vector: n / jammed, jam: n % jammed };
                 self.store(sum, dtype, (nest.target, at), copy, strip.masks[copy.vector])?;
             }
             return Some(());
@@ -62,7 +62,8 @@ impl Lowering<'_> {
         for jam in 0..jammed {
             let own: Vec<V> = sums.iter().copied().skip(jam).step_by(jammed).collect();
             let sum = self.fold(&own, dtype)?;
-            let address = self.address(nest.target, at, dtype.size(), Copy { vector: 0, jam })?;
+            let address =
+                self.address(nest.target, at, dtype.size(), BodyCopy { vector: 0, jam })?;
             self.lir.code.push(Ins::StoreFirst(sum, address));
         }
         Some(())
@@ -107,7 +108,7 @@ impl Lowering<'_> {
         v: V,
         dtype: Dtype,
         (target, at): (BufferId, &Affine),
-        copy: Copy,
+        copy: BodyCopy,
         mask: Option<V>,
     ) -> Option<()> {
         let (size, kind) = (dtype.size(), kind_of(dtype));
@@ -124,14 +125,16 @@ impl Lowering<'_> {
                 Ins::Store(v, address, mask)
             }
             (1, true, None) => Ins::StoreBools(v, address),
-            (_, _, mask) => Ins::StoreLanes(v, size as u8, address, Places::Apart(apart), mask),
+            (_, _, mask) => {
+                Ins::StoreLanes(v, size as u8, address, LaneAddresses::Apart(apart), mask)
+            }
         };
         self.lir.code.push(ins);
         Some(())
     }
 
     /// Writes the value of a copy.
-    pub(super) fn write(&mut self, strip: &Strip, copy: Copy) -> Option<()> {
+    pub(super) fn write(&mut self, strip: &Strip, copy: BodyCopy) -> Option<()> {
         let nest = self.order.nest;
         let n = nest.value.index();
         let dtype = nest.dtypes[n];
@@ -190,7 +193,7 @@ impl Lowering<'_> {
                     let after = self.lir.two(op, before, v);
                     self.lir.code.push(Ins::Store(after, address, mask));
                 } else {
-                    let places = Places::Apart(apart);
+                    let places = LaneAddresses::Apart(apart);
                     self.lir.code.push(Ins::AddLanes(v, add, address, places, mask));
                 }
             }
@@ -198,8 +201,8 @@ impl Lowering<'_> {
                 let (place, within) = self.place(index, copy)?;
                 let mask = self.existing(Some(within), mask);
                 let zero = Affine::constant(0, nest.extents.len());
-                let address = self.address(nest.target, &zero, dtype.size(), Copy::FIRST)?;
-                let places = Places::At(place);
+                let address = self.address(nest.target, &zero, dtype.size(), BodyCopy::FIRST)?;
+                let places = LaneAddresses::At(place);
                 self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
             }
             Write::StoreAt(index) => {
@@ -207,8 +210,8 @@ impl Lowering<'_> {
                 let mask = self.existing(Some(within), mask);
                 let zero = Affine::constant(0, nest.extents.len());
                 let size = dtype.size();
-                let address = self.address(nest.target, &zero, size, Copy::FIRST)?;
-                let places = Places::At(place);
+                let address = self.address(nest.target, &zero, size, BodyCopy::FIRST)?;
+                let places = LaneAddresses::At(place);
                 self.lir.code.push(Ins::StoreLanes(v, size as u8, address, places, mask));
             }
         }

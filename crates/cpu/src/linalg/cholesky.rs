@@ -1,7 +1,7 @@
 //! Cholesky: `A = U^T U`, the transpose of which is the result, so that all rows lie in memory one
 //! after the other.
 
-use super::Done;
+use super::Ran;
 use super::matrix::{Matrix, Number, copy};
 use super::product::Products;
 use super::triangular::{Triangle, halves};
@@ -22,7 +22,7 @@ pub(super) unsafe fn cholesky<E: Number>(
     from: Matrix<E>,
     to: Matrix<E>,
     n: usize,
-) -> Done {
+) -> Ran {
     // SAFETY: by the contract.
     unsafe {
         copy(products, from.transposed(), to, n, n)?;

@@ -12,14 +12,14 @@ use super::product::Products;
 use super::room::Rest;
 use super::secular::root;
 use super::tridiagonal::implicit;
-use super::{Done, Stopped};
+use super::{Ran, Stopped};
 
 /// Halves of up to so many rows are not divided.
 const LEAF: usize = 24;
 
 /// What merging needs beside its halves: rows of vectors that are left, roots less poles, and the
 /// vectors that come out.
-struct Space<E> {
+struct MergeSpace<E> {
     rows: *mut E,
     roots: *mut f64,
     made: *mut E,
@@ -49,7 +49,7 @@ pub(super) unsafe fn divide<E: Number>(
     unsafe {
         (0..n * n).for_each(|i| z.start.add(i).write(E::ZERO));
         let space =
-            Space { rows: rest.take(n * n), roots: rest.take(n * n), made: rest.take(n * n) };
+            MergeSpace { rows: rest.take(n * n), roots: rest.take(n * n), made: rest.take(n * n) };
         let found = halves(products, d, e, z, &space)?;
         d.iter_mut().for_each(|x| *x *= scale);
         Ok(found)
@@ -63,7 +63,7 @@ unsafe fn halves<E: Number>(
     d: &mut [f64],
     e: &mut [f64],
     z: Matrix<E>,
-    space: &Space<E>,
+    space: &MergeSpace<E>,
 ) -> Result<bool, Stopped> {
     let n = d.len();
     // SAFETY: by the contract: parts of the matrices.
@@ -119,7 +119,7 @@ unsafe fn leaf<E: Number>(d: &mut [f64], e: &mut [f64], z: Matrix<E>) -> bool {
 
 /// Where a row of vectors has elements.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
+enum RowHalf {
     Left,
     Both,
     Right,
@@ -131,7 +131,7 @@ struct Pole {
     value: f64,
     z: f64,
     row: usize,
-    side: Side,
+    side: RowHalf,
 }
 
 /// Two halves, of which the eigenvalues are in order, become one.
@@ -144,8 +144,8 @@ unsafe fn merge<E: Number>(
     half: usize,
     tie: f64,
     z: Matrix<E>,
-    space: &Space<E>,
-) -> Done {
+    space: &MergeSpace<E>,
+) -> Ran {
     let n = d.len();
     // SAFETY: by the contract.
     unsafe {
@@ -155,7 +155,7 @@ unsafe fn merge<E: Number>(
         let pole = |row: usize| {
             let left = row < half;
             let x = if left { z.get(row, half - 1).wide() } else { sign * z.get(row, half).wide() };
-            let side = if left { Side::Left } else { Side::Right };
+            let side = if left { RowHalf::Left } else { RowHalf::Right };
             Pole { value: d[row], z: x * root_of_half, row, side }
         };
         let mut poles: Vec<Pole> = (0..n).map(pole).collect();
@@ -166,8 +166,8 @@ unsafe fn merge<E: Number>(
         let k = kept.len();
         let mut order: Vec<usize> = (0..k).collect();
         order.sort_by_key(|&i| kept[i].side);
-        let sides = |side: Side| kept.iter().filter(|pole| pole.side == side).count();
-        let (only_left, only_right) = (sides(Side::Left), sides(Side::Right));
+        let sides = |side: RowHalf| kept.iter().filter(|pole| pole.side == side).count();
+        let (only_left, only_right) = (sides(RowHalf::Left), sides(RowHalf::Right));
         // The rows that are left, those of the left half first.
         let rows = Matrix::dense(space.rows, n);
         for (to, &i) in order.iter().enumerate() {
@@ -271,7 +271,7 @@ unsafe fn deflate<E: Number>(
                 E::rotate(x, y, E::of(cos), E::of(-sin), n);
             }
             if last.side != pole.side {
-                pole.side = Side::Both;
+                pole.side = RowHalf::Both;
             }
             left_out.push(last);
         } else {

@@ -3,7 +3,7 @@
 
 use cotan_nest::REFLECTED;
 
-use super::Done;
+use super::Ran;
 use super::divide::divide;
 use super::matrix::{Matrix, Number};
 use super::product::Products;
@@ -26,7 +26,7 @@ pub(super) unsafe fn eigen<E: Number>(
     values: *mut E,
     vectors: Option<*mut E>,
     room: *mut u8,
-) -> Done {
+) -> Ran {
     let mut rest = Rest::new(room);
     // SAFETY: by the contract.
     unsafe {

@@ -2,7 +2,7 @@
 
 use cotan_nest::PANEL;
 
-use super::Done;
+use super::Ran;
 use super::matrix::{Matrix, Number};
 use super::product::Products;
 use super::triangular::{Triangle, halves, solve};
@@ -18,7 +18,7 @@ pub(super) unsafe fn factorise<E: Number>(
     n: usize,
     rows: *mut i64,
     room: *mut u8,
-) -> Done {
+) -> Ran {
     let exchanges: *mut usize = room.cast();
     // SAFETY: by the contract.
     unsafe {
@@ -44,7 +44,7 @@ unsafe fn columns<E: Number>(
     n: usize,
     exchanges: *mut usize,
     panel: *mut E,
-) -> Done {
+) -> Ran {
     // SAFETY: by the contract: parts of the matrix.
     unsafe {
         if n <= PANEL {
@@ -78,7 +78,7 @@ unsafe fn exchange<E: Number>(
     columns: usize,
     exchanges: *const usize,
     count: usize,
-) -> Done {
+) -> Ran {
     products.go_on(columns * count)?;
     for i in 0..count {
         // SAFETY: by the contract; different rows are apart.
@@ -161,7 +161,7 @@ impl<E: Number> System<E> {
         from: Matrix<E>,
         to: Matrix<E>,
         room: *mut u8,
-    ) -> Done {
+    ) -> Ran {
         let (n, columns) = (self.n, self.columns);
         products.go_on(n * columns)?;
         // SAFETY: rows out of range are left out.

@@ -4,15 +4,15 @@ use std::ops::{Div, Sub};
 
 use cotan_array::Dtype;
 
-use crate::contract::{Machined, Real};
+use crate::contract::{HasTiles, Real};
 use crate::isa::for_each_isa;
 
 use super::product::Products;
-use super::{Done, Stopped};
+use super::{Ran, Stopped};
 
 /// Numbers that routines compute with.
 pub(super) trait Number:
-    Machined + Real + PartialOrd + Sub<Output = Self> + Div<Output = Self> + std::fmt::Debug
+    HasTiles + Real + PartialOrd + Sub<Output = Self> + Div<Output = Self> + std::fmt::Debug
 {
     const ONE: Self;
     const NAN: Self;
@@ -51,12 +51,12 @@ pub(super) trait Number:
     ///
     /// # Safety
     /// The rows and the matrix have these elements, and are apart.
-    unsafe fn substitute(t: Block<Self>, x: *mut Self, row: usize, columns: usize);
+    unsafe fn substitute(t: TriangularBlock<Self>, x: *mut Self, row: usize, columns: usize);
 }
 
 /// A small triangle.
 #[derive(Clone, Copy)]
-pub(super) struct Block<E> {
+pub(super) struct TriangularBlock<E> {
     pub(super) matrix: Matrix<E>,
     pub(super) n: usize,
     pub(super) lower: bool,
@@ -122,7 +122,7 @@ pub(super) unsafe fn copy<E: Number>(
     to: Matrix<E>,
     rows: usize,
     columns: usize,
-) -> Done {
+) -> Ran {
     for i in (0..rows).step_by(COPIED) {
         let high = COPIED.min(rows - i);
         products.go_on(high * columns)?;
@@ -147,7 +147,7 @@ pub(super) unsafe fn copy<E: Number>(
 
 impl<E: Number> Products<'_, E> {
     /// Notes work that is about to be done, in additions.
-    pub(super) fn go_on(&mut self, work: usize) -> Done {
+    pub(super) fn go_on(&mut self, work: usize) -> Ran {
         if (self.go_on)(work) { Ok(()) } else { Err(Stopped) }
     }
 }
@@ -159,7 +159,7 @@ const WIDE: usize = 32;
 /// As [`Number::substitute`], for some of the columns.
 #[inline(always)]
 unsafe fn substitute_some<E: Number, const W: usize>(
-    t: Block<E>,
+    t: TriangularBlock<E>,
     x: *mut E,
     row: usize,
     columns: usize,
@@ -191,7 +191,7 @@ unsafe fn substitute_some<E: Number, const W: usize>(
 /// # Safety
 /// As [`Number::substitute`].
 #[inline(always)]
-unsafe fn substitute<E: Number>(t: Block<E>, x: *mut E, row: usize, columns: usize) {
+unsafe fn substitute<E: Number>(t: TriangularBlock<E>, x: *mut E, row: usize, columns: usize) {
     // SAFETY: by the contract.
     unsafe {
         let whole = columns / WIDE * WIDE;
@@ -282,7 +282,7 @@ macro_rules! number {
 
             /// # Safety
             /// As [`Number::substitute`].
-            unsafe fn $substitute(t: Block<$type>, x: *mut $type, row: usize, columns: usize) {
+            unsafe fn $substitute(t: TriangularBlock<$type>, x: *mut $type, row: usize, columns: usize) {
                 // SAFETY: by the contract.
                 unsafe { substitute(t, x, row, columns) }
             }
@@ -326,7 +326,7 @@ macro_rules! number {
                 unsafe { $dot(a, b, n, sum) }
             }
 
-            unsafe fn substitute(t: Block<$type>, x: *mut $type, row: usize, columns: usize) {
+            unsafe fn substitute(t: TriangularBlock<$type>, x: *mut $type, row: usize, columns: usize) {
                 // SAFETY: by the contract.
                 unsafe { $substitute(t, x, row, columns) }
             }

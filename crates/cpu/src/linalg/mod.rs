@@ -32,10 +32,10 @@ use triangular::{Triangle, solve};
 /// A limit of the run was reached.
 pub(crate) struct Stopped;
 
-type Done = Result<(), Stopped>;
+type Ran = Result<(), Stopped>;
 
 /// Where the arrays of a step begin, in the order of the step.
-pub(crate) struct Places {
+pub(crate) struct RoutinePointers {
     pub(crate) operands: Vec<*mut u8>,
     pub(crate) results: Vec<*mut u8>,
     pub(crate) room: *mut u8,
@@ -47,7 +47,7 @@ pub(crate) struct Places {
 /// The places have the elements that the step speaks of.
 pub(crate) unsafe fn run(
     step: &RoutineStep,
-    places: &Places,
+    places: &RoutinePointers,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> bool {
     // SAFETY: by the contract.
@@ -66,9 +66,9 @@ pub(crate) unsafe fn run(
 /// As [`run`]; the floats are of this type.
 unsafe fn all<E: Number>(
     step: &RoutineStep,
-    places: &Places,
+    places: &RoutinePointers,
     go_on: &mut dyn FnMut(usize) -> bool,
-) -> Done {
+) -> Ran {
     let (n, columns) = (step.rows, step.columns);
     let count: usize = step.batch.iter().product();
     if n == 0 || columns == 0 {

@@ -3,10 +3,10 @@
 
 use cotan_nest::Room;
 
-use crate::contract::{Job, Machine, Source, scattered};
+use crate::contract::{Source, TileFunctions, TileJob, scattered};
 use crate::isa;
 
-use super::Done;
+use super::Ran;
 use super::matrix::{Matrix, Number};
 
 const ROWS: usize = Room::ROWS;
@@ -18,7 +18,7 @@ const LINE: usize = 64;
 
 /// What products need: the functions of the machine, and room for packed operands.
 pub(super) struct Products<'a, E: Number> {
-    machine: &'static Machine<E>,
+    machine: &'static TileFunctions<E>,
     left: *mut E,
     right: *mut E,
     pub(super) go_on: &'a mut dyn FnMut(usize) -> bool,
@@ -53,7 +53,7 @@ impl<'a, E: Number> Products<'a, E> {
         a: Matrix<E>,
         b: Matrix<E>,
         (rows, columns, depth): (usize, usize, usize),
-    ) -> Done {
+    ) -> Ran {
         let machine = self.machine;
         let (tile_rows, tile_columns) = (machine.rows, machine.columns(machine.rows));
         let deep = machine.depth.min(DEPTH);
@@ -113,7 +113,7 @@ impl<'a, E: Number> Products<'a, E> {
             let wide = tile_columns.min(columns - j);
             for (strip, rows) in to_rows.chunks(tile_rows).enumerate() {
                 let (tile, tail) = machine.tile(rows.len(), wide);
-                let job = Job {
+                let job = TileJob {
                     depth,
                     left: self.left.wrapping_add(strip * tile_rows * depth).cast_const(),
                     left_row: 1,

@@ -5,7 +5,7 @@
 
 use cotan_nest::REFLECTED;
 
-use super::Done;
+use super::Ran;
 use super::matrix::{Matrix, Number, copy};
 use super::product::Products;
 use super::room::Rest;
@@ -99,7 +99,7 @@ impl<E: Number> Narrow<E> {
         v: Matrix<E>,
         (rows, columns, count): (usize, usize, usize),
         inverse: bool,
-    ) -> Done {
+    ) -> Ran {
         let (first, second) = (Matrix::dense(self.first, count), Matrix::dense(self.second, count));
         let t = if inverse { self.triangle } else { self.triangle.transposed() };
         // SAFETY: by the contract.
@@ -131,7 +131,7 @@ pub(super) unsafe fn factorise<E: Number>(
     (n, k): (usize, usize),
     to: &Factors<E>,
     room: *mut u8,
-) -> Done {
+) -> Ran {
     let mut rest = Rest::new(room);
     // SAFETY: by the contract.
     unsafe {
@@ -224,7 +224,7 @@ unsafe fn restore<E: Number>(
     q: Matrix<E>,
     narrow: &Narrow<E>,
     (n, k): (usize, usize),
-) -> Done {
+) -> Ran {
     for first in (0..k).step_by(REFLECTED).rev() {
         let count = REFLECTED.min(k - first);
         // SAFETY: by the contract.

@@ -4,7 +4,7 @@
 //!
 //! As elsewhere, columns are rows in memory.
 
-use super::Done;
+use super::Ran;
 use super::eigen::{SMALL, symmetric};
 use super::matrix::{Matrix, Number, copy};
 use super::product::Products;
@@ -28,7 +28,7 @@ pub(super) unsafe fn singular<E: Number>(
     (n, k): (usize, usize),
     to: &Results<E>,
     room: *mut u8,
-) -> Done {
+) -> Ran {
     let mut rest = Rest::new(room);
     // SAFETY: by the contract.
     unsafe {
@@ -107,7 +107,7 @@ unsafe fn prepare<E: Number>(
     v: Matrix<E>,
     (n, k): (usize, usize),
     rest: &mut Rest,
-) -> Done {
+) -> Ran {
     // SAFETY: by the contract.
     unsafe {
         // The room is used again afterwards.
@@ -194,7 +194,7 @@ pub(super) unsafe fn pseudoinverse<E: Number>(
     (n, k): (usize, usize),
     to: *mut E,
     room: *mut u8,
-) -> Done {
+) -> Ran {
     // SAFETY: by the contract.
     unsafe {
         let scaled = Rest::new(room).filled(k * k, E::ZERO);

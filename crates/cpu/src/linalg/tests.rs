@@ -7,7 +7,7 @@ use cotan_array::Dtype;
 use cotan_ir::Routine;
 use cotan_nest::{BufferId, Cells, RoutineStep, family, routine_room};
 
-use super::{Places, run};
+use super::{RoutinePointers, run};
 
 /// Numbers between -1 and 1, always the same.
 fn scattered(count: usize, seed: u64) -> Vec<f64> {
@@ -114,7 +114,7 @@ fn results(
         results: vec![BufferId(0); family(routine).len()],
         room: BufferId(0),
     };
-    let places = Places {
+    let places = RoutinePointers {
         operands: memory.iter_mut().map(|words| words.as_mut_ptr().cast()).collect(),
         results: vec![to.as_mut_ptr().cast(), order.as_mut_ptr().cast()],
         room: room.as_mut_ptr().cast(),

@@ -1,8 +1,8 @@
 //! Triangular systems.
 
-use super::matrix::{Block, Matrix, Number};
+use super::matrix::{Matrix, Number, TriangularBlock};
 use super::product::Products;
-use super::{Done, Stopped};
+use super::{Ran, Stopped};
 
 /// Triangles of so many rows are solved one row after the other.
 const BLOCK: usize = 32;
@@ -31,7 +31,7 @@ pub(super) unsafe fn solve<E: Number>(
     x: Matrix<E>,
     columns: usize,
     room: *mut u8,
-) -> Done {
+) -> Ran {
     // SAFETY: by the contract.
     unsafe {
         if columns < FEW && t.n > BLOCK {
@@ -81,12 +81,12 @@ pub(super) unsafe fn halves<E: Number>(
     t: Triangle<E>,
     x: Matrix<E>,
     columns: usize,
-) -> Done {
+) -> Ran {
     // SAFETY: by the contract: parts of the matrices.
     unsafe {
         if t.n <= BLOCK {
             products.go_on(t.n * t.n * columns / 4)?;
-            let block = Block { matrix: t.matrix, n: t.n, lower: t.lower, unit: t.unit };
+            let block = TriangularBlock { matrix: t.matrix, n: t.n, lower: t.lower, unit: t.unit };
             E::substitute(block, x.start, x.row, columns);
             return Ok(());
         }
@@ -116,7 +116,7 @@ unsafe fn vector<E: Number>(
     t: Triangle<E>,
     x: Matrix<E>,
     room: *mut E,
-) -> Done {
+) -> Ran {
     let n = t.n;
     // SAFETY: by the contract.
     unsafe {

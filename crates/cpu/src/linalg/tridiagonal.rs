@@ -3,7 +3,7 @@
 
 use cotan_nest::REFLECTED;
 
-use super::Done;
+use super::Ran;
 use super::matrix::{Matrix, Number};
 use super::product::Products;
 use super::reflect::reflection;
@@ -24,7 +24,7 @@ pub(super) unsafe fn reduce<E: Number>(
     (d, e): (&mut [f64], &mut [f64]),
     factors: *mut E,
     w: Matrix<E>,
-) -> Done {
+) -> Ran {
     let mut first = 0;
     // SAFETY: by the contract: parts of the matrices.
     unsafe {

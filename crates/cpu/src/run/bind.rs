@@ -6,9 +6,9 @@ use cotan_array::{Array, Dtype};
 use smallvec::SmallVec;
 
 use super::{RunLimits, Stop};
-use crate::compiled::Compiled;
+use crate::compiled::CompiledPlan;
 use crate::vm::Frame;
-use crate::workspace::{Room, bytes_of, bytes_to_overwrite};
+use crate::workspace::{ResultMemory, bytes_of, bytes_to_overwrite};
 
 /// Waits until memory that stopped runs have left is free again, if so many bytes are asked for that
 /// it matters.
@@ -17,7 +17,7 @@ pub(super) fn wait_for_memory(bytes: usize, limits: &RunLimits) -> Result<(), St
 }
 
 /// Fills the memory of results with a byte.
-pub(super) fn fill_results(plan: &Compiled, byte: u8, frame: &Frame) {
+pub(super) fn fill_results(plan: &CompiledPlan, byte: u8, frame: &Frame) {
     for b in &plan.outputs {
         let buffer = &plan.buffers[b.index()];
         let byte = if buffer.dtype == Dtype::Bool { byte & 1 } else { byte };
@@ -28,20 +28,20 @@ pub(super) fn fill_results(plan: &Compiled, byte: u8, frame: &Frame) {
 
 /// The arrays that a run makes.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct RunArrays {
     /// Inputs whose elements did not lie in order.
     copies: SmallVec<[Array; 2]>,
     /// New results, each with its position.
-    rooms: SmallVec<[(usize, Room); 4]>,
+    rooms: SmallVec<[(usize, ResultMemory); 4]>,
     /// The bytes of both.
     bytes: usize,
 }
 
-impl Made {
+impl RunArrays {
     /// Points the buffers of inputs to them, or to copies.
     pub(super) fn read(
         &mut self,
-        plan: &Compiled,
+        plan: &CompiledPlan,
         inputs: &[Array],
         frame: &mut Frame,
         limits: &RunLimits,
@@ -71,7 +71,7 @@ impl Made {
     /// Points the buffers of results to arrays that may be written over, or to new memory.
     pub(super) fn write(
         &mut self,
-        plan: &Compiled,
+        plan: &CompiledPlan,
         outputs: &mut [Array],
         frame: &mut Frame,
         limits: &RunLimits,
@@ -86,8 +86,8 @@ impl Made {
                     // All of them together: many that are not much can be.
                     self.bytes = self.bytes.saturating_add(buffer.bytes());
                     wait_for_memory(self.bytes, limits)?;
-                    let mut room =
-                        Room::new(buffer.dtype, buffer.shape.numel()).ok_or(Stop::Memory)?;
+                    let mut room = ResultMemory::new(buffer.dtype, buffer.shape.numel())
+                        .ok_or(Stop::Memory)?;
                     let bytes = room.pointer();
                     self.rooms.push((k, room));
                     bytes
@@ -101,7 +101,7 @@ impl Made {
     ///
     /// # Safety
     /// Every element of every result was written.
-    pub(super) unsafe fn finish(self, plan: &Compiled, outputs: &mut Vec<Array>) {
+    pub(super) unsafe fn finish(self, plan: &CompiledPlan, outputs: &mut Vec<Array>) {
         outputs.truncate(plan.outputs.len());
         for (k, room) in self.rooms {
             let shape = plan.buffers[plan.outputs[k].index()].shape.clone();

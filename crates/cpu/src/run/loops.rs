@@ -3,9 +3,9 @@
 use cotan_nest::{BufferId, Loop, WhileStep};
 use smallvec::SmallVec;
 
-use super::stream::Part;
+use super::stream::RowRange;
 use super::{Run, Stop, holds};
-use crate::compiled::Group;
+use crate::compiled::CompiledGroup;
 use crate::vm::Frame;
 use crate::workspace::Workspace;
 
@@ -14,7 +14,11 @@ use crate::workspace::Workspace;
 const TURNS: usize = 1 << 16;
 
 impl Run<'_> {
-    pub(super) fn accumulate(&self, l: &Loop<Group>, space: &mut Workspace) -> Result<(), Stop> {
+    pub(super) fn accumulate(
+        &self,
+        l: &Loop<CompiledGroup>,
+        space: &mut Workspace,
+    ) -> Result<(), Stop> {
         if let Some(block) = l.schedule.stream {
             return self.stream(l, block, space);
         }
@@ -24,26 +28,26 @@ impl Run<'_> {
         {
             return self.at_once(l, native, tight.cost, &mut space.frames[0]);
         }
-        let places = self.begin(l, &mut space.frames[0], Part::ALL)?;
+        let places = self.begin(l, &mut space.frames[0], RowRange::ALL)?;
         #[cfg(target_arch = "x86_64")]
         if let Some(tight) = &l.schedule.tight {
             let frame = &mut space.frames[0];
             let done = self.tight(l, tight, &places, frame);
-            return self.end(l, &places, frame, Part::ALL, done);
+            return self.end(l, &places, frame, RowRange::ALL, done);
         }
         let done = (0..l.length).try_for_each(|n| {
             let at = if l.reverse { l.length - 1 - n } else { n };
             point(l, at, &mut space.frames[0]);
             self.turn(l, &places, at, space)
         });
-        self.end(l, &places, &mut space.frames[0], Part::ALL, done)
+        self.end(l, &places, &mut space.frames[0], RowRange::ALL, done)
     }
 
     /// Takes the turns of a loop over scalars, many at a time.
     #[cfg(target_arch = "x86_64")]
     fn at_once(
         &self,
-        l: &Loop<Group>,
+        l: &Loop<CompiledGroup>,
         native: &crate::vm::native::Native,
         cost: usize,
         frame: &mut Frame,
@@ -65,9 +69,9 @@ impl Run<'_> {
     #[cfg(target_arch = "x86_64")]
     fn tight(
         &self,
-        l: &Loop<Group>,
+        l: &Loop<CompiledGroup>,
         tight: &crate::vm::native::Tight,
-        places: &Places,
+        places: &StatePointers,
         frame: &mut Frame,
     ) -> Result<(), Stop> {
         let signed = |bytes: usize| if l.reverse { -(bytes as isize) } else { bytes as isize };
@@ -87,7 +91,7 @@ impl Run<'_> {
             copied.push((part.index(), to, bytes));
         }
         let states = l.states.iter().zip(&l.exchanged).zip(places);
-        let states: SmallVec<[(BufferId, BufferId, Option<Memory>); 4]> = states
+        let states: SmallVec<[(BufferId, BufferId, Option<StatePointer>); 4]> = states
             .map(|((&(_, state, next), &e), &memory)| (state, next, e.then_some(memory)))
             .filter(|&(state, next, memory)| memory.is_some() || state != next)
             .collect();
@@ -123,8 +127,8 @@ impl Run<'_> {
     /// One step of a loop, whose outputs go to part `at`.
     fn turn(
         &self,
-        l: &Loop<Group>,
-        places: &Places,
+        l: &Loop<CompiledGroup>,
+        places: &StatePointers,
         at: usize,
         space: &mut Workspace,
     ) -> Result<(), Stop> {
@@ -132,21 +136,25 @@ impl Run<'_> {
         self.steps(&l.steps, space)?;
         let frame = &mut space.frames[0];
         for &(part, whole) in &l.outputs {
-            self.copy_rows(frame, part, whole, at, Part::ALL)?;
+            self.copy_rows(frame, part, whole, at, RowRange::ALL)?;
         }
         self.exchange(l, places, frame)
     }
 
-    pub(super) fn repeat(&self, w: &WhileStep<Group>, space: &mut Workspace) -> Result<(), Stop> {
-        let places = self.begin(&w.body, &mut space.frames[0], Part::ALL)?;
+    pub(super) fn repeat(
+        &self,
+        w: &WhileStep<CompiledGroup>,
+        space: &mut Workspace,
+    ) -> Result<(), Stop> {
+        let places = self.begin(&w.body, &mut space.frames[0], RowRange::ALL)?;
         let done = self.while_it_holds(w, &places, space);
-        self.end(&w.body, &places, &mut space.frames[0], Part::ALL, done)
+        self.end(&w.body, &places, &mut space.frames[0], RowRange::ALL, done)
     }
 
     fn while_it_holds(
         &self,
-        w: &WhileStep<Group>,
-        places: &Places,
+        w: &WhileStep<CompiledGroup>,
+        places: &StatePointers,
         space: &mut Workspace,
     ) -> Result<(), Stop> {
         let mut taken = 0;
@@ -166,10 +174,10 @@ impl Run<'_> {
     /// last step brings it to its own.
     pub(super) fn begin(
         &self,
-        l: &Loop<Group>,
+        l: &Loop<CompiledGroup>,
         frame: &mut Frame,
-        rows: Part,
-    ) -> Result<Places, Stop> {
+        rows: RowRange,
+    ) -> Result<StatePointers, Stop> {
         let states = || l.states.iter().zip(&l.exchanged);
         // A state may begin where it is.
         let copied =
@@ -181,7 +189,7 @@ impl Run<'_> {
             unsafe { self.copy_bytes(frame, from.add(first), own.add(first), bytes)? };
         }
         // Only now: a run that stops above must leave every buffer where it was.
-        let mut places = Places::new();
+        let mut places = StatePointers::new();
         for (&(init, state, next), &exchanged) in states() {
             let [from, own, other] = [init, state, next].map(|b| frame.pointers[b.index()]);
             places.push((own, other));
@@ -200,7 +208,7 @@ impl Run<'_> {
         part: BufferId,
         whole: BufferId,
         at: usize,
-        rows: Part,
+        rows: RowRange,
     ) -> Result<(), Stop> {
         let size = frame.sizes[part.index()];
         let (first, bytes) = rows.bytes(size);
@@ -212,8 +220,8 @@ impl Run<'_> {
     /// Makes the next states the states.
     pub(super) fn exchange(
         &self,
-        l: &Loop<Group>,
-        places: &Places,
+        l: &Loop<CompiledGroup>,
+        places: &StatePointers,
         frame: &mut Frame,
     ) -> Result<(), Stop> {
         let states = l.states.iter().zip(&l.exchanged).zip(places);
@@ -231,10 +239,10 @@ impl Run<'_> {
     /// the loop is `done`: what they hold then; the memory in any case, as the next run needs it.
     pub(super) fn end(
         &self,
-        l: &Loop<Group>,
-        places: &Places,
+        l: &Loop<CompiledGroup>,
+        places: &StatePointers,
         frame: &mut Frame,
-        rows: Part,
+        rows: RowRange,
         mut done: Result<(), Stop>,
     ) -> Result<(), Stop> {
         let states = l.states.iter().zip(&l.exchanged).zip(places);
@@ -255,14 +263,14 @@ impl Run<'_> {
 }
 
 /// Makes the next state the state: it stays where it is, and the one after goes to the other memory.
-fn exchange_memory(frame: &mut Frame, state: BufferId, next: BufferId, (own, other): Memory) {
+fn exchange_memory(frame: &mut Frame, state: BufferId, next: BufferId, (own, other): StatePointer) {
     let made = frame.pointers[next.index()];
     frame.pointers[state.index()] = made;
     frame.pointers[next.index()] = if made == own { other } else { own };
 }
 
 /// Points the views of a loop to the parts of a step.
-pub(super) fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
+pub(super) fn point(l: &Loop<CompiledGroup>, at: usize, frame: &mut Frame) {
     for &(whole, part) in l.inputs.iter().chain(&l.collected) {
         let offset = at * frame.sizes[part.index()];
         // SAFETY: part `at` of an array of `length` parts.
@@ -271,7 +279,7 @@ pub(super) fn point(l: &Loop<Group>, at: usize, frame: &mut Frame) {
 }
 
 /// The memory of a state, and of the next one.
-type Memory = (*mut u8, *mut u8);
+type StatePointer = (*mut u8, *mut u8);
 
 /// The memory of all states.
-pub(super) type Places = SmallVec<[Memory; 4]>;
+pub(super) type StatePointers = SmallVec<[StatePointer; 4]>;

@@ -5,14 +5,14 @@ use cotan_schedule::{Relaxed, largest};
 
 use super::pieces::ranges;
 use super::{Run, Stop};
-use crate::compiled::Group;
+use crate::compiled::CompiledGroup;
 use crate::vm::{Frame, Kernel};
 
 impl Run<'_> {
     /// What to run instead of the members of a group, if its arrays are of moderate size.
     pub(super) fn relaxed<'g>(
         &self,
-        group: &'g Group,
+        group: &'g CompiledGroup,
         frame: &mut Frame,
     ) -> Result<Option<&'g Relaxed<Kernel>>, Stop> {
         let Some(relaxed) = &group.relaxed else { return Ok(None) };

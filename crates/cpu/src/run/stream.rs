@@ -7,7 +7,7 @@ use cotan_nest::{Loop, Step};
 
 use super::loops::point;
 use super::{Frames, Run, Stop};
-use crate::compiled::Group;
+use crate::compiled::CompiledGroup;
 use crate::threads;
 use crate::vm::Frame;
 use crate::workspace::Workspace;
@@ -17,7 +17,7 @@ impl Run<'_> {
     /// threads, unless something is summed over all rows: that is done in their order.
     pub(super) fn stream(
         &self,
-        l: &Loop<Group>,
+        l: &Loop<CompiledGroup>,
         block: usize,
         space: &mut Workspace,
     ) -> Result<(), Stop> {
@@ -58,8 +58,8 @@ impl Run<'_> {
     /// All steps of a loop for some rows. What they sum is added to that of the rows before.
     fn stream_block(
         &self,
-        l: &Loop<Group>,
-        group: &Group,
+        l: &Loop<CompiledGroup>,
+        group: &CompiledGroup,
         rows: Range<usize>,
         frame: &mut Frame,
     ) -> Result<(), Stop> {
@@ -92,21 +92,21 @@ impl Run<'_> {
 }
 
 /// Rows of how many.
-fn part_of(rows: &Range<usize>, group: &Group) -> Part {
-    Part { first: rows.start, end: rows.end, of: group.extent }
+fn part_of(rows: &Range<usize>, group: &CompiledGroup) -> RowRange {
+    RowRange { first: rows.start, end: rows.end, of: group.extent }
 }
 
 /// A part of the rows of an array.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct RowRange {
     first: usize,
     end: usize,
     of: usize,
 }
 
-impl Part {
+impl RowRange {
     /// All rows.
-    pub(super) const ALL: Part = Part { first: 0, end: 1, of: 1 };
+    pub(super) const ALL: RowRange = RowRange { first: 0, end: 1, of: 1 };
 
     /// Its first byte, and how many it has, of an array of so many bytes.
     pub(super) fn bytes(self, size: usize) -> (usize, usize) {

@@ -1,7 +1,7 @@
 //! Several transforms of one length side by side, a lane each: the functions that are compiled for
 //! each instruction set.
 
-use super::kernel::{Stage, Vectors, multiply, run};
+use super::kernel::{TransformStage, Vectors, multiply, run};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::x86;
 use super::lanes::{Float, Lanes, Plain};
@@ -38,8 +38,8 @@ impl<E> Lying<E> {
 }
 
 /// Transforms side by side.
-pub(super) struct Block<'a, E> {
-    pub(super) stages: &'a [Stage<E>],
+pub(super) struct TransformBlock<'a, E> {
+    pub(super) stages: &'a [TransformStage<E>],
     pub(super) length: usize,
     /// How many there are: at most as many as lanes.
     pub(super) count: usize,
@@ -56,7 +56,7 @@ pub(super) struct Kernels<E> {
     pub(super) lanes: usize,
     /// # Safety
     /// The transforms have these numbers, the rooms are as large as they say, and all are apart.
-    pub(super) block: unsafe fn(&Block<'_, E>),
+    pub(super) block: unsafe fn(&TransformBlock<'_, E>),
     /// Products of full vectors, in place.
     ///
     /// # Safety
@@ -68,7 +68,7 @@ pub(super) struct Kernels<E> {
 const TILE: usize = 8;
 
 #[inline(always)]
-unsafe fn gather<V: Lanes>(job: &Block<'_, V::E>, to: Vectors<V::E>) {
+unsafe fn gather<V: Lanes>(job: &TransformBlock<'_, V::E>, to: Vectors<V::E>) {
     let from = &job.from;
     // SAFETY: the numbers and the room are there by the contract of `block`.
     unsafe {
@@ -91,7 +91,7 @@ unsafe fn gather<V: Lanes>(job: &Block<'_, V::E>, to: Vectors<V::E>) {
 }
 
 #[inline(always)]
-unsafe fn scatter<V: Lanes>(job: &Block<'_, V::E>, from: Vectors<V::E>) {
+unsafe fn scatter<V: Lanes>(job: &TransformBlock<'_, V::E>, from: Vectors<V::E>) {
     let to = &job.to;
     // SAFETY: the numbers and the room are there by the contract of `block`.
     unsafe {
@@ -112,7 +112,7 @@ unsafe fn scatter<V: Lanes>(job: &Block<'_, V::E>, from: Vectors<V::E>) {
 /// # Safety
 /// As [`Kernels::block`]; the instructions of the vectors are there.
 #[inline(always)]
-unsafe fn block<V: Lanes>(job: &Block<'_, V::E>) {
+unsafe fn block<V: Lanes>(job: &TransformBlock<'_, V::E>) {
     let whole = job.length * V::N;
     let room = |start: *mut V::E| Vectors { re: start, im: start.wrapping_add(whole), step: V::N };
     let rooms = job.rooms.map(room);
@@ -155,7 +155,7 @@ macro_rules! kernels {
                 Kernels { lanes: <$lanes as Lanes>::N, block: of_block, multiply: of_multiply };
 
             $(#[target_feature(enable = $feature)])?
-            unsafe fn of_block(job: &Block<'_, E>) {
+            unsafe fn of_block(job: &TransformBlock<'_, E>) {
                 // SAFETY: by the contract; the instructions were found.
                 unsafe { block::<$lanes>(job) }
             }

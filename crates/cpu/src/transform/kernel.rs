@@ -28,7 +28,7 @@ impl<E> Clone for Vectors<E> {
 impl<E> Copy for Vectors<E> {}
 
 /// A stage.
-pub(super) struct Stage<E> {
+pub(super) struct TransformStage<E> {
     radix: usize,
     /// The length of the transforms that it leaves.
     left: usize,
@@ -65,7 +65,7 @@ fn turn(k: u64, n: u64) -> (f64, f64) {
 }
 
 /// The stages of a transform whose length is a product of factors.
-pub(super) fn stages<E: Float>(factors: &[usize]) -> Vec<Stage<E>> {
+pub(super) fn stages<E: Float>(factors: &[usize]) -> Vec<TransformStage<E>> {
     let mut length: usize = factors.iter().product();
     let mut before = 1;
     let mut stages = Vec::with_capacity(factors.len());
@@ -83,7 +83,7 @@ pub(super) fn stages<E: Float>(factors: &[usize]) -> Vec<Stage<E>> {
             [E::of(c), E::of(s)]
         });
         let roots = if matches!(radix, 2 | 3 | 4 | 5 | 8) { [].into() } else { roots.collect() };
-        stages.push(Stage { radix, left, before, twiddles: twiddles.into(), roots });
+        stages.push(TransformStage { radix, left, before, twiddles: twiddles.into(), roots });
         (length, before) = (left, before * radix);
     }
     stages
@@ -281,8 +281,11 @@ unsafe fn store<V: Lanes>(x: C<V>, to: Vectors<V::E>, at: usize) {
 /// # Safety
 /// The places have the vectors of the stage, which are apart, and the instructions are there.
 #[inline(always)]
-unsafe fn known<V: Lanes, const R: usize>(stage: &Stage<V::E>, x: Vectors<V::E>, y: Vectors<V::E>)
-where
+unsafe fn known<V: Lanes, const R: usize>(
+    stage: &TransformStage<V::E>,
+    x: Vectors<V::E>,
+    y: Vectors<V::E>,
+) where
     Formulas: Butterfly<V, R>,
 {
     let (m, s) = (stage.left, stage.before);
@@ -320,7 +323,7 @@ where
 /// # Safety
 /// As [`known`].
 #[inline(always)]
-unsafe fn odd<V: Lanes>(stage: &Stage<V::E>, x: Vectors<V::E>, y: Vectors<V::E>) {
+unsafe fn odd<V: Lanes>(stage: &TransformStage<V::E>, x: Vectors<V::E>, y: Vectors<V::E>) {
     let (m, s, r) = (stage.left, stage.before, stage.radix);
     let half = r / 2;
     // SAFETY: by the contract.
@@ -367,7 +370,7 @@ unsafe fn odd<V: Lanes>(stage: &Stage<V::E>, x: Vectors<V::E>, y: Vectors<V::E>)
 /// room may be the place to read from. The instructions of the vectors are there.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes>(
-    stages: &[Stage<V::E>],
+    stages: &[TransformStage<V::E>],
     from: Vectors<V::E>,
     to: Vectors<V::E>,
     rooms: [Vectors<V::E>; 2],

@@ -24,9 +24,9 @@ use cotan_nest::{Compute, RoutineStep, Step};
 use rustc_hash::FxHashMap;
 
 use crate::isa;
-use crate::linalg::Places;
-use block::{Block, Kernels, Lying, MOST_LANES, Transformed};
-use plan::{Line, Plan, aligned, rooms};
+use crate::linalg::RoutinePointers;
+use block::{Kernels, Lying, MOST_LANES, TransformBlock, Transformed};
+use plan::{ComplexLine, TransformPlan, aligned, rooms};
 
 /// The roots of unity of a transform, kept as long as somebody may run it.
 pub(crate) type Prepared = Arc<dyn Any + Send + Sync>;
@@ -66,14 +66,16 @@ pub(crate) fn prepare_all<G: Compute>(steps: &[Step<G>]) -> Vec<Prepared> {
     found
 }
 
-fn plan_of<E: Transformed>(length: usize) -> Arc<Plan<E>> {
+fn plan_of<E: Transformed>(length: usize) -> Arc<TransformPlan<E>> {
     let key = (length, TypeId::of::<E>());
-    let known = |plans: &Plans| plans.get(&key).and_then(Weak::upgrade)?.downcast::<Plan<E>>().ok();
+    let known = |plans: &Plans| {
+        plans.get(&key).and_then(Weak::upgrade)?.downcast::<TransformPlan<E>>().ok()
+    };
     let lock = || PLANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(plan) = known(&lock()) {
         return plan;
     }
-    let plan = Arc::new(Plan::<E>::new(length, E::kernels(isa::best())));
+    let plan = Arc::new(TransformPlan::<E>::new(length, E::kernels(isa::best())));
     let mut plans = lock();
     plans.retain(|_, plan| plan.strong_count() > 0);
     let kept: Arc<dyn Any + Send + Sync> = plan.clone();
@@ -87,7 +89,7 @@ fn plan_of<E: Transformed>(length: usize) -> Arc<Plan<E>> {
 /// The places have the elements that the step speaks of.
 pub(crate) unsafe fn run(
     step: &RoutineStep,
-    places: &Places,
+    places: &RoutinePointers,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> bool {
     // SAFETY: by the contract.
@@ -104,9 +106,9 @@ pub(crate) unsafe fn run(
 /// # Safety
 /// As [`run`]; the floats are of this type.
 unsafe fn all<E: Transformed>(
-    plan: &Plan<E>,
+    plan: &TransformPlan<E>,
     step: &RoutineStep,
-    places: &Places,
+    places: &RoutinePointers,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> bool {
     let (n, cells) = (plan.length, &step.operands[0]);
@@ -117,14 +119,15 @@ unsafe fn all<E: Transformed>(
     let kernels: &Kernels<E> = E::kernels(isa::best());
     let (from, to) = (places.operands[0].cast::<E>(), places.results[0].cast::<E>());
     let room = aligned(places.room.cast::<E>());
-    let turned = |line: Line<E>| match step.routine {
+    let turned = |line: ComplexLine<E>| match step.routine {
         Routine::DftConjugate => line.exchanged(),
         _ => line,
     };
     let source = |start: *mut E| {
-        turned(Line { re: start, im: start.wrapping_add(cells.row), step: cells.column })
+        turned(ComplexLine { re: start, im: start.wrapping_add(cells.row), step: cells.column })
     };
-    let target = |start: *mut E| turned(Line { re: start, im: start.wrapping_add(n), step: 1 });
+    let target =
+        |start: *mut E| turned(ComplexLine { re: start, im: start.wrapping_add(n), step: 1 });
     let mut starts = Starts { at: vec![0; step.batch.len()], step };
     let mut done = 0;
     while done < count {
@@ -135,7 +138,7 @@ unsafe fn all<E: Transformed>(
                 own[..together].iter_mut().for_each(|start| *start = starts.next());
                 let (x, y) = (source(from), target(to.wrapping_add(done * 2 * n)));
                 let y = Lying::regular(y.re, y.im, 2 * n, 1);
-                let block = Block {
+                let block = TransformBlock {
                     stages,
                     length: n,
                     count: together,

@@ -2,28 +2,28 @@
 
 use cotan_nest::Transform;
 
-use super::block::{Block, Kernels, Lying, MOST_LANES, Transformed};
-use super::kernel::{Stage, Vectors, root, stages};
+use super::block::{Kernels, Lying, MOST_LANES, TransformBlock, Transformed};
+use super::kernel::{TransformStage, Vectors, root, stages};
 
 /// A transform with its roots of unity.
-pub(super) struct Plan<E> {
+pub(super) struct TransformPlan<E> {
     pub(super) length: usize,
     how: How<E>,
     /// For several side by side, where the length is for that.
-    pub(super) side_by_side: Option<Vec<Stage<E>>>,
+    pub(super) side_by_side: Option<Vec<TransformStage<E>>>,
 }
 
 enum How<E> {
-    Direct(Vec<Stage<E>>),
+    Direct(Vec<TransformStage<E>>),
     Split {
-        columns: (usize, Vec<Stage<E>>),
-        rows: (usize, Vec<Stage<E>>),
+        columns: (usize, Vec<TransformStage<E>>),
+        rows: (usize, Vec<TransformStage<E>>),
         /// `w_n^(j k)` for column `j` and place `k` of its transform, row by row of `k`: all real
         /// parts, then all imaginary parts, and a vector more.
         between: Vec<E>,
     },
     Chirp {
-        by: Box<Plan<E>>,
+        by: Box<TransformPlan<E>>,
         /// `exp(-pi i j^2 / n)`: real parts, imaginary parts.
         chirp: Vec<E>,
         /// The transform of its conjugate, over the length: real parts, imaginary parts.
@@ -33,29 +33,29 @@ enum How<E> {
 
 /// Numbers one after the other, or at equal distances.
 #[derive(Clone, Copy)]
-pub(super) struct Line<E> {
+pub(super) struct ComplexLine<E> {
     pub(super) re: *mut E,
     pub(super) im: *mut E,
     pub(super) step: usize,
 }
 
-impl<E> Line<E> {
+impl<E> ComplexLine<E> {
     /// Real and imaginary parts exchanged: transforms of these are those with conjugate roots.
-    pub(super) fn exchanged(self) -> Line<E> {
-        Line { re: self.im, im: self.re, step: self.step }
+    pub(super) fn exchanged(self) -> ComplexLine<E> {
+        ComplexLine { re: self.im, im: self.re, step: self.step }
     }
 
-    fn at(self, k: usize) -> Line<E> {
+    fn at(self, k: usize) -> ComplexLine<E> {
         let k = k * self.step;
-        Line { re: self.re.wrapping_add(k), im: self.im.wrapping_add(k), step: self.step }
+        ComplexLine { re: self.re.wrapping_add(k), im: self.im.wrapping_add(k), step: self.step }
     }
 }
 
 /// What a run looks at between pieces of work.
 pub(super) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 
-impl<E: Transformed> Plan<E> {
-    pub(super) fn new(length: usize, kernels: &Kernels<E>) -> Plan<E> {
+impl<E: Transformed> TransformPlan<E> {
+    pub(super) fn new(length: usize, kernels: &Kernels<E>) -> TransformPlan<E> {
         let of = |factors: &[usize]| (factors.iter().product::<usize>(), stages(factors));
         let how = match Transform::of(length) {
             Transform::Direct(factors) => How::Direct(of(&factors).1),
@@ -72,7 +72,7 @@ impl<E: Transformed> Plan<E> {
                 How::Split { columns, rows, between }
             }
             Transform::Chirp { length: long, .. } => {
-                let by = Plan::new(long, kernels);
+                let by = TransformPlan::new(long, kernels);
                 let mut chirp = vec![E::ZERO; 2 * length];
                 let mut spread = vec![E::ZERO; 2 * long];
                 let over = E::of(1.0 / long as f64);
@@ -90,7 +90,7 @@ impl<E: Transformed> Plan<E> {
                 let mut room = vec![0u64; Transform::room(long)];
                 let line = |x: &mut Vec<E>| {
                     let re = x.as_mut_ptr();
-                    Line { re, im: re.wrapping_add(long), step: 1 }
+                    ComplexLine { re, im: re.wrapping_add(long), step: 1 }
                 };
                 let (from, to) = (line(&mut spread), line(&mut against));
                 // SAFETY: both have as many numbers, and the room is what it should be.
@@ -99,7 +99,7 @@ impl<E: Transformed> Plan<E> {
             }
         };
         let side_by_side = Transform::side_by_side(length).map(|factors| stages(&factors));
-        Plan { length, how, side_by_side }
+        TransformPlan { length, how, side_by_side }
     }
 
     /// About how many operations it takes.
@@ -116,8 +116,8 @@ impl<E: Transformed> Plan<E> {
     pub(super) unsafe fn run(
         &self,
         kernels: &Kernels<E>,
-        from: Line<E>,
-        to: Line<E>,
+        from: ComplexLine<E>,
+        to: ComplexLine<E>,
         room: *mut E,
         go_on: GoOn<'_>,
     ) -> bool {
@@ -125,7 +125,7 @@ impl<E: Transformed> Plan<E> {
         let lanes = kernels.lanes;
         match &self.how {
             How::Direct(stages) => {
-                let block = Block {
+                let block = TransformBlock {
                     stages,
                     length: n,
                     count: 1,
@@ -150,7 +150,7 @@ impl<E: Transformed> Plan<E> {
                     let own = from.at(first);
                     let (re, im) = (middle.wrapping_add(first), middle.wrapping_add(n + first));
                     let factors = between.wrapping_add(first);
-                    let block = Block {
+                    let block = TransformBlock {
                         stages: columns,
                         length: a,
                         count,
@@ -175,7 +175,7 @@ impl<E: Transformed> Plan<E> {
                     let (re, im) =
                         (middle.wrapping_add(first * b), middle.wrapping_add(n + first * b));
                     let own = to.at(first);
-                    let block = Block {
+                    let block = TransformBlock {
                         stages: rows,
                         length: b,
                         count,
@@ -193,8 +193,11 @@ impl<E: Transformed> Plan<E> {
                 let first = room;
                 let second = room.wrapping_add(2 * long);
                 let rest = aligned(room.wrapping_add(4 * long));
-                let line =
-                    |start: *mut E| Line { re: start, im: start.wrapping_add(long), step: 1 };
+                let line = |start: *mut E| ComplexLine {
+                    re: start,
+                    im: start.wrapping_add(long),
+                    step: 1,
+                };
                 let (spread, made) = (line(first), line(second));
                 // SAFETY: by the contract; the lengths of the tables are those of the transforms.
                 unsafe {
@@ -224,7 +227,7 @@ impl<E: Transformed> Plan<E> {
     }
 }
 
-impl<E: Transformed> Line<E> {
+impl<E: Transformed> ComplexLine<E> {
     /// # Safety
     /// The number exists.
     unsafe fn read(self, k: usize) -> (E, E) {

@@ -6,10 +6,10 @@ use cotan_ir::Routine;
 use cotan_nest::{BufferId, Cells, RoutineStep, Transform};
 
 use super::block::Transformed;
-use super::plan::{Line, Plan, aligned};
+use super::plan::{ComplexLine, TransformPlan, aligned};
 use super::{prepare, run};
 use crate::isa::Isa;
-use crate::linalg::Places;
+use crate::linalg::RoutinePointers;
 
 /// A number of twice the precision: the sum of both.
 #[derive(Clone, Copy)]
@@ -98,13 +98,13 @@ fn exactly(x: &[f64], places: &[usize]) -> Vec<(f64, f64)> {
 /// The root of the mean square of errors, in units of the last place of the root of that of results.
 fn error<E: Transformed + Into<f64>>(n: usize, isa: Isa, unit: f64) -> f64 {
     let kernels = E::kernels(isa);
-    let plan = Plan::<E>::new(n, kernels);
+    let plan = TransformPlan::<E>::new(n, kernels);
     let mut x: Vec<E> = scattered(2 * n).into_iter().map(E::of).collect();
     let mut y = vec![E::ZERO; 2 * n];
     let mut room = vec![0u64; Transform::room(n)];
     let line = |x: &mut Vec<E>| {
         let re = x.as_mut_ptr();
-        Line { re, im: re.wrapping_add(n), step: 1 }
+        ComplexLine { re, im: re.wrapping_add(n), step: 1 }
     };
     let room = aligned(room.as_mut_ptr().cast());
     // SAFETY: both have these numbers, and the room is that of the transform.
@@ -182,7 +182,7 @@ fn batches_lie_in_any_order() {
                 let mut operand = x.clone();
                 let mut to = vec![0.0; 60 * n];
                 let mut room = vec![0u64; Transform::room(n)];
-                let places = Places {
+                let places = RoutinePointers {
                     operands: vec![operand.as_mut_ptr().cast()],
                     results: vec![to.as_mut_ptr().cast()],
                     room: room.as_mut_ptr().cast(),
@@ -218,7 +218,7 @@ fn limits_are_looked_at() {
         let (step, _) = step_of(n, Dtype::F32, [0, 1, 2, 3, 4], false);
         let (mut operand, mut to) = (vec![0u64; 30 * n], vec![0u64; 30 * n]);
         let mut room = vec![0u64; Transform::room(n)];
-        let places = Places {
+        let places = RoutinePointers {
             operands: vec![operand.as_mut_ptr().cast()],
             results: vec![to.as_mut_ptr().cast()],
             room: room.as_mut_ptr().cast(),

@@ -11,7 +11,7 @@ use super::tile::{self, Code};
 use super::{Kernel, Planned, TILE};
 use super::{extremes, sums};
 use crate::limits::RunLimits;
-use crate::memory::Memory;
+use crate::memory::AlignedMemory;
 
 /// After how much work, of all kernels together, the limits of a run are looked at: in additions of
 /// elements, a millisecond or so.
@@ -31,10 +31,10 @@ pub(crate) struct Frame {
     /// The bytes of each buffer.
     pub sizes: Arc<[usize]>,
     /// Memory for a block of a group, or for what a contraction packs.
-    local: Memory,
+    local: AlignedMemory,
     /// What was done since the limits were looked at.
     unpolled: usize,
-    tiles: Vec<Tile>,
+    tiles: Vec<TileBytes>,
     values: Vec<*const u8>,
     /// What is left of each loop.
     left: Vec<usize>,
@@ -46,10 +46,10 @@ pub(crate) struct Frame {
 /// Room for the elements of a tile, of any type.
 #[repr(C, align(64))]
 #[derive(Clone)]
-struct Tile([u64; TILE]);
+struct TileBytes([u64; TILE]);
 
 impl Frame {
-    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Arc<[usize]>, local: Memory) -> Frame {
+    pub(crate) fn new(pointers: Vec<*mut u8>, sizes: Arc<[usize]>, local: AlignedMemory) -> Frame {
         Frame {
             pointers,
             sizes,
@@ -163,7 +163,7 @@ impl Kernel {
         // A sum has one more, a search two.
         let tiles = self.registers + 2;
         if frame.tiles.len() < tiles {
-            frame.tiles.resize(tiles, Tile([0; TILE]));
+            frame.tiles.resize(tiles, TileBytes([0; TILE]));
         }
         frame.values.clear();
         frame.values.resize(nest.instrs.len(), std::ptr::null());

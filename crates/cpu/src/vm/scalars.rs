@@ -4,7 +4,7 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_nest::{BufferId, MAX_PACKED, Packed, Short, Stored, Touches};
+use cotan_nest::{BufferId, MAX_PACKED, Packed, PackedStore, Short, Touches};
 use cotan_schedule::fuse_products;
 use smallvec::SmallVec;
 
@@ -28,7 +28,7 @@ pub(crate) struct Scalars {
 /// Room for the value of an instruction: a vector, of which the first lane counts.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
-struct Slot([u64; 8]);
+struct LaneSlot([u64; 8]);
 
 impl Scalars {
     /// Packed operations with their functions: products and sums are one operation where a kernel
@@ -41,15 +41,15 @@ impl Scalars {
             Packed::pack(&nest.without_dead())
         });
         let packed = ready.unwrap_or(packed);
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys: Vec<CodeKey> = Vec::new();
         let code = packed.instrs().iter().zip(packed.dtypes()).map(|(short, &dtype)| {
             let key = match *short {
                 Short::Op(op, args) => {
                     let types = args[..op.arity()].iter().map(|&v| packed.dtypes()[usize::from(v)]);
-                    Key::Op(op, types.collect())
+                    CodeKey::Op(op, types.collect())
                 }
                 Short::MulAdd { minus_product, minus_addend, .. } => {
-                    Key::MulAdd(dtype, minus_product, minus_addend)
+                    CodeKey::MulAdd(dtype, minus_product, minus_addend)
                 }
                 Short::Const(_) | Short::Load(..) => return 0,
             };
@@ -60,7 +60,7 @@ impl Scalars {
             at as u8
         });
         let code = code.collect();
-        Scalars { codes: keys.iter().map(Key::code).collect(), code, packed }
+        Scalars { codes: keys.iter().map(CodeKey::code).collect(), code, packed }
     }
 
     /// What it counts for where the limits of a run are looked at.
@@ -70,10 +70,10 @@ impl Scalars {
 
     /// Runs it. The buffers of the frame are those that it was planned for.
     pub(crate) fn run(&self, frame: &Frame) {
-        let mut slots = [Slot([0; 8]); MAX_PACKED];
+        let mut slots = [LaneSlot([0; 8]); MAX_PACKED];
         let first: *mut u8 = slots.as_mut_ptr().cast();
         // SAFETY: there is a slot for each position of an instruction.
-        let slot = |v: usize| unsafe { first.add(v * size_of::<Slot>()) };
+        let slot = |v: usize| unsafe { first.add(v * size_of::<LaneSlot>()) };
         let dtypes = self.packed.dtypes();
         for (n, short) in self.packed.instrs().iter().enumerate() {
             let (to, size) = (slot(n), dtypes[n].size());
@@ -97,7 +97,7 @@ impl Scalars {
                 }
             }
         }
-        for &Stored { value, target, at, .. } in self.packed.stores() {
+        for &PackedStore { value, target, at, .. } in self.packed.stores() {
             let size = dtypes[usize::from(value)].size();
             let Some(to) = frame.element(target, i64::from(at), size) else {
                 debug_assert!(false, "a store outside its buffer");
@@ -113,16 +113,16 @@ impl Scalars {
 
 /// What the function of an operation is chosen by.
 #[derive(PartialEq)]
-enum Key {
+enum CodeKey {
     Op(Op, SmallVec<[Dtype; 3]>),
     MulAdd(Dtype, bool, bool),
 }
 
-impl Key {
+impl CodeKey {
     fn code(&self) -> Code {
         match self {
-            Key::Op(op, types) => code_of(*op, types),
-            Key::MulAdd(dtype, minus_product, minus_addend) => {
+            CodeKey::Op(op, types) => code_of(*op, types),
+            CodeKey::MulAdd(dtype, minus_product, minus_addend) => {
                 tile::mul_add(*dtype, *minus_product, *minus_addend)
             }
         }

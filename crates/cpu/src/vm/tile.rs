@@ -11,13 +11,13 @@ use cotan_ir::scalar::{Op, Real1, Real2, Rule, canonical_bits};
 use crate::isa::{self, Isa};
 
 /// A function over tiles: the target, up to three operands, the number of lanes.
-type Function = unsafe fn(*mut u8, *const u8, *const u8, *const u8, usize);
+type TileFunction = unsafe fn(*mut u8, *const u8, *const u8, *const u8, usize);
 
 /// How an operation is computed on tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Code {
     /// By a function of its own.
-    Tile(Function),
+    Tile(TileFunction),
     /// By the function of the table, on each lane.
     Real1(Dtype, fn(f64) -> f64),
     Real2(Dtype, fn(f64, f64) -> f64),
@@ -181,13 +181,13 @@ macro_rules! define_with {
 macro_rules! table {
     (; $($name:ident($($arg:ident: $t:ty),*) -> $out:ty = $formula:expr;)*) => {
         /// The functions for one instruction set.
-        struct Functions { $($name: Function),* }
+        struct TileFunctionTable { $($name: TileFunction),* }
 
-        const PLAIN: Functions = Functions { $($name: plain::$name),* };
+        const PLAIN: TileFunctionTable = TileFunctionTable { $($name: plain::$name),* };
         #[cfg(target_arch = "x86_64")]
-        const AVX2: Functions = Functions { $($name: avx2::$name),* };
+        const AVX2: TileFunctionTable = TileFunctionTable { $($name: avx2::$name),* };
         #[cfg(target_arch = "x86_64")]
-        const AVX512: Functions = Functions { $($name: avx512::$name),* };
+        const AVX512: TileFunctionTable = TileFunctionTable { $($name: avx512::$name),* };
     };
 }
 
@@ -210,11 +210,11 @@ mod avx512 {
 
 rows!(table);
 
-fn best() -> &'static Functions {
+fn best() -> &'static TileFunctionTable {
     functions(isa::best())
 }
 
-fn functions(isa: Isa) -> &'static Functions {
+fn functions(isa: Isa) -> &'static TileFunctionTable {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => &AVX512,
@@ -265,7 +265,7 @@ fn code_by(isa: Isa, op: Op, types: &[Dtype]) -> Code {
 }
 
 /// The one of four functions that is for elements of a type.
-fn for_type(dtype: Dtype, [f64, f32, i64, bool]: [Function; 4]) -> Function {
+fn for_type(dtype: Dtype, [f64, f32, i64, bool]: [TileFunction; 4]) -> TileFunction {
     match dtype {
         Dtype::F64 => f64,
         Dtype::F32 => f32,
@@ -276,15 +276,16 @@ fn for_type(dtype: Dtype, [f64, f32, i64, bool]: [Function; 4]) -> Function {
 
 /// The function that an operation has of its own, for speed only: what has none here is computed by
 /// its rule.
-fn own(f: &Functions, op: Op, dtype: Dtype) -> Option<Function> {
-    let float = |wide: Function, narrow: Function, integer: Option<Function>| match dtype {
-        Dtype::F64 => Some(wide),
-        Dtype::F32 => Some(narrow),
-        Dtype::I64 => integer,
-        Dtype::Bool => None,
-    };
+fn own(f: &TileFunctionTable, op: Op, dtype: Dtype) -> Option<TileFunction> {
+    let float =
+        |wide: TileFunction, narrow: TileFunction, integer: Option<TileFunction>| match dtype {
+            Dtype::F64 => Some(wide),
+            Dtype::F32 => Some(narrow),
+            Dtype::I64 => integer,
+            Dtype::Bool => None,
+        };
     let any = |f64, f32, i64, bool| Some(for_type(dtype, [f64, f32, i64, bool]));
-    let logic = |bool: Function, i64: Function| match dtype {
+    let logic = |bool: TileFunction, i64: TileFunction| match dtype {
         Dtype::Bool => Some(bool),
         Dtype::I64 => Some(i64),
         Dtype::F64 | Dtype::F32 => None,

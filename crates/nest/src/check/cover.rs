@@ -147,17 +147,17 @@ impl Covers {
 
 /// Under which truth values steps are run: the number of a way through branches.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) struct Way(u32);
+pub(super) struct BranchPath(u32);
 
 /// What branches have written, for later branches that are run exactly if these are.
 #[derive(Default)]
 pub(super) struct Conditional {
     /// The way that is being checked.
-    here: Way,
+    here: BranchPath,
     /// From a way to that into a branch of it: on a buffer that was written so often, one side.
-    branches: FxHashMap<(Way, BufferId, u32, bool), Way>,
+    branches: FxHashMap<(BranchPath, BufferId, u32, bool), BranchPath>,
     ways: u32,
-    written: FxHashMap<(Way, BufferId), Runs>,
+    written: FxHashMap<(BranchPath, BufferId), Runs>,
     /// How often each buffer was written: another truth value is another condition.
     versions: FxHashMap<BufferId, u32>,
 }
@@ -180,13 +180,13 @@ impl Conditional {
         *self.versions.entry(b).or_default() += 1;
     }
 
-    fn next(&mut self) -> Way {
+    fn next(&mut self) -> BranchPath {
         self.ways += 1;
-        Way(self.ways)
+        BranchPath(self.ways)
     }
 
     /// Goes into a branch; gives the way around it.
-    pub fn enter_branch(&mut self, on: BufferId, holds: bool) -> Way {
+    pub fn enter_branch(&mut self, on: BufferId, holds: bool) -> BranchPath {
         let version = self.versions.get(&on).copied().unwrap_or(0);
         let key = (self.here, on, version, holds);
         let way = match self.branches.get(&key) {
@@ -201,13 +201,13 @@ impl Conditional {
     }
 
     /// Goes into a loop, of which nothing is known outside; gives the way around it.
-    pub fn enter_loop(&mut self) -> Way {
+    pub fn enter_loop(&mut self) -> BranchPath {
         let way = self.next();
         std::mem::replace(&mut self.here, way)
     }
 
     /// Goes back.
-    pub fn leave(&mut self, around: Way) {
+    pub fn leave(&mut self, around: BranchPath) {
         self.here = around;
     }
 }

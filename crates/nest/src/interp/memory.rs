@@ -7,7 +7,7 @@ use super::{InterpretError, R, fault, is_written};
 use crate::nest::BufferId;
 use crate::plan::{Buffer, Plan, Role};
 
-pub(super) struct Memory<'a> {
+pub(super) struct BufferValues<'a> {
     plan: &'a Plan,
     elements: Vec<Vec<Option<Scalar>>>,
     /// Of each temporary the others that lie where it lies, if that is looked at.
@@ -22,9 +22,9 @@ fn bytes(buffer: &Buffer) -> Option<(usize, usize)> {
     }
 }
 
-impl<'a> Memory<'a> {
+impl<'a> BufferValues<'a> {
     /// Inputs and constants, and nothing else.
-    pub fn new(plan: &'a Plan, inputs: &[Array]) -> R<Memory<'a>> {
+    pub fn new(plan: &'a Plan, inputs: &[Array]) -> R<BufferValues<'a>> {
         let mut elements = Vec::with_capacity(plan.buffers.len());
         for buffer in &plan.buffers {
             let array = match &buffer.role {
@@ -43,11 +43,11 @@ impl<'a> Memory<'a> {
                 None => vec![None; buffer.shape.numel()],
             });
         }
-        Ok(Memory { plan, elements, sharing: Vec::new() })
+        Ok(BufferValues { plan, elements, sharing: Vec::new() })
     }
 
     /// The same memory with temporaries at their places.
-    pub fn placed(mut self) -> Memory<'a> {
+    pub fn placed(mut self) -> BufferValues<'a> {
         let places: Vec<_> = self.plan.buffers.iter().map(bytes).collect();
         let meet = |n: usize, m: usize| match (places[n], places[m]) {
             (Some((a, b)), Some((c, d))) => n != m && a.max(c) < b.min(d),

@@ -34,12 +34,12 @@ impl Extents {
 
 /// An affine form, taken apart: a constant and, for each group, the step along each dimension.
 #[derive(Clone, Debug, Default)]
-pub struct Form {
+pub struct PlaceForm {
     constant: i64,
     steps: [SmallVec<[i64; 3]>; 4],
 }
 
-impl Form {
+impl PlaceForm {
     /// The steps along the dimensions of a group.
     pub fn steps(&self, group: Axis) -> &[i64] {
         &self.steps[group as usize]
@@ -51,7 +51,7 @@ impl Form {
     }
 
     /// The same with every step 0 but those along some group.
-    pub fn frozen(&self, but: Option<Axis>) -> Form {
+    pub fn frozen(&self, but: Option<Axis>) -> PlaceForm {
         let mut form = self.clone();
         for (group, steps) in form.steps.iter_mut().enumerate() {
             if but.map(|but| but as usize) != Some(group) {
@@ -104,9 +104,9 @@ pub struct Operand {
     /// Where its elements are.
     pub buffer: BufferId,
     /// The place of each element.
-    pub place: Form,
+    pub place: PlaceForm,
     /// Forms that must lie between 0 and a size. If there are any, the last is the place itself.
-    pub checks: Vec<(Form, i64)>,
+    pub checks: Vec<(PlaceForm, i64)>,
     /// The first and the last element that may be read, as far as is known.
     pub ends: (usize, usize),
 }
@@ -122,14 +122,15 @@ impl Groups {
 
     /// Makes one of neighbours in a group wherever all `forms` run through both as through one;
     /// gives the extents and the forms by what is left.
-    pub(super) fn merge(&self, extents: &[usize], forms: &[&Affine]) -> (Extents, Vec<Form>) {
+    pub(super) fn merge(&self, extents: &[usize], forms: &[&Affine]) -> (Extents, Vec<PlaceForm>) {
         let mut merged = Extents::default();
-        let start = |affine: &&Affine| Form { constant: affine.constant, ..Form::default() };
-        let mut found: Vec<Form> = forms.iter().map(start).collect();
+        let start =
+            |affine: &&Affine| PlaceForm { constant: affine.constant, ..PlaceForm::default() };
+        let mut found: Vec<PlaceForm> = forms.iter().map(start).collect();
         for (group, dims) in self.0.iter().enumerate() {
             for &dim in dims {
                 let extent = extents[dim];
-                let follows = |(form, affine): (&Form, &&Affine)| {
+                let follows = |(form, affine): (&PlaceForm, &&Affine)| {
                     let inner = affine.coeffs[dim].checked_mul(extent as i64);
                     form.steps[group].last().copied() == inner
                 };

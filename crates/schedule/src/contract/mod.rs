@@ -20,7 +20,7 @@ use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
 use crate::order::LoopOrder;
 use crate::target::{Target, TileShape};
 pub(crate) use draft::{Cut, Cuts};
-use form::{Axis, Extents, Form, Groups, Operand};
+use form::{Axis, Extents, Groups, Operand, PlaceForm};
 
 /// A product of matrices: what of a contraction is the same for every machine, and its blocks.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Product {
     /// What it fills.
     pub target: BufferId,
     /// The places of the result.
-    pub place: Form,
+    pub place: PlaceForm,
     /// What the sums are multiplied by.
     pub factor: f64,
     /// Whether operands are read where they lie.
@@ -168,9 +168,9 @@ impl Product {
         let (extents, forms) = groups.merge(&nest.extents, &affines);
         let mut forms = forms.into_iter();
         let (place, a_place, b_place) = (forms.next()?, forms.next()?, forms.next()?);
-        let mut operand = |load: &Load, place: Form| {
+        let mut operand = |load: &Load, place: PlaceForm| {
             let size = length(load.buffer);
-            let mut checks: Vec<(Form, i64)> =
+            let mut checks: Vec<(PlaceForm, i64)> =
                 load.checks.iter().map(|(_, size)| *size).zip(forms.by_ref()).map(swap).collect();
             if !checks.is_empty() {
                 checks.push((place.clone(), i64::try_from(size).ok()?));

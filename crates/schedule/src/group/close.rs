@@ -4,7 +4,7 @@ use cotan_nest::{Buffer, BufferId, Draft, Nest, Role, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::join::{Item, Open, Way};
+use super::join::{GroupItem, Open, SharedDims};
 use super::merge::{Shared, merge};
 use super::relax::{Relaxed, Relaxing};
 use super::rows::compact;
@@ -33,8 +33,10 @@ impl Scheduler<'_> {
             && let Some(item) = items.pop()
         {
             return match item {
-                Item::Nest(nest) => Ok(Step::Compute(Box::new(self.alone(nest, buffers, filled)))),
-                Item::Draft(draft) => self.whole(*draft),
+                GroupItem::Nest(nest) => {
+                    Ok(Step::Compute(Box::new(self.alone(nest, buffers, filled))))
+                }
+                GroupItem::Draft(draft) => self.whole(*draft),
             };
         }
         let Some(way) = self.best(ways, &items) else {
@@ -54,14 +56,14 @@ impl Scheduler<'_> {
         let wedges = self.wedges(&items, &group);
         // Nests are simplified, but for the dimension that is shared.
         let mut dims: SmallVec<[Option<usize>; 4]> = SmallVec::new();
-        let items: Vec<Item> = items
+        let items: Vec<GroupItem> = items
             .into_iter()
             .zip(&wedges)
             .map(|((item, dim), wedge)| match item {
-                Item::Nest(nest) if wedge.is_none() => {
+                GroupItem::Nest(nest) if wedge.is_none() => {
                     let (nest, dim) = nest.collapse(Some(dim));
                     dims.push(dim);
-                    Item::Nest(nest)
+                    GroupItem::Nest(nest)
                 }
                 item => {
                     dims.push(Some(dim));
@@ -71,15 +73,15 @@ impl Scheduler<'_> {
             .collect();
         size::choose(&mut group, &items, &dims, self.buffers, self.in_order, self.target);
         size::spare(&mut group, wedges.iter().any(Option::is_some), &self.target.gains);
-        let mut members: Vec<(Item, usize, Option<Wedge>)> = Vec::with_capacity(items.len());
+        let mut members: Vec<(GroupItem, usize, Option<Wedge>)> = Vec::with_capacity(items.len());
         for ((mut item, dim), wedge) in items.into_iter().zip(dims).zip(wedges) {
             let Some(dim) = dim else { continue };
             for local in &group.locals {
                 let Some(&rows) = way.rows.get(&local.buffer) else { continue };
                 let compact = |nest: &mut Nest| compact(nest, local.buffer, dim, rows, group.block);
                 match &mut item {
-                    Item::Nest(nest) => compact(nest),
-                    Item::Draft(draft) => draft.nests_mut().for_each(compact),
+                    GroupItem::Nest(nest) => compact(nest),
+                    GroupItem::Draft(draft) => draft.nests_mut().for_each(compact),
                 }
             }
             members.push((item, dim, wedge));
@@ -88,8 +90,8 @@ impl Scheduler<'_> {
         for (item, dim, wedge) in members {
             let seldom = group.relaxed.is_some();
             let member = match item {
-                Item::Nest(nest) => self.kernel(nest, dim, wedge, &group, seldom),
-                Item::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
+                GroupItem::Nest(nest) => self.kernel(nest, dim, wedge, &group, seldom),
+                GroupItem::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
             };
             group.members.push(member);
         }
@@ -104,13 +106,13 @@ impl Scheduler<'_> {
 
     /// Of several ways one with the most positions, and of these the one whose nests are the least
     /// work when they are merged; the first of equals.
-    fn best(&self, mut ways: Vec<Way>, items: &[Item]) -> Option<Way> {
+    fn best(&self, mut ways: Vec<SharedDims>, items: &[GroupItem]) -> Option<SharedDims> {
         let most = ways.iter().map(|way| way.extent).max()?;
         ways.retain(|way| way.extent == most);
         if ways.len() == 1 {
             return ways.pop();
         }
-        let work = |way: &Way| {
+        let work = |way: &SharedDims| {
             let items = items.iter().cloned().zip(way.dims.iter().copied()).collect();
             let nests = merge(items, &FxHashSet::default(), &self.cost_of(), &self.target.search);
             let work = |(item, _): &Shared| (self.cost_of())(item.main()) * item.positions() as f64;
@@ -142,7 +144,7 @@ impl Scheduler<'_> {
     /// are complete are looked at: what is not there yet must not decide.
     fn relaxed(
         &self,
-        members: &[(Item, usize, Option<Wedge>)],
+        members: &[(GroupItem, usize, Option<Wedge>)],
         group: &Ordered,
         filled: Filled,
     ) -> Option<Relaxed<LoopOrder>> {
@@ -153,8 +155,8 @@ impl Scheduler<'_> {
         let mut written: FxHashSet<BufferId> = members.iter().map(|(i, ..)| i.target()).collect();
         let nests = || {
             members.iter().map(|(item, ..)| match item {
-                Item::Nest(nest) => Some(nest),
-                Item::Draft(_) => None,
+                GroupItem::Nest(nest) => Some(nest),
+                GroupItem::Draft(_) => None,
             })
         };
         nests().flatten().for_each(|nest| written.extend(nest.also.iter().map(|a| a.target)));
@@ -172,13 +174,14 @@ impl Scheduler<'_> {
                 .then_some(relaxing)?
         };
         // What some leave out others must not read: those of a wedge are all made anew.
-        let kernel = |(nest, (item, dim, wedge)): (Option<Nest>, &(Item, usize, Option<Wedge>))| {
-            let nest = nest.or_else(|| match item {
-                Item::Nest(nest) if wedge.is_some() => Some(nest.clone()),
-                _ => None,
-            })?;
-            Some(self.kernel(nest, *dim, *wedge, group, false))
-        };
+        let kernel =
+            |(nest, (item, dim, wedge)): (Option<Nest>, &(GroupItem, usize, Option<Wedge>))| {
+                let nest = nest.or_else(|| match item {
+                    GroupItem::Nest(nest) if wedge.is_some() => Some(nest.clone()),
+                    _ => None,
+                })?;
+                Some(self.kernel(nest, *dim, *wedge, group, false))
+            };
         let members = nests.into_iter().zip(members).map(kernel).collect();
         Some(Relaxed { moderate, members })
     }
@@ -275,7 +278,7 @@ impl Scheduler<'_> {
             |dims: std::ops::Range<usize>| dims.rev().max_by_key(|&dim| nest.extents[dim]);
         let sums = nest.write.reduction().is_some();
         let summed = sums && !self.in_order && positions >= self.target.thresholds.min_parted_sum;
-        let item = Item::Nest(nest.clone());
+        let item = GroupItem::Nest(nest.clone());
         let in_parts = positions / item.results().max(1) >= self.target.thresholds.min_parted_sum
             && self.joining().parts_fit(&item);
         let block = match longest(0..parallel) {
@@ -299,7 +302,7 @@ impl Scheduler<'_> {
         let mut items = [item];
         if let Some(dim) = block {
             let dims = SmallVec::from_slice(&[dim]);
-            let way = Way { extent, dims, rows: FxHashMap::default() };
+            let way = SharedDims { extent, dims, rows: FxHashMap::default() };
             self.make_partial(&mut items, &way, &mut group);
         }
         size::choose(&mut group, &items, &[block], self.buffers, self.in_order, self.target);
@@ -311,11 +314,11 @@ impl Scheduler<'_> {
             let [(item, dim)] = item;
             let member = [(item, dim, wedge)];
             group.relaxed = self.relaxed(&member, &group, filled);
-            if let [(Item::Nest(nest), dim, wedge)] = member {
+            if let [(GroupItem::Nest(nest), dim, wedge)] = member {
                 let seldom = group.relaxed.is_some();
                 group.members.push(self.kernel(nest, dim, wedge, &group, seldom));
             }
-        } else if let Item::Nest(nest) = item {
+        } else if let GroupItem::Nest(nest) = item {
             let kernel = LoopOrder::new(nest, self.in_order, None, self.target);
             if !serial {
                 // In one piece.
@@ -351,7 +354,7 @@ impl Scheduler<'_> {
     }
 
     /// Finds buffers that nobody else touches: they need memory for a block only.
-    fn find_locals(&self, items: &[Item], way: &Way, group: &mut Ordered) {
+    fn find_locals(&self, items: &[GroupItem], way: &SharedDims, group: &mut Ordered) {
         let mut inside: FxHashMap<BufferId, u32> = FxHashMap::default();
         for item in items {
             item.for_each_buffer(&mut |b| *inside.entry(b).or_default() += 1);

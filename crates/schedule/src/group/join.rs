@@ -10,48 +10,48 @@ use crate::target::Target;
 
 /// What a group consists of.
 #[derive(Clone)]
-pub(super) enum Item {
+pub(super) enum GroupItem {
     Nest(Nest),
     Draft(Box<Draft>),
 }
 
-impl Item {
+impl GroupItem {
     /// The nest whose dimensions it has.
     pub(super) fn main(&self) -> &Nest {
         match self {
-            Item::Nest(nest) => nest,
-            Item::Draft(draft) => &draft.core,
+            GroupItem::Nest(nest) => nest,
+            GroupItem::Draft(draft) => &draft.core,
         }
     }
 
     pub(super) fn target(&self) -> BufferId {
         match self {
-            Item::Nest(nest) => nest.target,
-            Item::Draft(draft) => draft.target(),
+            GroupItem::Nest(nest) => nest.target,
+            GroupItem::Draft(draft) => draft.target(),
         }
     }
 
     /// The nest that says what it fills in the end.
     pub(super) fn whole(&self) -> &Nest {
         match self {
-            Item::Nest(nest) => nest,
-            Item::Draft(draft) => &draft.whole,
+            GroupItem::Nest(nest) => nest,
+            GroupItem::Draft(draft) => &draft.whole,
         }
     }
 
     /// Lets it fill another buffer, at places by the dimensions that are not reduced.
     pub(super) fn move_target(&mut self, to: BufferId, at: &Affine) {
         match self {
-            Item::Nest(nest) => nest.move_target(to, at),
-            Item::Draft(draft) => draft.move_target(to, at),
+            GroupItem::Nest(nest) => nest.move_target(to, at),
+            GroupItem::Draft(draft) => draft.move_target(to, at),
         }
     }
 
     /// The buffers that it touches, the one that it fills in the end first.
     pub(super) fn for_each_buffer(&self, f: &mut dyn FnMut(BufferId)) {
         match self {
-            Item::Nest(nest) => nest.for_each_buffer(f),
-            Item::Draft(draft) => draft.for_each_buffer(f),
+            GroupItem::Nest(nest) => nest.for_each_buffer(f),
+            GroupItem::Draft(draft) => draft.for_each_buffer(f),
         }
     }
 
@@ -75,16 +75,16 @@ impl Item {
 /// A group in the making.
 #[derive(Default)]
 pub(super) struct Open {
-    pub items: Vec<Item>,
+    pub items: Vec<GroupItem>,
     /// Ways to share a dimension that are left.
-    pub ways: Vec<Way>,
+    pub ways: Vec<SharedDims>,
     pub touched: FxHashSet<BufferId>,
     /// Sums over the shared dimension, which are not there before the end.
     closed: FxHashSet<BufferId>,
 }
 
 impl Open {
-    pub(super) fn take(&mut self, item: Item, ways: Vec<Way>) {
+    pub(super) fn take(&mut self, item: GroupItem, ways: Vec<SharedDims>) {
         let parallel = item.parallel();
         if ways.iter().any(|way| way.dims.last().is_some_and(|&dim| dim >= parallel)) {
             self.closed.insert(item.target());
@@ -99,20 +99,20 @@ impl Open {
 
 /// A dimension of each nest that is shared by all.
 #[derive(Clone)]
-pub(super) struct Way {
+pub(super) struct SharedDims {
     pub extent: usize,
     pub dims: SmallVec<[usize; 4]>,
     /// The rows of the buffers that are written.
     pub rows: FxHashMap<BufferId, Rows>,
 }
 
-impl Way {
+impl SharedDims {
     /// The way with one more item, of which a dimension is shared, if it reads and writes the rows
     /// at hand only.
-    fn with(mut self, item: &Item, dim: usize) -> Option<Way> {
+    fn with(mut self, item: &GroupItem, dim: usize) -> Option<SharedDims> {
         match item {
-            Item::Nest(nest) => self.check(nest, dim)?,
-            Item::Draft(draft) => {
+            GroupItem::Nest(nest) => self.check(nest, dim)?,
+            GroupItem::Draft(draft) => {
                 let parallel = item.parallel();
                 for nest in draft.nests() {
                     if nest.reduced > 0 || dim < parallel {
@@ -170,16 +170,16 @@ pub(super) struct Joining<'a> {
 impl Joining<'_> {
     /// The dimensions by which an item may be cut into blocks: the parallel ones, or those of a sum
     /// over everything.
-    pub(super) fn alone(&self, item: &Item) -> Vec<Way> {
+    pub(super) fn alone(&self, item: &GroupItem) -> Vec<SharedDims> {
         let nest = item.main();
         let mut ways = Vec::new();
-        let total = matches!(item, Item::Nest(_)) && self.sums_to_few(item);
+        let total = matches!(item, GroupItem::Nest(_)) && self.sums_to_few(item);
         let dims = match nest.extents[..item.parallel()].iter().all(|&k| k == 1) && total {
             true => item.parallel()..nest.extents.len(),
             false => 0..item.parallel(),
         };
         for dim in dims.filter(|&dim| nest.extents[dim] > 1) {
-            let way = Way {
+            let way = SharedDims {
                 extent: nest.extents[dim],
                 dims: SmallVec::new(),
                 rows: FxHashMap::default(),
@@ -193,7 +193,7 @@ impl Joining<'_> {
 
     /// Whether an item sums so much that there may be a sum for each chunk of a group: adding the
     /// parts up is then little work beside the sums, and their memory is bounded.
-    fn sums_to_few(&self, item: &Item) -> bool {
+    fn sums_to_few(&self, item: &GroupItem) -> bool {
         let few =
             item.results().saturating_mul(4 * self.target.thresholds.max_parts) < item.positions();
         item.main().write.reduction().is_some() && !self.in_order && few && self.parts_fit(item)
@@ -201,7 +201,7 @@ impl Joining<'_> {
 
     /// Whether the parts of a sum take no more memory than the arrays that the item goes through, or
     /// one of them stays in the cache beside a block. What a plan needs then at most doubles.
-    pub(super) fn parts_fit(&self, item: &Item) -> bool {
+    pub(super) fn parts_fit(&self, item: &GroupItem) -> bool {
         let bytes = |b: BufferId| self.buffers[b.index()].bytes();
         let size = self.buffers[item.target().index()].dtype.size();
         let part = item.results().saturating_mul(size);
@@ -215,8 +215,8 @@ impl Joining<'_> {
     }
 
     /// Whether an item may be run for blocks of a dimension without much to read again.
-    fn may_be_cut(&self, item: &Item, dim: usize) -> bool {
-        let Item::Draft(draft) = item else { return true };
+    fn may_be_cut(&self, item: &GroupItem, dim: usize) -> bool {
+        let GroupItem::Draft(draft) = item else { return true };
         let length = |b: BufferId| self.buffers[b.index()].shape.numel();
         let cut = Cut { dim, block: self.target.thresholds.min_block_products };
         let most = match draft.is_direct(cut, self.target, length) {
@@ -228,17 +228,17 @@ impl Joining<'_> {
 
     /// The ways of a group that are left when an item joins it, if there are any, and if they have
     /// something in common.
-    pub(super) fn together(&self, open: &Open, item: &Item) -> Option<Vec<Way>> {
+    pub(super) fn together(&self, open: &Open, item: &GroupItem) -> Option<Vec<SharedDims>> {
         if open.ways.is_empty() || open.items.len() >= self.target.search.max_group_nests {
             return None;
         }
         let target = item.target();
-        let known = |way: &Way| way.rows.contains_key(&target);
+        let known = |way: &SharedDims| way.rows.contains_key(&target);
         if open.touched.contains(&target) && !open.ways.iter().all(known) {
             return None;
         }
         // A contraction is better off in one piece, unless that saves memory.
-        let is_product = |item: &Item| matches!(item, Item::Draft(_));
+        let is_product = |item: &GroupItem| matches!(item, GroupItem::Draft(_));
         if is_product(item) && open.ways.iter().all(|way| way.rows.is_empty()) {
             // Nothing but sums is made there, so nothing need not be kept.
             return None;
@@ -270,7 +270,7 @@ impl Joining<'_> {
             }
         }
         // Either all of the ways that are left sum over the shared dimension, or none.
-        let reduced = |way: &Way| way.dims.last().is_some_and(|&dim| dim >= parallel);
+        let reduced = |way: &SharedDims| way.dims.last().is_some_and(|&dim| dim >= parallel);
         if ways.iter().any(|way| !reduced(way)) {
             ways.retain(|way| !reduced(way));
         }

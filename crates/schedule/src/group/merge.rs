@@ -7,11 +7,11 @@ use cotan_nest::{Affine, Also, BufferId, Instr, Nest, Val, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::join::Item;
+use super::join::GroupItem;
 use crate::target::Search;
 
 /// An item and its dimension that the group shares.
-pub(super) type Shared = (Item, usize);
+pub(super) type Shared = (GroupItem, usize);
 
 /// About how many cycles a nest takes for each position.
 pub(super) type CostOf<'a> = &'a dyn Fn(&Nest) -> f64;
@@ -62,7 +62,7 @@ struct Touched {
 }
 
 impl Touched {
-    fn of(item: &Item) -> Touched {
+    fn of(item: &GroupItem) -> Touched {
         let mut touched = Touched { read: FxHashSet::default(), written: FxHashSet::default() };
         let mut nest = |nest: &Nest| {
             touched.written.insert(nest.target);
@@ -72,8 +72,8 @@ impl Touched {
             });
         };
         match item {
-            Item::Nest(own) => nest(own),
-            Item::Draft(draft) => {
+            GroupItem::Nest(own) => nest(own),
+            GroupItem::Draft(draft) => {
                 draft.nests().for_each(&mut nest);
                 nest(&draft.whole);
             }
@@ -102,11 +102,11 @@ fn reads(nest: &Nest, mut f: impl FnMut(BufferId)) {
 /// Two items as one, the first of which comes before the second, if that is possible and less work.
 fn merged(
     (first, dim): &Shared,
-    second: (&Item, usize),
+    second: (&GroupItem, usize),
     cost_of: CostOf,
     search: &Search,
 ) -> Option<Shared> {
-    let (Item::Nest(a), (Item::Nest(b), other)) = (first, second) else { return None };
+    let (GroupItem::Nest(a), (GroupItem::Nest(b), other)) = (first, second) else { return None };
     let instrs = a.instrs.len() + b.instrs.len();
     if a.extents.len() != b.extents.len() || instrs > search.max_merged_instrs {
         return None;
@@ -124,7 +124,7 @@ fn merged(
     let mut best = None;
     for to in correspondences(a, b, search.merge_ways).iter().filter(|to| to[*dim] == other) {
         let joined = if base_is_first {
-            let mut from = Dims::from_elem(0, to.len());
+            let mut from = DimMap::from_elem(0, to.len());
             to.iter().enumerate().for_each(|(n, &to)| from[to] = n);
             joined(a.clone(), permuted(b.clone(), &from), true)
         } else {
@@ -137,7 +137,7 @@ fn merged(
         }
     }
     let dim = if base_is_first { *dim } else { other };
-    best.map(|nest| (Item::Nest(nest), dim))
+    best.map(|nest| (GroupItem::Nest(nest), dim))
 }
 
 fn reads_own(nest: &Nest) -> bool {
@@ -154,13 +154,13 @@ pub(super) fn stores(nest: &Nest) -> impl Iterator<Item = (BufferId, &Affine, Va
 }
 
 /// A dimension for each of a nest.
-type Dims = SmallVec<[usize; 4]>;
+type DimMap = SmallVec<[usize; 4]>;
 
 /// For each dimension of the first nest that of the second which goes the same way through something
 /// that the first stores or reads, and the second reads: the ways to choose them.
-fn correspondences(a: &Nest, b: &Nest, most: usize) -> SmallVec<[Dims; 2]> {
+fn correspondences(a: &Nest, b: &Nest, most: usize) -> SmallVec<[DimMap; 2]> {
     let stored = stores(a).map(|(buffer, at, _)| (buffer, at));
-    let mut found: SmallVec<[Dims; 2]> = SmallVec::new();
+    let mut found: SmallVec<[DimMap; 2]> = SmallVec::new();
     for (buffer, from) in stored.chain(loads(a)) {
         for (_, to) in loads(b).filter(|(other, _)| *other == buffer) {
             if let Some(dims) = matching(a, from, b, to)
@@ -186,12 +186,12 @@ fn loads(nest: &Nest) -> impl Iterator<Item = (BufferId, &Affine)> {
 
 /// The dimensions of one form as those of another, if both are the same but for their order and all
 /// positions of the space. Those that neither depends on are taken in their order.
-fn matching(a: &Nest, from: &Affine, b: &Nest, to: &Affine) -> Option<Dims> {
+fn matching(a: &Nest, from: &Affine, b: &Nest, to: &Affine) -> Option<DimMap> {
     if from.constant != to.constant {
         return None;
     }
     let mut taken: SmallVec<[bool; 4]> = SmallVec::from_elem(false, b.extents.len());
-    let mut dims = Dims::from_elem(0, a.extents.len());
+    let mut dims = DimMap::from_elem(0, a.extents.len());
     let matters = |dim: &usize| a.extents[*dim] > 1 && from.coeffs[*dim] != 0;
     let all = 0..a.extents.len();
     for dim in all.clone().filter(matters).chain(all.filter(|dim| !matters(dim))) {
@@ -285,7 +285,7 @@ fn drop_unread(items: &mut [Shared], local: &FxHashSet<BufferId>) {
     }
     let unread = |b: BufferId| local.contains(&b) && !read.contains(&b);
     for (item, _) in items.iter_mut() {
-        let Item::Nest(nest) = item else { continue };
+        let GroupItem::Nest(nest) = item else { continue };
         if nest.also.is_empty() {
             continue;
         }
@@ -299,8 +299,8 @@ fn drop_unread(items: &mut [Shared], local: &FxHashSet<BufferId>) {
         }
     }
     for (item, _) in items.iter_mut() {
-        if let Item::Nest(nest) = item {
-            *item = Item::Nest(nest.clone().without_dead());
+        if let GroupItem::Nest(nest) = item {
+            *item = GroupItem::Nest(nest.clone().without_dead());
         }
     }
 }

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use cotan_nest::{Affine, Buffer, BufferId, Reduction, Role};
 use smallvec::SmallVec;
 
-use super::join::{Item, Way};
+use super::join::{GroupItem, SharedDims};
 use super::{Local, Ordered, Scheduler, size};
 
 /// A sum over the shared dimension, or the largest or smallest element: what each chunk of blocks
@@ -116,7 +116,12 @@ impl Spread {
 
 impl Scheduler<'_> {
     /// Lets sums over the shared dimension be taken block by block.
-    pub(super) fn make_partial(&mut self, items: &mut [Item], way: &Way, group: &mut Ordered) {
+    pub(super) fn make_partial(
+        &mut self,
+        items: &mut [GroupItem],
+        way: &SharedDims,
+        group: &mut Ordered,
+    ) {
         for (n, &dim) in way.dims.iter().enumerate().take(items.len()) {
             let parallel = items[n].parallel();
             if dim < parallel {
@@ -133,7 +138,7 @@ impl Scheduler<'_> {
             let shape = size::vector(spread.numel());
             let parts = self.temporary(Buffer::new(dtype, shape, Role::Temporary(0)));
             items[n].move_target(parts, &dense);
-            if let Item::Draft(draft) = &items[n]
+            if let GroupItem::Draft(draft) = &items[n]
                 && let Some(between) = draft.between()
             {
                 // Sums of a block, which every thread needs for itself.

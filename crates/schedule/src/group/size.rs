@@ -4,7 +4,7 @@ use cotan_array::Shape;
 use cotan_nest::{Buffer, BufferId, Draft, Instr, Nest};
 
 use super::Ordered;
-use super::join::Item;
+use super::join::GroupItem;
 use crate::order::choose_lane;
 use crate::target::{Gains, Target};
 
@@ -16,7 +16,7 @@ pub(super) fn vector(n: usize) -> Shape {
 /// Chooses how many positions a block has: a function of shapes alone.
 pub(super) fn choose(
     group: &mut Ordered,
-    items: &[Item],
+    items: &[GroupItem],
     dims: &[Option<usize>],
     buffers: &[Buffer],
     in_order: bool,
@@ -31,7 +31,7 @@ pub(super) fn choose(
     for (item, &dim) in items.iter().zip(dims) {
         let each = (item.positions() / extent).max(1);
         match item {
-            Item::Nest(nest) => {
+            GroupItem::Nest(nest) => {
                 let counts = |instr: &&Instr| !matches!(instr, Instr::Const(_));
                 let instrs = nest.instrs.iter().filter(counts).count();
                 let own = each.saturating_mul(instrs.max(1));
@@ -43,7 +43,7 @@ pub(super) fn choose(
                     adjacent = adjacent.saturating_add(own);
                 }
             }
-            Item::Draft(draft) => {
+            GroupItem::Draft(draft) => {
                 cost = cost.saturating_add(each);
                 least = least.max(if is_batch(draft, dim) {
                     1

@@ -14,7 +14,7 @@ use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::join::Item;
+use super::join::GroupItem;
 use super::merge::{Shared, stores};
 
 /// The positions that count: those with $j \ge i + s$, or those with $j \le i - s$.
@@ -148,7 +148,7 @@ type Support = Option<Option<Affine>>;
 
 /// Which elements of a buffer an access goes through, and of which only those of a wedge count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Reach {
+struct WedgeReach {
     strides: SmallVec<[(i64, usize); 4]>,
     constant: i64,
     /// The stride of the dimension across the rows.
@@ -157,12 +157,12 @@ struct Reach {
     shift: i64,
 }
 
-impl Reach {
-    fn of(at: &Affine, nest: &Nest, wedge: Wedge) -> Option<Reach> {
+impl WedgeReach {
+    fn of(at: &Affine, nest: &Nest, wedge: Wedge) -> Option<WedgeReach> {
         let across = at.coeffs[wedge.dim];
         let Wedge { above, shift, .. } = wedge;
         let (strides, constant) = (strides(at, &nest.extents), at.constant);
-        (across != 0).then_some(Reach { strides, constant, across, above, shift })
+        (across != 0).then_some(WedgeReach { strides, constant, across, above, shift })
     }
 
     /// The wedge of a nest that writes these elements.
@@ -191,10 +191,10 @@ pub(super) fn wedges(
     local: &FxHashSet<BufferId>,
     parts: &FxHashSet<BufferId>,
 ) -> Vec<Option<Wedge>> {
-    let mut stored: Stored = FxHashMap::default();
+    let mut stored: ZeroedBuffers = FxHashMap::default();
     let mut supports: Vec<Vec<Support>> = Vec::with_capacity(items.len());
     for (item, _) in items {
-        let Item::Nest(nest) = item else {
+        let GroupItem::Nest(nest) = item else {
             supports.push(Vec::new());
             continue;
         };
@@ -212,25 +212,25 @@ pub(super) fn wedges(
         supports.push(known);
     }
     // From the last to the first, as what is made is needed where its readers go.
-    let mut needed: FxHashMap<BufferId, Option<Reach>> = FxHashMap::default();
+    let mut needed: FxHashMap<BufferId, Option<WedgeReach>> = FxHashMap::default();
     let mut wedges = vec![None; items.len()];
     for (n, (item, row)) in items.iter().enumerate().rev() {
-        if let Item::Nest(nest) = item {
+        if let GroupItem::Nest(nest) = item {
             wedges[n] = wedge_of(nest, *row, &supports[n], &needed, local, parts);
         }
-        let mut read = |b: BufferId, reach: Option<Reach>| {
+        let mut read = |b: BufferId, reach: Option<WedgeReach>| {
             let known = needed.entry(b).or_insert_with(|| reach.clone());
             if *known != reach {
                 *known = None;
             }
         };
         match item {
-            Item::Draft(draft) => draft.for_each_buffer(&mut |b| read(b, None)),
-            Item::Nest(nest) => {
+            GroupItem::Draft(draft) => draft.for_each_buffer(&mut |b| read(b, None)),
+            GroupItem::Nest(nest) => {
                 for instr in &nest.instrs {
                     match instr {
                         Instr::Load { buffer, at, .. } => {
-                            read(*buffer, wedges[n].and_then(|w| Reach::of(at, nest, w)));
+                            read(*buffer, wedges[n].and_then(|w| WedgeReach::of(at, nest, w)));
                         }
                         Instr::LoadAt { buffer, .. } => read(*buffer, None),
                         Instr::Const(_) | Instr::Affine(_) => {}
@@ -244,13 +244,13 @@ pub(super) fn wedges(
 }
 
 /// Buffers with elements that are 0: how a nest goes through them, and where they are not.
-type Stored = FxHashMap<BufferId, (Affine, Vec<usize>, Affine)>;
+type ZeroedBuffers = FxHashMap<BufferId, (Affine, Vec<usize>, Affine)>;
 
 fn wedge_of(
     nest: &Nest,
     row: usize,
     supports: &[Support],
-    needed: &FxHashMap<BufferId, Option<Reach>>,
+    needed: &FxHashMap<BufferId, Option<WedgeReach>>,
     local: &FxHashSet<BufferId>,
     parts: &FxHashSet<BufferId>,
 ) -> Option<Wedge> {
@@ -280,7 +280,7 @@ fn wedge_of(
 }
 
 /// What is known of the values of a nest.
-fn supports_of(nest: &Nest, stored: &Stored) -> Vec<Support> {
+fn supports_of(nest: &Nest, stored: &ZeroedBuffers) -> Vec<Support> {
     let mut known: Vec<Support> = Vec::with_capacity(nest.instrs.len());
     for (n, instr) in nest.instrs.iter().enumerate() {
         let of = |v: &Val| known[v.index()].clone();

@@ -9,7 +9,7 @@ use cotan_nest::{Affine, Buffer, BufferId, Instr, Nest, Role, Step, Val, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::places::{Digit, Places};
+use super::places::{Digit, Relayout};
 use super::twice::copy_sums;
 use crate::order::least_cost;
 use crate::target::{Gains, Target};
@@ -94,10 +94,10 @@ pub(super) fn arrange(
 }
 
 /// The steps that touch each buffer.
-type Users = FxHashMap<BufferId, Vec<usize>>;
+type StepsOfBuffers = FxHashMap<BufferId, Vec<usize>>;
 
-fn users_of(steps: &[Step<Nest>]) -> Users {
-    let mut users = Users::default();
+fn users_of(steps: &[Step<Nest>]) -> StepsOfBuffers {
+    let mut users = StepsOfBuffers::default();
     // What only packed operations touch stays where it is, and there may be very much of it.
     for step in steps.iter().filter(|step| !matches!(step, Step::Scalars(_))) {
         step.for_each_buffer(&mut |b| {
@@ -127,7 +127,7 @@ fn write_in_place(
     let mut readers: FxHashSet<(usize, BufferId)> = FxHashSet::default();
     for n in (0..steps.len()).rev() {
         let Step::Compute(nest) = &steps[n] else { continue };
-        let Some(copy) = Copy::of(nest, buffers, target) else { continue };
+        let Some(copy) = CopyNest::of(nest, buffers, target) else { continue };
         if kept.contains(&copy.from) {
             continue;
         }
@@ -152,16 +152,16 @@ fn write_in_place(
 }
 
 /// A copy of all elements of an array to places in another.
-struct Copy {
+struct CopyNest {
     from: BufferId,
     to: BufferId,
-    places: Places,
+    places: Relayout,
     /// Whether long runs of neighbours must stay together.
     large: bool,
 }
 
-impl Copy {
-    fn of(nest: &Nest, buffers: &[Buffer], target: &Target) -> Option<Copy> {
+impl CopyNest {
+    fn of(nest: &Nest, buffers: &[Buffer], target: &Target) -> Option<CopyNest> {
         let Instr::Load { buffer, at, checks } = &nest.instrs[nest.value.index()] else {
             return None;
         };
@@ -178,8 +178,8 @@ impl Copy {
             digits.push(Digit { stride: at.coeffs[dim], radix, to: to.coeffs[dim] });
         }
         let elements = source.shape.numel();
-        let places = Places::new(digits, to.constant, elements)?;
-        Some(Copy {
+        let places = Relayout::new(digits, to.constant, elements)?;
+        Some(CopyNest {
             from: *buffer,
             to: nest.target,
             places,
@@ -193,7 +193,7 @@ impl Copy {
         &self,
         steps: &[Step<Nest>],
         n: usize,
-        (users, readers): (&Users, &FxHashSet<(usize, BufferId)>),
+        (users, readers): (&StepsOfBuffers, &FxHashSet<(usize, BufferId)>),
         target: &Target,
     ) -> Option<Vec<(usize, Nest)>> {
         let mine =
@@ -270,7 +270,7 @@ fn put_columns_together(
 
 /// The places of the elements of an array of many short rows when they lie column by column, and how
 /// many rows there are.
-fn columns(buffer: &Buffer, gains: &Gains) -> Option<(usize, Places)> {
+fn columns(buffer: &Buffer, gains: &Gains) -> Option<(usize, Relayout)> {
     let dims = buffer.shape.dims();
     let axis = (0..dims.len()).max_by_key(|&axis| (dims[axis], std::cmp::Reverse(axis)))?;
     let (rows, row) = (dims[axis], dims[axis + 1..].iter().product::<usize>());
@@ -286,7 +286,7 @@ fn columns(buffer: &Buffer, gains: &Gains) -> Option<(usize, Places)> {
         Digit { stride: k, radix: n, to: 1 },
         Digit { stride: all, radix: size(outer)?, to: all },
     ];
-    Some((rows, Places::new(digits, 0, buffer.shape.numel())?))
+    Some((rows, Relayout::new(digits, 0, buffer.shape.numel())?))
 }
 
 /// Whether a nest goes through rows and what is in them as through one dimension.

@@ -12,8 +12,10 @@ use cotan_nest::{Affine, BufferId, Draft, Instr, Nest, Step, Val, Write};
 use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
-use super::part::{Part, projected};
-use super::product::{Factor, Product, Zeros, dims_of, members, plain_load, share_out, strides};
+use super::part::{NestPart, projected};
+use super::product::{
+    Factor, FactorProduct, Zeros, dims_of, members, plain_load, share_out, strides,
+};
 use crate::contract::{Cuts, Product as MatrixProduct};
 
 impl Lowering<'_> {
@@ -44,7 +46,7 @@ impl Lowering<'_> {
             return None;
         }
         let dims = dims_of(nest);
-        let product = Product::of(nest, &dims, &self.target.search)?;
+        let product = FactorProduct::of(nest, &dims, &self.target.search)?;
         let operands = share_out(nest, &product, most, self.target)?;
         let parallel = nest.extents.len() - nest.reduced;
         let outer: Vec<Factor> =
@@ -158,7 +160,7 @@ impl Lowering<'_> {
             at.coeffs[dim] = stride;
             stride = stride.checked_mul(i64::try_from(nest.extents[dim]).ok()?)?;
         }
-        let mut part = Part::new(nest.source);
+        let mut part = NestPart::new(nest.source);
         let values = part.take(nest, dims, factors.iter().map(|f| f.value))?;
         let mut value = *values.first()?;
         for &factor in &values[1..] {
@@ -179,7 +181,7 @@ fn multiplied(
     dtype: Dtype,
 ) -> Option<Nest> {
     let dims: Vec<usize> = (0..nest.extents.len() - nest.reduced).collect();
-    let mut part = Part::new(nest.source);
+    let mut part = NestPart::new(nest.source);
     let values = part.take(nest, &dims, outer.iter().map(|f| f.value))?;
     let at = projected(at, &dims)?;
     let load = Instr::Load { buffer: sums, at: at.clone(), checks: Vec::new() };
@@ -225,7 +227,7 @@ fn as_sum(nest: &Nest) -> Option<Nest> {
     dims.sort_by_key(|&dim| std::cmp::Reverse(at.coeffs[dim].unsigned_abs()));
     let reduced = summed.len();
     dims.extend(summed);
-    let mut part = Part::new(nest.source);
+    let mut part = NestPart::new(nest.source);
     let value = *part.take(nest, &dims, std::iter::once(nest.value))?.first()?;
     let extents = dims.iter().map(|&dim| nest.extents[dim]).collect();
     let write = Write::Sum(projected(at, &dims)?);

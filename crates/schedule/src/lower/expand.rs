@@ -7,7 +7,7 @@ use cotan_nest::{Affine, Body, BufferId, Instr, Nest, Val, Write, components};
 use rustc_hash::FxHashMap;
 
 use super::placement::{NOWHERE, ScopePlacements};
-use super::split::{Part, boxes};
+use super::split::{IndexBox, boxes};
 use super::{Lowering, Place, R, Unsupported};
 
 /// Elements that were expanded: which array, at which index.
@@ -166,7 +166,7 @@ impl Lowering<'_> {
         t: TermId,
         to: BufferId,
         (part, offset): (Option<usize>, usize),
-        within: Option<&Part>,
+        within: Option<&IndexBox>,
         own: bool,
     ) -> R<Nest> {
         let all = self.program.shape(t).dims();

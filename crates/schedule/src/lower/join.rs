@@ -10,7 +10,7 @@ use cotan_ir::{Node, TermId};
 use cotan_nest::{Nest, Step};
 use smallvec::SmallVec;
 
-use super::placement::{ScopePlacements, Users};
+use super::placement::{NodeUses, ScopePlacements};
 use super::{Lowering, Place, Placement, R};
 
 impl Lowering<'_> {
@@ -19,7 +19,7 @@ impl Lowering<'_> {
     pub(super) fn factor_sum(
         &self,
         t: TermId,
-        users: &Users,
+        users: &NodeUses,
         placements: &ScopePlacements,
     ) -> Option<TermId> {
         let program = self.program;

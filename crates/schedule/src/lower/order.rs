@@ -6,7 +6,7 @@
 
 use cotan_nest::{Affine, BufferId, Instr, Nest, Write};
 
-use super::part::{Part, needed, projected};
+use super::part::{NestPart, needed, projected};
 
 /// A nest that sums, with the summed dimensions in the order of memory, the largest steps first.
 /// `None` if it is so already, or if some read depends on a part of them only: then their order
@@ -35,7 +35,7 @@ pub(super) fn sorted_sum(nest: &Nest, length: impl Fn(BufferId) -> usize) -> Opt
         return None;
     }
     let dims: Vec<usize> = (0..parallel).chain(sorted).collect();
-    let mut part = Part::new(nest.source);
+    let mut part = NestPart::new(nest.source);
     let value = *part.take(nest, &dims, std::iter::once(nest.value))?.first()?;
     let extents = dims.iter().map(|&dim| nest.extents[dim]).collect();
     let write = Write::Sum(projected(at, &dims)?);

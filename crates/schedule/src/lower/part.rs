@@ -7,15 +7,15 @@ use cotan_nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use smallvec::{SmallVec, smallvec};
 
 /// The body of a nest in the making.
-pub(super) struct Part {
+pub(super) struct NestPart {
     instrs: Vec<Instr>,
     dtypes: Vec<Dtype>,
     source: Option<TermId>,
 }
 
-impl Part {
-    pub(super) fn new(source: Option<TermId>) -> Part {
-        Part { instrs: Vec::new(), dtypes: Vec::new(), source }
+impl NestPart {
+    pub(super) fn new(source: Option<TermId>) -> NestPart {
+        NestPart { instrs: Vec::new(), dtypes: Vec::new(), source }
     }
 
     pub(super) fn push(&mut self, instr: Instr, dtype: Dtype) -> Val {
@@ -74,7 +74,7 @@ impl Part {
         target: BufferId,
         write: Write,
     ) -> Nest {
-        let Part { instrs, dtypes, source } = self;
+        let NestPart { instrs, dtypes, source } = self;
         Nest { extents, reduced: 0, instrs, dtypes, value, target, write, also: Vec::new(), source }
     }
 }

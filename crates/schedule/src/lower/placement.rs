@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::branch::Sides;
-use super::{Draft, Lowering, R};
+use super::{Lowering, PlanDraft, R};
 use crate::target::Target;
 
 mod check;
@@ -94,9 +94,9 @@ pub(crate) struct ScopePlacements {
     pub stacked: FxHashSet<TermId>,
     /// What is made right before a node: [`Operand`](Placement::Operand)s that it reads at computed
     /// positions.
-    pub operands: FxHashMap<TermId, Operands>,
+    pub operands: FxHashMap<TermId, MadeOperands>,
     /// The same for the results of sides of branches, which nests copy to their places.
-    pub copied: FxHashMap<TermId, Operands>,
+    pub copied: FxHashMap<TermId, MadeOperands>,
     /// What is computed only where a condition holds, or does not.
     pub sides: Sides,
     /// The scopes inside of each loop: of its step, or of its condition and its step.
@@ -104,7 +104,7 @@ pub(crate) struct ScopePlacements {
 }
 
 /// What is made for a node, each once.
-pub(crate) type Operands = SmallVec<[TermId; 2]>;
+pub(crate) type MadeOperands = SmallVec<[TermId; 2]>;
 
 impl ScopePlacements {
     /// What becomes of a node for which there was a choice.
@@ -191,7 +191,7 @@ impl Placements {
 
     /// The plan of the program, for the same target.
     pub fn lower(&self, program: &Program, target: &Target) -> R<Plan> {
-        Ok(Draft::placed(program, self, target)?.finish(target))
+        Ok(PlanDraft::placed(program, self, target)?.finish(target))
     }
 
     /// The decisions that are taken, in their order, and a line for each node, the nodes of a loop
@@ -217,13 +217,13 @@ pub(super) struct Scene<'a> {
     pub(super) scope: &'a Scope,
     pub(super) results: &'a [TermId],
     /// How the nodes are used.
-    pub(super) users: Users,
+    pub(super) users: NodeUses,
     pub(super) placements: ScopePlacements,
 }
 
 /// How the nodes of a scope are used.
 #[derive(Default)]
-pub(super) struct Users {
+pub(super) struct NodeUses {
     pub(super) uses: TermCounts,
     /// What is read more often than it has elements.
     pub(super) repeated: FxHashSet<TermId>,
@@ -268,7 +268,7 @@ impl Lowering<'_> {
     /// What becomes of the nodes of a scope, and of the scopes inside of it. It recurses over the
     /// nesting of loops.
     fn place_scope(&mut self, scope: &Scope, results: &[TermId]) -> R<ScopePlacements> {
-        let (users, placements) = (Users::default(), ScopePlacements::default());
+        let (users, placements) = (NodeUses::default(), ScopePlacements::default());
         let mut scene = Scene { scope, results, users, placements };
         for pass in PASSES {
             (pass.run)(self, &mut scene)?;

@@ -18,20 +18,20 @@ pub(super) struct Digit {
 
 /// Where the elements of an array go.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Relayout {
     /// The last digit first.
     digits: SmallVec<[Digit; 4]>,
     /// The place of the first element on the other side.
     start: i64,
 }
 
-impl Places {
+impl Relayout {
     /// By the digits in any order, if each of so many elements is a number of such digits.
     pub(super) fn new(
         mut digits: SmallVec<[Digit; 4]>,
         start: i64,
         elements: usize,
-    ) -> Option<Places> {
+    ) -> Option<Relayout> {
         digits.retain(|digit| digit.radix != 1);
         digits.sort_unstable();
         let mut reach = 1i64;
@@ -50,7 +50,7 @@ impl Places {
             digit.radix *= if one { next.radix } else { 1 };
             one
         });
-        Some(Places { digits, start })
+        Some(Relayout { digits, start })
     }
 
     /// The digit that multiples of a stride change, and which multiple it is.
@@ -149,8 +149,8 @@ mod tests {
     }
 
     /// From 4 x 22 elements to 22 x 4 of them.
-    fn transposition() -> Places {
-        Places::new(digits(&[(22, 4, 1), (1, 22, 4)]), 0, 88).unwrap()
+    fn transposition() -> Relayout {
+        Relayout::new(digits(&[(22, 4, 1), (1, 22, 4)]), 0, 88).unwrap()
     }
 
     #[test]
@@ -176,15 +176,15 @@ mod tests {
 
     #[test]
     fn digits_that_stay_together_are_one() {
-        let places = Places::new(digits(&[(22, 4, 22), (1, 22, 1)]), 100, 88).unwrap();
+        let places = Relayout::new(digits(&[(22, 4, 22), (1, 22, 1)]), 100, 88).unwrap();
         assert_eq!(places.moved(&affine(0, &[1]), &[88]), Some(affine(100, &[1])));
         assert_eq!(places.moved(&affine(21, &[1]), &[2]), Some(affine(121, &[1])));
     }
 
     #[test]
     fn every_element_is_a_number_of_the_digits() {
-        assert!(Places::new(digits(&[(22, 4, 1), (1, 11, 4)]), 0, 88).is_none());
-        assert!(Places::new(digits(&[(22, 4, 1)]), 0, 88).is_none());
-        assert!(Places::new(digits(&[(1, 22, 1), (22, 3, 22)]), 0, 88).is_none());
+        assert!(Relayout::new(digits(&[(22, 4, 1), (1, 11, 4)]), 0, 88).is_none());
+        assert!(Relayout::new(digits(&[(22, 4, 1)]), 0, 88).is_none());
+        assert!(Relayout::new(digits(&[(1, 22, 1), (22, 3, 22)]), 0, 88).is_none());
     }
 }

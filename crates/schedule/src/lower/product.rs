@@ -9,13 +9,13 @@ use super::part::needed;
 use crate::target::{Gains, Search, Target};
 
 /// Sets of dimensions of a nest, as bits.
-pub(super) type Dims = u64;
+pub(super) type DimSet = u64;
 
 /// A factor of the value of a nest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Factor {
     pub value: Val,
-    pub dims: Dims,
+    pub dims: DimSet,
     pub zeros: Zeros,
 }
 
@@ -49,21 +49,21 @@ impl Zeros {
 }
 
 /// The value of a nest as a product.
-pub(super) struct Product {
+pub(super) struct FactorProduct {
     pub factors: Vec<Factor>,
     /// The constants.
     pub constant: f64,
 }
 
 /// The dimensions that each instruction depends on.
-pub(super) fn dims_of(nest: &Nest) -> Vec<Dims> {
+pub(super) fn dims_of(nest: &Nest) -> Vec<DimSet> {
     let of = |affine: &Affine| {
         let used = affine.coeffs.iter().enumerate().filter(|(_, c)| **c != 0);
         used.fold(0, |dims, (dim, _)| dims | 1 << dim)
     };
-    let mut dims: Vec<Dims> = Vec::with_capacity(nest.instrs.len());
+    let mut dims: Vec<DimSet> = Vec::with_capacity(nest.instrs.len());
     for instr in &nest.instrs {
-        let mut own: Dims = match instr {
+        let mut own: DimSet = match instr {
             Instr::Affine(affine) => of(affine),
             Instr::Load { at, checks, .. } => {
                 checks.iter().fold(of(at), |dims, (check, _)| dims | of(check))
@@ -76,12 +76,12 @@ pub(super) fn dims_of(nest: &Nest) -> Vec<Dims> {
     dims
 }
 
-pub(super) fn members(dims: Dims) -> Vec<usize> {
-    (0..Dims::BITS as usize).filter(|dim| dims >> dim & 1 == 1).collect()
+pub(super) fn members(dims: DimSet) -> Vec<usize> {
+    (0..DimSet::BITS as usize).filter(|dim| dims >> dim & 1 == 1).collect()
 }
 
 /// How many positions there are along some dimensions.
-pub(super) fn positions(nest: &Nest, dims: Dims) -> usize {
+pub(super) fn positions(nest: &Nest, dims: DimSet) -> usize {
     members(dims).iter().fold(1, |n, &dim| n.saturating_mul(nest.extents[dim]))
 }
 
@@ -94,11 +94,11 @@ pub(super) fn number(nest: &Nest, v: Val) -> Option<f64> {
     }
 }
 
-impl Product {
-    pub(super) fn of(nest: &Nest, dims: &[Dims], search: &Search) -> Option<Product> {
+impl FactorProduct {
+    pub(super) fn of(nest: &Nest, dims: &[DimSet], search: &Search) -> Option<FactorProduct> {
         let most = search.max_factors;
         let parallel = nest.extents.len() - nest.reduced;
-        let mut product = Product { factors: Vec::new(), constant: 1.0 };
+        let mut product = FactorProduct { factors: Vec::new(), constant: 1.0 };
         let mut open = vec![(nest.value, Zeros::Plain)];
         let mut seen = 0;
         while let Some((value, zeros)) = open.pop() {
@@ -163,7 +163,7 @@ pub(super) fn plain_load<'a>(nest: &'a Nest, factors: &[Factor]) -> Option<&'a I
 /// at most so many elements.
 pub(super) fn share_out(
     nest: &Nest,
-    product: &Product,
+    product: &FactorProduct,
     most: usize,
     target: &Target,
 ) -> Option<[Vec<Factor>; 2]> {
@@ -173,9 +173,9 @@ pub(super) fn share_out(
     let inner: Vec<Factor> =
         product.factors.iter().filter(|f| f.dims >> parallel != 0).copied().collect();
     // Sets of dimensions that are in no other.
-    let mut kinds: SmallVec<[Dims; 4]> = SmallVec::new();
+    let mut kinds: SmallVec<[DimSet; 4]> = SmallVec::new();
     for factor in &inner {
-        let within = |a: Dims, b: Dims| a & !b == 0;
+        let within = |a: DimSet, b: DimSet| a & !b == 0;
         if kinds.iter().any(|&kind| within(factor.dims, kind)) {
             continue;
         }
@@ -192,7 +192,7 @@ pub(super) fn share_out(
     let mut best: Option<(usize, [Vec<Factor>; 2])> = None;
     // Every way to make two of the kinds; the last is always in the second.
     for choice in 1..1u32 << (kinds.len() - 1) {
-        let mut sides: [Dims; 2] = [0, 0];
+        let mut sides: [DimSet; 2] = [0, 0];
         for (n, kind) in kinds.iter().enumerate() {
             sides[usize::from(choice >> n & 1 == 0)] |= kind;
         }

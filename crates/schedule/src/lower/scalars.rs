@@ -52,8 +52,8 @@ impl Compact {
             None => Step::Compute(Box::new(nest)),
         };
         fuse_runs(from, (self.shortest, MAX_PACKED), &|_| true, &mut |step| match step {
-            Made::As(step) => steps.push(step),
-            Made::Fused(nest) => steps.push(packed(nest)),
+            FusedOr::As(step) => steps.push(step),
+            FusedOr::Fused(nest) => steps.push(packed(nest)),
         });
         (self.done, self.seen, self.instrs) = (steps.len(), steps.len(), 0);
     }
@@ -141,8 +141,8 @@ pub(super) fn fuse(
     };
     let from = std::mem::take(steps);
     fuse_runs(from, (shortest, most), &is_read_elsewhere, &mut |step| match step {
-        Made::As(step) => steps.push(step),
-        Made::Fused(nest) => steps.push(Step::Compute(Box::new(nest))),
+        FusedOr::As(step) => steps.push(step),
+        FusedOr::Fused(nest) => steps.push(Step::Compute(Box::new(nest))),
     });
 }
 
@@ -157,7 +157,7 @@ fn runs(steps: &[Step<Nest>], most: usize) -> impl Iterator<Item = &[Step<Nest>]
 type IsRead<'a> = dyn Fn((BufferId, u32)) -> bool + 'a;
 
 /// What becomes of steps.
-enum Made {
+enum FusedOr {
     /// One stays as it is.
     As(Step<Nest>),
     /// Some become a nest.
@@ -169,27 +169,27 @@ fn fuse_runs(
     from: Vec<Step<Nest>>,
     (shortest, most): (usize, usize),
     is_read: &IsRead<'_>,
-    push: &mut dyn FnMut(Made),
+    push: &mut dyn FnMut(FusedOr),
 ) {
     let lengths: Vec<usize> = runs(&from, most).map(<[_]>::len).collect();
     let mut from = from.into_iter();
     for length in lengths {
         if length < shortest {
-            from.by_ref().take(length).for_each(|step| push(Made::As(step)));
+            from.by_ref().take(length).for_each(|step| push(FusedOr::As(step)));
             continue;
         }
-        let mut fused = Fused::default();
+        let mut fused = FusedNests::default();
         for step in from.by_ref().take(length) {
             let Step::Compute(nest) = step else { continue };
             if !fused.takes(&nest, most)
                 && let Some(nest) = std::mem::take(&mut fused).finish(is_read)
             {
-                push(Made::Fused(nest));
+                push(FusedOr::Fused(nest));
             }
             fused.take(*nest);
         }
         if let Some(nest) = fused.finish(is_read) {
-            push(Made::Fused(nest));
+            push(FusedOr::Fused(nest));
         }
     }
 }
@@ -203,23 +203,23 @@ fn is_scalar(nest: &Nest, most: usize) -> bool {
 }
 
 /// An element of a buffer.
-type Element = (BufferId, i64);
+type BufferElement = (BufferId, i64);
 
 /// Nests that become one.
 #[derive(Default)]
-struct Fused {
+struct FusedNests {
     instrs: Vec<Instr>,
     dtypes: Vec<cotan_array::Dtype>,
     /// What the nests store, in order.
     stores: Vec<Also>,
     /// The value of each element that was stored or read.
-    known: FxHashMap<Element, Val>,
+    known: FxHashMap<BufferElement, Val>,
     written: FxHashSet<BufferId>,
     /// How often the nests touch each buffer.
     touched: FxHashMap<BufferId, u32>,
 }
 
-impl Fused {
+impl FusedNests {
     /// Whether a nest may follow: there is room, and what it reads and writes is known.
     fn takes(&self, nest: &Nest, most: usize) -> bool {
         let reads = nest.instrs.iter().all(|instr| match instr {
@@ -265,7 +265,7 @@ impl Fused {
 
     /// The nest, without the stores of what nothing else reads.
     fn finish(self, is_read: &IsRead<'_>) -> Option<Nest> {
-        let Fused { mut instrs, mut dtypes, mut stores, touched, .. } = self;
+        let FusedNests { mut instrs, mut dtypes, mut stores, touched, .. } = self;
         let last = stores.pop()?;
         stores.retain(|also| {
             let touched = touched.get(&also.target).copied().unwrap_or(0);

@@ -9,11 +9,11 @@ use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, Instr, Nest};
 
 /// The first index and the number of indices along each dimension.
-pub(super) type Part = Vec<(usize, usize)>;
+pub(super) type IndexBox = Vec<(usize, usize)>;
 
 /// The boxes that a nest without sums is cut into, if it has `large` positions and that helps: at most
 /// so many, or the largest one and what is around it.
-pub(super) fn boxes(nest: &Nest, large: usize, most: usize) -> Option<Vec<Part>> {
+pub(super) fn boxes(nest: &Nest, large: usize, most: usize) -> Option<Vec<IndexBox>> {
     let positions = nest.extents.iter().try_fold(1usize, |n, &k| n.checked_mul(k))?;
     if positions < large || nest.reduced > 0 {
         return None;
@@ -52,8 +52,8 @@ pub(super) fn boxes(nest: &Nest, large: usize, most: usize) -> Option<Vec<Part>>
 }
 
 /// Every box.
-fn all_boxes(cuts: &[Vec<usize>]) -> Vec<Part> {
-    let mut boxes: Vec<Part> = vec![Vec::new()];
+fn all_boxes(cuts: &[Vec<usize>]) -> Vec<IndexBox> {
+    let mut boxes: Vec<IndexBox> = vec![Vec::new()];
     for cuts in cuts {
         let mut longer = Vec::with_capacity(boxes.len() * (cuts.len() - 1));
         for part in &boxes {
@@ -70,17 +70,17 @@ fn all_boxes(cuts: &[Vec<usize>]) -> Vec<Part> {
 
 /// The largest box, and for each dimension what is before and after it, as far as other dimensions
 /// leave it; `None` if it is not most of the space.
-fn largest_box(cuts: &[Vec<usize>], positions: usize) -> Option<Vec<Part>> {
+fn largest_box(cuts: &[Vec<usize>], positions: usize) -> Option<Vec<IndexBox>> {
     let longest = |cuts: &Vec<usize>| {
         let ends = cuts.windows(2).max_by_key(|ends| ends[1] - ends[0])?;
         Some((ends[0], ends[1] - ends[0]))
     };
-    let largest: Part = cuts.iter().map(longest).collect::<Option<_>>()?;
+    let largest: IndexBox = cuts.iter().map(longest).collect::<Option<_>>()?;
     let inside = largest.iter().fold(1usize, |n, (_, k)| n.saturating_mul(*k));
     if inside < positions / 4 * 3 {
         return None;
     }
-    let whole: Part = cuts.iter().map(|cuts| (0, cuts.last().copied().unwrap_or(0))).collect();
+    let whole: IndexBox = cuts.iter().map(|cuts| (0, cuts.last().copied().unwrap_or(0))).collect();
     let mut boxes = Vec::new();
     for (dim, &(first, count)) in largest.iter().enumerate() {
         let end = first + count;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     /// Boxes must have every position once.
-    fn cover(cuts: &[Vec<usize>], boxes: &[Part]) {
+    fn cover(cuts: &[Vec<usize>], boxes: &[IndexBox]) {
         let sizes: Vec<usize> = cuts.iter().map(|cuts| *cuts.last().unwrap()).collect();
         let mut seen = vec![0u8; sizes.iter().product()];
         for part in boxes {

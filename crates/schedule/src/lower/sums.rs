@@ -15,8 +15,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Lowering;
 use super::order::sorted_sum;
-use super::part::{Part, projected};
-use super::product::{Dims, Factor, Product, Zeros, dims_of, members, number, positions};
+use super::part::{NestPart, projected};
+use super::product::{DimSet, Factor, FactorProduct, Zeros, dims_of, members, number, positions};
 use crate::target::Target;
 
 /// A term of the value of a nest.
@@ -30,9 +30,9 @@ struct Early {
     factors: Vec<Factor>,
     others: Vec<Factor>,
     /// The dimensions that these factors alone depend on, and are summed over.
-    summed: Dims,
+    summed: DimSet,
     /// The other dimensions of these factors.
-    kept: Dims,
+    kept: DimSet,
 }
 
 impl Lowering<'_> {
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         let left = all_reduced(nest) & !early.summed;
         let Write::Sum(at) = &nest.write else { return None };
         let dtype = nest.dtypes[nest.value.index()];
-        let mut part = Part::new(nest.source);
+        let mut part = NestPart::new(nest.source);
         let dims: Vec<usize> = parallel.iter().copied().chain(members(left)).collect();
         let value = self.early_value(nest, &early, &dims, &mut part, steps)?;
         let extents: Vec<usize> = dims.iter().map(|&dim| nest.extents[dim]).collect();
@@ -91,7 +91,7 @@ impl Lowering<'_> {
         nest: &Nest,
         early: &Early,
         dims: &[usize],
-        part: &mut Part,
+        part: &mut NestPart,
         steps: &mut Vec<Step<Nest>>,
     ) -> Option<Val> {
         let dtype = nest.dtypes[nest.value.index()];
@@ -109,7 +109,7 @@ impl Lowering<'_> {
             at.coeffs[dims.iter().position(|&d| d == dim)?] = stride;
             stride = stride.checked_mul(i64::try_from(nest.extents[dim]).ok()?)?;
         }
-        let mut sum = Part::new(nest.source);
+        let mut sum = NestPart::new(nest.source);
         let values = sum.take(nest, &inner, early.factors.iter().map(|f| f.value))?;
         let value = multiplied(&mut sum, &early.factors, &values, dtype)?;
         let sum = sum.finish(extents, value, to, Write::Sum(place));
@@ -127,7 +127,7 @@ impl Lowering<'_> {
         let mut values = others;
         values.push(load);
         let product = multiplied(part, &factors, &values, dtype)?;
-        let constant = Product::of(nest, &dims_of(nest), &self.target.search)?.constant;
+        let constant = FactorProduct::of(nest, &dims_of(nest), &self.target.search)?.constant;
         if constant == 1.0 {
             return Some(product);
         }
@@ -160,7 +160,7 @@ impl Lowering<'_> {
             checks: Vec::new(),
         };
         let mut before = Vec::new();
-        let mut part = Part::new(nest.source);
+        let mut part = NestPart::new(nest.source);
         let mut sums: SmallVec<[(Val, bool); 4]> = SmallVec::new();
         let mut rest: Vec<Term> = Vec::new();
         for term in terms {
@@ -237,7 +237,7 @@ impl Lowering<'_> {
 
 /// The nest with another value, without what that does not need.
 fn reduced_to(nest: &Nest, value: Val) -> Option<Nest> {
-    let mut part = Part::new(nest.source);
+    let mut part = NestPart::new(nest.source);
     let dims: Vec<usize> = (0..nest.extents.len()).collect();
     let value = *part.take(nest, &dims, std::iter::once(value))?.first()?;
     let own = part.finish(nest.extents.clone(), value, nest.target, nest.write.clone());
@@ -252,7 +252,7 @@ fn is_large(nest: &Nest, least: usize) -> bool {
 }
 
 /// The reduced dimensions.
-fn all_reduced(nest: &Nest) -> Dims {
+fn all_reduced(nest: &Nest) -> DimSet {
     let parallel = nest.extents.len() - nest.reduced;
     (parallel..nest.extents.len()).fold(0, |dims, dim| dims | 1 << dim)
 }
@@ -260,9 +260,9 @@ fn all_reduced(nest: &Nest) -> Dims {
 impl Early {
     /// The factors of a nest's value that are better summed first, and over what.
     fn of(nest: &Nest, target: &Target) -> Option<Early> {
-        let product = Product::of(nest, &dims_of(nest), &target.search)?;
+        let product = FactorProduct::of(nest, &dims_of(nest), &target.search)?;
         let reduced = all_reduced(nest);
-        let all = positions(nest, Dims::MAX >> (Dims::BITS as usize - nest.extents.len()));
+        let all = positions(nest, DimSet::MAX >> (DimSet::BITS as usize - nest.extents.len()));
         let mut best: Option<(usize, Early)> = None;
         for dim in members(reduced) {
             let (factors, others): (Vec<Factor>, Vec<Factor>) =
@@ -281,7 +281,12 @@ impl Early {
 }
 
 /// The product of factors, those first whose zeros are stronger.
-fn multiplied(part: &mut Part, factors: &[Factor], values: &[Val], dtype: Dtype) -> Option<Val> {
+fn multiplied(
+    part: &mut NestPart,
+    factors: &[Factor],
+    values: &[Val],
+    dtype: Dtype,
+) -> Option<Val> {
     let mut product = None;
     for zeros in [Zeros::Plain, Zeros::Weak, Zeros::Mutual] {
         for (_, &value) in factors.iter().zip(values).filter(|(f, _)| f.zeros == zeros) {

@@ -35,7 +35,7 @@ mod scattered;
 type States = [(BufferId, BufferId, BufferId)];
 
 /// What makes a version of a state of the one before, by the places in the list of steps.
-enum Made {
+enum VersionStep {
     /// Nests, each for a part of it.
     Nests(Vec<(usize, Update)>),
     /// A loop, in the memory of the one before.
@@ -67,14 +67,14 @@ struct Flags {
 }
 
 impl Flags {
-    fn join(&mut self, made: &Made) {
+    fn join(&mut self, made: &VersionStep) {
         match made {
-            Made::Nests(nests) => {
+            VersionStep::Nests(nests) => {
                 self.adds |= nests.iter().any(|(_, update)| update.adds);
                 self.sets |= nests.iter().any(|(_, update)| update.sets);
             }
-            Made::Loop => self.sets = true,
-            Made::Branches(inside) => {
+            VersionStep::Loop => self.sets = true,
+            VersionStep::Branches(inside) => {
                 self.adds |= inside.flags.adds;
                 self.sets |= inside.flags.sets;
             }
@@ -170,7 +170,7 @@ impl Lowering<'_> {
     }
 
     /// How a version is made of another one, by nests that change few elements of it or by a loop.
-    fn made_of(&self, version: BufferId, steps: &[Step<Nest>]) -> Option<(BufferId, Made)> {
+    fn made_of(&self, version: BufferId, steps: &[Step<Nest>]) -> Option<(BufferId, VersionStep)> {
         let writers: SmallVec<[usize; 2]> =
             (0..steps.len()).filter(|&n| writes(&steps[n], version)).collect();
         // What is added to places of it is added to it where it lies.
@@ -186,7 +186,7 @@ impl Lowering<'_> {
             let &(init, ..) = l.states.iter().find(|s| s.1 == version && s.2 == version)?;
             let mut mentions = 0;
             steps[place].for_each_buffer(&mut |b| mentions += usize::from(b == init));
-            return (mentions == 1).then_some((init, Made::Loop));
+            return (mentions == 1).then_some((init, VersionStep::Loop));
         }
         if let ([place], []) = (writers, scatters)
             && let Step::If(branches) = &steps[*place]
@@ -197,7 +197,7 @@ impl Lowering<'_> {
                 own && !outside.clone().any(|(_, step)| touches(step, b))
             };
             let (base, inside) = self.made_in_branches(version, branches, &free)?;
-            return Some((base, Made::Branches(Box::new(inside))));
+            return Some((base, VersionStep::Branches(Box::new(inside))));
         }
         let nest = |place: usize| match &steps[place] {
             Step::Compute(nest) if nest.target == version => Some(&**nest),
@@ -233,7 +233,7 @@ impl Lowering<'_> {
                 nests.push((place, update));
             }
             if few.saturating_mul(self.target.gains.min_region_share) <= shape.numel() {
-                return Some((base, Made::Nests(nests)));
+                return Some((base, VersionStep::Nests(nests)));
             }
         }
         None
@@ -307,9 +307,9 @@ impl Lowering<'_> {
         for &version in versions {
             let (before, made) = self.made_of(version, steps)?;
             let nests = match made {
-                Made::Nests(nests) => nests,
-                Made::Loop => continue,
-                Made::Branches(inside) => {
+                VersionStep::Nests(nests) => nests,
+                VersionStep::Loop => continue,
+                VersionStep::Branches(inside) => {
                     let place = (0..steps.len()).find(|&n| writes(&steps[n], version))?;
                     let Step::If(lists) = &mut steps[place] else { return None };
                     let [then, otherwise] = &inside.lists;

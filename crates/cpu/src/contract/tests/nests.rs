@@ -182,16 +182,16 @@ fn read(dtype: Dtype, room: &[u64], k: usize) -> f64 {
 struct Line(#[allow(dead_code, reason = "room")] [u64; 8]);
 
 /// The memory of a nest: operands and result.
-pub(super) struct Memory {
+pub(super) struct CaseMemory {
     rooms: Vec<Vec<u64>>,
     dtype: Dtype,
 }
 
-impl Memory {
-    pub(super) fn new(rng: &mut Rng, case: &Case, special: bool) -> Memory {
+impl CaseMemory {
+    pub(super) fn new(rng: &mut Rng, case: &Case, special: bool) -> CaseMemory {
         let dtype = case.nest.dtypes[0];
         let rooms = case.sizes.iter().map(|&n| fill(rng, dtype, n, special)).collect();
-        Memory { rooms, dtype }
+        CaseMemory { rooms, dtype }
     }
 
     /// Runs with a result that holds nothing of use.
@@ -205,7 +205,7 @@ impl Memory {
         let size = |room: &Vec<u64>| room.len() * self.dtype.size();
         let mut sizes: Vec<usize> = self.rooms.iter().map(size).collect();
         sizes.push(scratch.len() * 64);
-        run(&mut Frame::new(pointers, sizes.into(), crate::memory::Memory::new(0).unwrap()));
+        run(&mut Frame::new(pointers, sizes.into(), crate::memory::AlignedMemory::new(0).unwrap()));
         (0..self.rooms[2].len()).map(|k| read(self.dtype, &self.rooms[2], k)).collect()
     }
 }
@@ -243,7 +243,7 @@ fn check(rng: &mut Rng) -> Result<usize, String> {
     let case = case(rng);
     let limits = RunLimits::default();
     let special = !matches!(case.nest.instrs[2], Instr::Op(Op::Mul, _)) && rng.chance(50);
-    let mut memory = Memory::new(rng, &case, special);
+    let mut memory = CaseMemory::new(rng, &case, special);
     let ordinary = Kernel::of_nest(case.nest.clone().collapse(None).0, true, None);
     let wanted = memory.run(0, |frame| assert!(ordinary.run_all(frame, &limits)));
     let mut in_place = 0;
@@ -341,7 +341,7 @@ fn numbers_that_are_rounded() {
     for dtype in [Dtype::F64, Dtype::F32] {
         for (m, n, k) in [(37, 41, 530), (130, 75, 200), (5, 300, 33)] {
             let case = matrices(dtype, m, n, k);
-            let mut memory = Memory::new(&mut rng, &case, false);
+            let mut memory = CaseMemory::new(&mut rng, &case, false);
             for room in 0..2 {
                 for at in 0..case.sizes[room] {
                     let x = rng.unit() - 0.5;
@@ -355,7 +355,7 @@ fn numbers_that_are_rounded() {
                     }
                 }
             }
-            let at = |memory: &Memory, b: usize, k: usize| read(dtype, &memory.rooms[b], k);
+            let at = |memory: &CaseMemory, b: usize, k: usize| read(dtype, &memory.rooms[b], k);
             let eps = if dtype == Dtype::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
             let (mut exact, mut bound) = (vec![0.0; m * n], vec![0.0; m * n]);
             for i in 0..m {
@@ -398,7 +398,7 @@ fn cancelling_stops_it() {
     let limits = RunLimits::default();
     limits.cancel.cancel();
     let case = matrices(Dtype::F64, 300, 300, 300);
-    let mut memory = Memory::new(&mut Rng::new(1), &case, false);
+    let mut memory = CaseMemory::new(&mut Rng::new(1), &case, false);
     for contraction in contractions(&case).unwrap() {
         memory.run(contraction.scratch_bytes(), |frame| assert!(!contraction.run(frame, &limits)));
     }

@@ -11,7 +11,7 @@ use cotan_pipeline::{Derivative, derive};
 use cotan_schedule::{Axis, Contraction};
 use cotan_testkit::Rng;
 
-use super::nests::{Case, Memory, batched, matrices};
+use super::nests::{Case, CaseMemory, batched, matrices};
 use crate::Executable;
 use crate::contract::RunContraction;
 use crate::isa::{self, Isa};
@@ -59,7 +59,7 @@ fn peak(dtype: Dtype, isa: Isa) -> f64 {
     product.direct = true;
     product.left.place = product.left.place.frozen(None);
     product.right.place = product.right.place.frozen(Some(Axis::Columns));
-    let mut memory = Memory::new(&mut Rng::new(1), &case, false);
+    let mut memory = CaseMemory::new(&mut Rng::new(1), &case, false);
     let mut time = 0.0;
     memory.run(0, |frame| {
         time = least(|| assert!(contraction.run(frame, &RunLimits::default())));
@@ -80,7 +80,7 @@ fn times(case: &Case, ordinary: bool, direct: Option<bool>) -> (f64, f64) {
         contraction.product.direct = direct && contraction.product.direct_works();
     }
     let kernel = Kernel::of_nest(case.nest.clone().collapse(None).0, false, None);
-    let mut memory = Memory::new(&mut Rng::new(1), case, false);
+    let mut memory = CaseMemory::new(&mut Rng::new(1), case, false);
     let (mut fast, mut slow) = (0.0, f64::NAN);
     let limits = RunLimits::default();
     memory.run(contraction.scratch_bytes(), |frame| {

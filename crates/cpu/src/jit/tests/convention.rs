@@ -9,7 +9,7 @@ use cotan_testkit::{Rng, for_each_case};
 use iced_x86::Register;
 
 use super::random::{Maker, Size};
-use crate::jit::isa::Isa;
+use crate::jit::isa::VectorIsa;
 use crate::jit::{Arranged, Entry, arrange, emit};
 use crate::vm::Kernel;
 
@@ -182,7 +182,7 @@ fn nothing_lies_below_the_stack_pointer() {
     for_each_case("jit.below", 200, |rng: &mut Rng| {
         let (nest, _) = Maker::new(rng).nest(size);
         let kernel = Kernel::of_nest(nest, false, None);
-        for isa in [Isa::Avx2, Isa::Avx512] {
+        for isa in [VectorIsa::Avx2, VectorIsa::Avx512] {
             let Some(Arranged { lir, codes, homes, .. }) = arrange(&kernel, isa, None) else {
                 return Ok(());
             };

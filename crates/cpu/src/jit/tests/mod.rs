@@ -12,16 +12,19 @@ use std::sync::Arc;
 use cotan_array::Dtype;
 use cotan_testkit::Rng;
 
-use super::isa::Isa;
-use super::memory::Memory;
+use super::isa::VectorIsa;
+use super::memory::CodeMemory;
 use super::{Encoded, Entry, encode};
 use crate::limits::RunLimits;
 use crate::samples::SPECIAL;
 use crate::vm::{Frame, Kernel};
 
 /// The instruction sets that can be tried here.
-fn available() -> Vec<Isa> {
-    [Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| Some(isa) <= super::isa::best()).collect()
+fn available() -> Vec<VectorIsa> {
+    [VectorIsa::Avx2, VectorIsa::Avx512]
+        .into_iter()
+        .filter(|&isa| Some(isa) <= super::isa::best())
+        .collect()
 }
 
 /// Bytes beside each buffer, which must stay as they are.
@@ -129,13 +132,13 @@ fn integer(rng: &mut Rng) -> i64 {
 
 /// Code that can be run.
 struct Runnable {
-    memory: Memory,
+    memory: CodeMemory,
     _codes: Box<[crate::vm::Code]>,
 }
 
 impl Runnable {
     fn new(encoded: Encoded) -> Runnable {
-        let memory = Memory::new(&encoded.bytes).unwrap();
+        let memory = CodeMemory::new(&encoded.bytes).unwrap();
         Runnable { memory, _codes: encoded.codes }
     }
 
@@ -158,7 +161,7 @@ impl Runnable {
 
 fn run_machine(kernel: &Kernel, buffers: &mut Buffers, lo: usize, hi: usize) {
     let sizes: Arc<[usize]> = buffers.sizes.clone().into();
-    let local = crate::memory::Memory::new(0).unwrap();
+    let local = crate::memory::AlignedMemory::new(0).unwrap();
     let mut frame = Frame::new(buffers.pointers(), sizes, local);
     assert!(kernel.run(&mut frame, lo..hi, &RunLimits::default()));
 }
@@ -166,7 +169,7 @@ fn run_machine(kernel: &Kernel, buffers: &mut Buffers, lo: usize, hi: usize) {
 /// Runs a kernel both ways, for ranges that end at the given places; `None` if it has no code.
 fn compare(kernel: &Kernel, buffers: &Buffers, ends: &[usize]) -> Option<Result<(), String>> {
     // Code for either instruction set is made also where it cannot run.
-    let made: Vec<(Isa, Encoded)> = [Isa::Avx2, Isa::Avx512]
+    let made: Vec<(VectorIsa, Encoded)> = [VectorIsa::Avx2, VectorIsa::Avx512]
         .into_iter()
         .map(|isa| encode(kernel, isa, None).map(|code| (isa, code)))
         .collect::<Option<_>>()?;

@@ -8,7 +8,7 @@ use smallvec::smallvec;
 
 use super::random::{Maker, Size};
 use super::{Buffers, compare};
-use crate::jit::isa::Isa;
+use crate::jit::isa::VectorIsa;
 use crate::jit::{Arranged, arrange, emit};
 use crate::vm::Kernel;
 
@@ -19,7 +19,8 @@ fn no_instruction_is_from_a_larger_set() {
     for_each_case("jit.sets", 300, |rng: &mut Rng| {
         let (nest, _) = Maker::new(rng).nest(size);
         let kernel = Kernel::of_nest(nest, false, None);
-        let Some(Arranged { lir, codes, homes, .. }) = arrange(&kernel, Isa::Avx2, None) else {
+        let Some(Arranged { lir, codes, homes, .. }) = arrange(&kernel, VectorIsa::Avx2, None)
+        else {
             return Ok(());
         };
         let functions = vec![0u64; 2 * codes.len()];
@@ -50,7 +51,7 @@ fn few_positions_are_done_side_by_side() {
             if nest.extents.is_empty() { None } else { Some(rng.below(nest.extents.len())) };
         let shown = format!("{nest:?}");
         let kernel = Kernel::of_nest(nest, rng.chance(30), block);
-        let Some(arranged) = arrange(&kernel, Isa::Avx2, None) else { return Ok(()) };
+        let Some(arranged) = arrange(&kernel, VectorIsa::Avx2, None) else { return Ok(()) };
         if arranged.arrangement.jam.is_none() {
             return Ok(());
         }

@@ -5,13 +5,13 @@ use cotan_nest::Step;
 use cotan_syntax::parse_program;
 use cotan_testkit::{Equality, InputKind, Rng, first_difference, inputs_for, run_program};
 
-use crate::compiled::Group;
+use crate::compiled::CompiledGroup;
 use crate::limits::RunLimits;
 use crate::run::Executable;
 
 /// How many loops of some steps are one function.
-fn whole(steps: &[Step<Group>]) -> usize {
-    let of = |step: &Step<Group>| match step {
+fn whole(steps: &[Step<CompiledGroup>]) -> usize {
+    let of = |step: &Step<CompiledGroup>| match step {
         Step::Loop(l) => {
             whole(&l.steps)
                 + usize::from(l.schedule.tight.as_ref().is_some_and(|t| t.whole.is_some()))

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::Runnable;
 use crate::jit::{encode, isa};
 use crate::limits::RunLimits;
-use crate::memory::Memory;
+use crate::memory::AlignedMemory;
 use crate::vm::{Frame, Kernel};
 
 const A: f64 = 0.3;
@@ -204,7 +204,7 @@ fn least(elements: usize, mut f: impl FnMut()) -> f64 {
 
 fn measure(name: &str, n: usize, kernel: &Kernel, plain: Plain) {
     // Buffers begin at different places of a page.
-    let memory = Memory::new(3 * (8 * n + 4096 + 256)).unwrap();
+    let memory = AlignedMemory::new(3 * (8 * n + 4096 + 256)).unwrap();
     let place = |k: usize| memory.start().wrapping_add(k * (8 * n + 4096 + 192) / 64 * 64);
     let pointers: Vec<*mut u8> = (0..3).map(place).collect();
     // SAFETY: three parts of the memory.
@@ -223,7 +223,7 @@ fn measure(name: &str, n: usize, kernel: &Kernel, plain: Plain) {
     let positions = kernel.positions();
     let native = least(n, || code.call(&pointers, 0, positions));
     let sizes: Arc<[usize]> = vec![8 * n; 3].into();
-    let mut frame = Frame::new(pointers.clone(), sizes, Memory::new(0).unwrap());
+    let mut frame = Frame::new(pointers.clone(), sizes, AlignedMemory::new(0).unwrap());
     let limits = RunLimits::default();
     let machine = least(n, || assert!(kernel.run(&mut frame, 0..positions, &limits)));
     let rust = least(n, || plain(black_box(x), black_box(z), black_box(y)));

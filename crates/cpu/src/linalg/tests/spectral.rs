@@ -6,7 +6,7 @@ use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{CellValue, Routine};
 use cotan_nest::{BufferId, Cells, RoutineStep, family, routine_room};
 
-use super::{Places, Plain, run, unit};
+use super::{Plain, RoutinePointers, run, unit};
 
 const SIZES: [(usize, usize); 13] = [
     (0, 0),
@@ -62,7 +62,7 @@ fn made(
         results: vec![BufferId(0); count],
         room: BufferId(0),
     };
-    let places = Places {
+    let places = RoutinePointers {
         operands: vec![memory.as_mut_ptr().cast()],
         results: to.iter_mut().map(|words| words.as_mut_ptr().cast()).collect(),
         room: room.as_mut_ptr().cast(),

@@ -4,7 +4,7 @@
 use cotan_array::Dtype;
 use cotan_math::{Binary, Double, Precision, Single, Unary, double, single};
 
-use super::{Function, Isa};
+use super::{Isa, TileFunction};
 
 /// The functions of one argument: whether they have a formula in `f32`, and whether formulas hold
 /// for all arguments or up to a limit.
@@ -40,7 +40,7 @@ macro_rules! level {
                 double::atan2(&Double, f64::from(a), f64::from(b)) as f32 }
         }
 
-        pub(super) fn unary(f: Unary, dtype: Dtype) -> Function {
+        pub(super) fn unary(f: Unary, dtype: Dtype) -> TileFunction {
             let narrow = dtype == Dtype::F32;
             match f {
                 $(Unary::$all if narrow => narrow::$all_name,
@@ -50,7 +50,7 @@ macro_rules! level {
             }
         }
 
-        pub(super) fn binary(f: Binary, dtype: Dtype) -> Function {
+        pub(super) fn binary(f: Binary, dtype: Dtype) -> TileFunction {
             match (f, dtype) {
                 (Binary::Pow, Dtype::F32) => narrow::pow,
                 (Binary::Pow, _) => wide::pow,
@@ -140,7 +140,7 @@ mod avx512 {
 }
 
 /// A function of one argument on tiles of a float type.
-pub(super) fn unary(isa: Isa, f: Unary, dtype: Dtype) -> Function {
+pub(super) fn unary(isa: Isa, f: Unary, dtype: Dtype) -> TileFunction {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => avx512::unary(f, dtype),
@@ -151,7 +151,7 @@ pub(super) fn unary(isa: Isa, f: Unary, dtype: Dtype) -> Function {
 }
 
 /// A function of two arguments on tiles of a float type.
-pub(super) fn binary(isa: Isa, f: Binary, dtype: Dtype) -> Function {
+pub(super) fn binary(isa: Isa, f: Binary, dtype: Dtype) -> TileFunction {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => avx512::binary(f, dtype),
@@ -214,7 +214,7 @@ mod tests {
         if cfg!(miri) { 10 } else { cotan_testkit::scaled(2000) }
     }
 
-    fn run<T: Copy>(f: Function, a: &[T], b: &[T]) -> Vec<T> {
+    fn run<T: Copy>(f: TileFunction, a: &[T], b: &[T]) -> Vec<T> {
         let mut to = a.to_vec();
         // SAFETY: operands and target have the length.
         unsafe {

@@ -11,12 +11,22 @@ const N: usize = 40;
 const BETWEEN: BufferId = BufferId(1);
 
 /// A nest over all pairs $(i, j)$.
-fn nest(reduced: usize, body: &[(Instr, Dtype)], target: u32, write: Write) -> Item {
+fn nest(reduced: usize, body: &[(Instr, Dtype)], target: u32, write: Write) -> GroupItem {
     let (instrs, dtypes): (Vec<_>, Vec<_>) = body.iter().cloned().unzip();
     let value = Val(instrs.len() as u32 - 1);
     let target = BufferId(target);
     let (extents, also) = (vec![N, N], Vec::new());
-    Item::Nest(Nest { extents, reduced, instrs, dtypes, value, target, write, also, source: None })
+    GroupItem::Nest(Nest {
+        extents,
+        reduced,
+        instrs,
+        dtypes,
+        value,
+        target,
+        write,
+        also,
+        source: None,
+    })
 }
 
 fn form(constant: i64, coeffs: [i64; 2]) -> Affine {
@@ -37,13 +47,13 @@ fn everywhere() -> Affine {
 }
 
 /// Stores something for every pair.
-fn stores_all() -> Item {
+fn stores_all() -> GroupItem {
     let at = everywhere();
     nest(0, &[load(BufferId(0), form(0, [0, 1]))], BETWEEN.0, Write::Store(at))
 }
 
 /// Sums over $j$ what is read where `i + shift` compares with $j$ like this.
-fn sums_where(op: Op, shift: i64, read: (Instr, Dtype)) -> Item {
+fn sums_where(op: Op, shift: i64, read: (Instr, Dtype)) -> GroupItem {
     let body = [
         index(form(shift, [1, 0])),
         index(form(0, [0, 1])),
@@ -55,12 +65,12 @@ fn sums_where(op: Op, shift: i64, read: (Instr, Dtype)) -> Item {
     nest(1, &body, 2, Write::Sum(form(0, [1, 0])))
 }
 
-fn sums_all() -> Item {
+fn sums_all() -> GroupItem {
     nest(1, &[load(BETWEEN, everywhere())], 2, Write::Sum(form(0, [1, 0])))
 }
 
 /// The wedges of what stores all pairs, and of nests that follow it.
-fn wedges_with(readers: Vec<Item>) -> Vec<Option<Wedge>> {
+fn wedges_with(readers: Vec<GroupItem>) -> Vec<Option<Wedge>> {
     let items: Vec<Shared> =
         std::iter::once(stores_all()).chain(readers).map(|item| (item, 0)).collect();
     wedges(&items, &FxHashSet::from_iter([BETWEEN]), &FxHashSet::default())

@@ -11,7 +11,7 @@ use cotan_nest::BufferId;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::{Lowering, Operands, Placement, R, Scene, ScopePlacements};
+use super::{Lowering, MadeOperands, Placement, R, Scene, ScopePlacements};
 use crate::lower::{Place, look};
 
 /// Stands for every buffer while there are none.
@@ -19,7 +19,7 @@ pub(in crate::lower) const NOWHERE: BufferId = BufferId(u32::MAX);
 
 /// How the nests come about that a survey is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum SurveyOf {
     /// They make a node.
     Node,
     /// They make what others want.
@@ -63,13 +63,13 @@ pub(super) fn operands(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<
         }
         let factor = matches!(placement, Placement::Factor { .. });
         if view && (!expanded || factor) {
-            lowering.survey(t, Made::Node, placements);
+            lowering.survey(t, SurveyOf::Node, placements);
         }
         if placement == Placement::Branch
             && let Node::Cond(_, u, v) = program.node(t)
         {
             for &side in [u, v].into_iter().filter(|u| views.contains(u)) {
-                lowering.survey(side, Made::Copy, placements);
+                lowering.survey(side, SurveyOf::Copy, placements);
             }
         }
         lowering.places.insert(t, place);
@@ -94,14 +94,15 @@ impl Lowering<'_> {
     }
 
     /// Finds what is to be made for a node, and for that.
-    fn survey(&mut self, t: TermId, made: Made, placements: &mut ScopePlacements) {
-        let mut open: SmallVec<[(TermId, Made); 4]> = SmallVec::from_slice(&[(t, made)]);
+    fn survey(&mut self, t: TermId, made: SurveyOf, placements: &mut ScopePlacements) {
+        let mut open: SmallVec<[(TermId, SurveyOf); 4]> = SmallVec::from_slice(&[(t, made)]);
         while let Some((u, made)) = open.pop() {
-            let known = if made == Made::Copy { &placements.copied } else { &placements.operands };
+            let known =
+                if made == SurveyOf::Copy { &placements.copied } else { &placements.operands };
             if known.contains_key(&u) {
                 continue;
             }
-            self.wanted = Some(Operands::new());
+            self.wanted = Some(MadeOperands::new());
             // What cannot be expanded is found out when it is.
             let _ = self.survey_nests(u, made, placements);
             let wanted = self.wanted.take().unwrap_or_default();
@@ -113,25 +114,28 @@ impl Lowering<'_> {
                     placements.chosen.insert(w, Placement::Operand);
                 }
             }
-            open.extend(wanted.iter().map(|&w| (w, Made::Operand)));
-            let known =
-                if made == Made::Copy { &mut placements.copied } else { &mut placements.operands };
+            open.extend(wanted.iter().map(|&w| (w, SurveyOf::Operand)));
+            let known = if made == SurveyOf::Copy {
+                &mut placements.copied
+            } else {
+                &mut placements.operands
+            };
             known.insert(u, wanted);
         }
     }
 
     /// Expands the indices of some nests.
-    fn survey_nests(&mut self, t: TermId, made: Made, placements: &ScopePlacements) -> R<()> {
+    fn survey_nests(&mut self, t: TermId, made: SurveyOf, placements: &ScopePlacements) -> R<()> {
         let placement = placements.of(self.program, t);
         match (self.program.node(t), made) {
-            (_, Made::Copy) => drop(self.copy_nests(t, NOWHERE)?),
+            (_, SurveyOf::Copy) => drop(self.copy_nests(t, NOWHERE)?),
             (Node::Stack(ts), _) => {
                 for (n, &part) in ts.iter().enumerate() {
                     self.store_nest(part, NOWHERE, n)?;
                 }
             }
-            (_, Made::Operand) => drop(self.array_nests(t, NOWHERE, None)?),
-            (Node::SumOuter(_), Made::Node) if placement != Placement::StoredUnrolled => {
+            (_, SurveyOf::Operand) => drop(self.array_nests(t, NOWHERE, None)?),
+            (Node::SumOuter(_), SurveyOf::Node) if placement != Placement::StoredUnrolled => {
                 if let Placement::Joined(factor) = placement {
                     self.sum_nest(t, NOWHERE, None, Some(factor), placements)?;
                     return Ok(());

@@ -5,7 +5,7 @@ use cotan_ir::{Node, TermCounts, TermId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Lowering, Placement, R, Scene, ScopePlacements, Users};
+use super::{Lowering, NodeUses, Placement, R, Scene, ScopePlacements};
 
 /// Which arrays are stored, and which sums are written out.
 pub(super) fn stored(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> {
@@ -104,7 +104,7 @@ impl Lowering<'_> {
     fn place_node(
         &self,
         t: TermId,
-        users: &Users,
+        users: &NodeUses,
         weights: &Weights,
         placements: &mut ScopePlacements,
     ) -> Option<Weight> {

@@ -3,7 +3,7 @@
 use cotan_ir::{Node, RegionId, TermCounts, TermId};
 use rustc_hash::FxHashSet;
 
-use super::{Lowering, Placement, R, Scene, Users};
+use super::{Lowering, NodeUses, Placement, R, Scene};
 
 /// How nodes are used, and which must be in memory: results, and what loops and other steps read.
 pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> {
@@ -17,8 +17,8 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
             forced.insert(*p);
         }
     }
-    let mut users = Users::default();
-    let Users { uses, repeated, captured, summed } = &mut users;
+    let mut users = NodeUses::default();
+    let NodeUses { uses, repeated, captured, summed } = &mut users;
     for &t in scope.order() {
         let node = program.node(t);
         node.for_each_operand(|u| uses.add(u, 1));

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::super::Lowering;
 use super::super::part::needed;
-use super::regions::{Region, Span, Update};
+use super::regions::{ArrayRegion, AxisRange, Update};
 
 impl Lowering<'_> {
     /// The nests that compute the regions, and those that store them. The latter come last, so they
@@ -88,7 +88,7 @@ struct Regional<'a> {
 }
 
 impl<'a> Regional<'a> {
-    fn new(nest: &'a Nest, region: &Region, sizes: &'a [usize]) -> Option<Regional<'a>> {
+    fn new(nest: &'a Nest, region: &ArrayRegion, sizes: &'a [usize]) -> Option<Regional<'a>> {
         let span = |dim: usize| region.iter().find(|(axis, _)| *axis == dim).map(|(_, span)| *span);
         // The dimensions that stay; those of slices are shorter.
         let (mut own, mut extents) = (vec![None; nest.extents.len()], Vec::new());
@@ -113,7 +113,7 @@ impl<'a> Regional<'a> {
                 offset.coeffs[n] = 1;
             }
             let mut position = None;
-            if let Some(Span { base, number, .. }) = span(dim) {
+            if let Some(AxisRange { base, number, .. }) = span(dim) {
                 offset.constant = number;
                 position = base.map(|k| regional.value(k).ok_or(())).transpose().ok()?;
             }

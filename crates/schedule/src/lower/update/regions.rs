@@ -11,21 +11,21 @@ use cotan_nest::{Affine, BufferId, Instr, Nest, Val, Write};
 use smallvec::{SmallVec, smallvec};
 
 use super::super::part::needed;
-use super::super::product::{Dims, dims_of};
+use super::super::product::{DimSet, dims_of};
 use crate::target::Search;
 
 /// Neighbouring positions along an axis: so many from a value, if there is one, and a number on.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Span {
+pub(super) struct AxisRange {
     pub base: Option<Val>,
     pub number: i64,
     pub length: usize,
 }
 
 /// A part of an array: the axes of which it does not have all positions.
-pub(super) type Region = SmallVec<[(usize, Span); 2]>;
+pub(super) type ArrayRegion = SmallVec<[(usize, AxisRange); 2]>;
 
-type Regions = SmallVec<[Region; 2]>;
+type Regions = SmallVec<[ArrayRegion; 2]>;
 
 /// The regions outside of which a nest gives an array as it is.
 pub(super) struct Update {
@@ -38,7 +38,7 @@ pub(super) struct Update {
 
 /// What a value is outside of some regions.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum OutsideKind {
     /// The element at this place.
     Same,
     Zero,
@@ -47,20 +47,20 @@ enum Kind {
 }
 
 #[derive(Clone)]
-struct Outside {
-    kind: Kind,
+struct OutsideValue {
+    kind: OutsideKind,
     regions: Regions,
     adds: bool,
     sets: bool,
 }
 
-impl Outside {
-    fn everywhere(kind: Kind) -> Outside {
-        Outside { kind, regions: Regions::new(), adds: false, sets: false }
+impl OutsideValue {
+    fn everywhere(kind: OutsideKind) -> OutsideValue {
+        OutsideValue { kind, regions: Regions::new(), adds: false, sets: false }
     }
 
     /// Another kind, outside of the regions of two.
-    fn join(&self, kind: Kind, other: &Outside) -> Outside {
+    fn join(&self, kind: OutsideKind, other: &OutsideValue) -> OutsideValue {
         let mut both = self.within(&other.regions);
         both.kind = kind;
         both.adds |= other.adds;
@@ -69,7 +69,7 @@ impl Outside {
     }
 
     /// The same outside of more regions.
-    fn within(&self, more: &[Region]) -> Outside {
+    fn within(&self, more: &[ArrayRegion]) -> OutsideValue {
         let mut all = self.clone();
         for region in more {
             if !all.regions.contains(region) {
@@ -90,35 +90,36 @@ impl Update {
         let (dims, most) = (dims_of(nest), search.max_mask_operations);
         let masks = Masks { nest, dims, looked: std::cell::Cell::new(0), most };
         let needed = needed(nest, std::iter::once(nest.value));
-        let mut found: Vec<Option<Outside>> = vec![None; nest.instrs.len()];
+        let mut found: Vec<Option<OutsideValue>> = vec![None; nest.instrs.len()];
         for n in (0..found.len()).filter(|&n| needed[n]) {
             let outside = match &nest.instrs[n] {
                 Instr::Load { buffer, at, checks }
                     if *buffer == array && at == place && checks.is_empty() =>
                 {
-                    Some(Outside::everywhere(Kind::Same))
+                    Some(OutsideValue::everywhere(OutsideKind::Same))
                 }
                 Instr::Op(op, args) => masks.outside(*op, args, &found),
-                _ => masks
-                    .nonzero(Val(n as u32))
-                    .map(|regions| Outside { regions, ..Outside::everywhere(Kind::Zero) }),
+                _ => masks.nonzero(Val(n as u32)).map(|regions| OutsideValue {
+                    regions,
+                    ..OutsideValue::everywhere(OutsideKind::Zero)
+                }),
             };
             found[n] = outside.filter(|outside| outside.regions.len() <= search.max_regions);
         }
-        let Outside { kind, regions, adds, sets } = found.swap_remove(nest.value.index())?;
-        (kind == Kind::Same).then_some(Update { regions, adds, sets })
+        let OutsideValue { kind, regions, adds, sets } = found.swap_remove(nest.value.index())?;
+        (kind == OutsideKind::Same).then_some(Update { regions, adds, sets })
     }
 
     /// A nest that gives a part of an array, whatever it was before.
     pub(super) fn whole(nest: &Nest) -> Option<Update> {
         let stores = matches!(nest.write, Write::Store(_)) && nest.also.is_empty();
-        let regions = smallvec![Region::new()];
+        let regions = smallvec![ArrayRegion::new()];
         stores.then_some(Update { regions, adds: false, sets: true })
     }
 
     /// The elements of all regions of a nest.
     pub(super) fn elements(&self, nest: &Nest) -> usize {
-        let elements = |region: &Region| {
+        let elements = |region: &ArrayRegion| {
             let sizes = nest.extents.iter().enumerate().map(|(dim, &k)| {
                 let restricted = region.iter().find(|(axis, _)| *axis == dim);
                 restricted.map_or(k, |(_, span)| span.length)
@@ -132,7 +133,7 @@ impl Update {
 /// Where conditions in a nest hold.
 struct Masks<'a> {
     nest: &'a Nest,
-    dims: Vec<Dims>,
+    dims: Vec<DimSet>,
     looked: std::cell::Cell<usize>,
     /// .. and how many may be.
     most: usize,
@@ -152,13 +153,18 @@ impl Masks<'_> {
     }
 
     /// What an operation gives outside of some regions, if that is known of what it is given.
-    fn outside(&self, op: Op, args: &[Val], found: &[Option<Outside>]) -> Option<Outside> {
+    fn outside(
+        &self,
+        op: Op,
+        args: &[Val],
+        found: &[Option<OutsideValue>],
+    ) -> Option<OutsideValue> {
         let of = |n: usize| found[args[n].index()].as_ref();
         match op {
             Op::Select => {
                 let (x, y) = (of(1), of(2));
                 // What is selected inside, and everywhere else.
-                let inside = |v: Val, other: &Outside, regions: &[Region]| Outside {
+                let inside = |v: Val, other: &OutsideValue, regions: &[ArrayRegion]| OutsideValue {
                     sets: other.sets || self.may_be_negative(v),
                     ..other.within(regions)
                 };
@@ -172,8 +178,12 @@ impl Masks<'_> {
                 let fixed = self.dims[args[0].index()] == 0;
                 let kind = match (x.kind, y.kind) {
                     (one, other) if one == other => one,
-                    (Kind::Same, Kind::Zero) if fixed => Kind::SameIf(args[0], true),
-                    (Kind::Zero, Kind::Same) if fixed => Kind::SameIf(args[0], false),
+                    (OutsideKind::Same, OutsideKind::Zero) if fixed => {
+                        OutsideKind::SameIf(args[0], true)
+                    }
+                    (OutsideKind::Zero, OutsideKind::Same) if fixed => {
+                        OutsideKind::SameIf(args[0], false)
+                    }
                     _ => return None,
                 };
                 Some(x.join(kind, y))
@@ -181,23 +191,23 @@ impl Masks<'_> {
             Op::Add | Op::Sub => {
                 let (x, y) = (of(0)?, of(1)?);
                 let kind = match (x.kind, y.kind) {
-                    (kind, Kind::Zero) => kind,
-                    (Kind::Zero, kind) if op == Op::Add => kind,
-                    (Kind::SameIf(b, holds), Kind::SameIf(c, other))
+                    (kind, OutsideKind::Zero) => kind,
+                    (OutsideKind::Zero, kind) if op == Op::Add => kind,
+                    (OutsideKind::SameIf(b, holds), OutsideKind::SameIf(c, other))
                         if op == Op::Add && b == c && holds != other =>
                     {
-                        Kind::Same
+                        OutsideKind::Same
                     }
                     _ => return None,
                 };
                 let mut sum = x.join(kind, y);
-                sum.adds |= op == Op::Add && kind != Kind::Zero;
+                sum.adds |= op == Op::Add && kind != OutsideKind::Zero;
                 Some(sum)
             }
             // Zeros annihilate. The result may be -0, so adding it may change the sign of a zero.
-            Op::Neg | Op::Scale => {
-                of(0).filter(|x| x.kind == Kind::Zero).map(|x| Outside { adds: true, ..x.clone() })
-            }
+            Op::Neg | Op::Scale => of(0)
+                .filter(|x| x.kind == OutsideKind::Zero)
+                .map(|x| OutsideValue { adds: true, ..x.clone() }),
             _ => None,
         }
     }
@@ -220,14 +230,14 @@ impl Masks<'_> {
             Instr::Const(0) => Some(Regions::new()),
             // Reads out of range are 0.
             Instr::LoadAt { index, .. } => {
-                let mut region = Region::new();
+                let mut region = ArrayRegion::new();
                 for c in index {
                     let Some((axis, base, more)) = self.offset(c.value) else { continue };
                     // i = base - more + j for 0 <= j < size
                     let known = region.iter().any(|(a, _)| *a == axis);
                     if !known && c.size < self.nest.extents[axis] {
                         let number = more.checked_neg()?;
-                        region.push((axis, Span { base, number, length: c.size }));
+                        region.push((axis, AxisRange { base, number, length: c.size }));
                     }
                 }
                 self.closed(region)
@@ -283,15 +293,15 @@ impl Masks<'_> {
     fn region(&self, comparisons: &[(Val, bool)]) -> Option<Regions> {
         let bounds: SmallVec<[(usize, Bound); 4]> =
             comparisons.iter().filter_map(|&(v, holds)| self.bound(v, holds)).collect();
-        let mut region = Region::new();
+        let mut region = ArrayRegion::new();
         for &(axis, bound) in &bounds {
             let span = match bound {
-                Bound::At(base, number) => Some(Span { base, number, length: 1 }),
+                Bound::At(base, number) => Some(AxisRange { base, number, length: 1 }),
                 Bound::From(base, number) => {
                     bounds.iter().find_map(|&(other, bound)| match bound {
                         Bound::To(end, to) if other == axis && end == base => {
                             let length = usize::try_from(to.checked_sub(number)?).ok()?;
-                            Some(Span { base, number, length })
+                            Some(AxisRange { base, number, length })
                         }
                         _ => None,
                     })
@@ -308,9 +318,9 @@ impl Masks<'_> {
     }
 
     /// A region whose positions depend on none of the axes that it restricts.
-    fn closed(&self, region: Region) -> Option<Regions> {
+    fn closed(&self, region: ArrayRegion) -> Option<Regions> {
         let restricted = region.iter().fold(0, |dims, (axis, _)| dims | 1 << axis);
-        let free = |span: &Span| match span.base {
+        let free = |span: &AxisRange| match span.base {
             Some(k) => self.dims[k.index()] & restricted == 0,
             None => true,
         };
