@@ -42,7 +42,7 @@ pub fn row(py: Python<'_>, name: &str, args: &Bound<'_, PyDict>) -> PyResult<Vec
             continue;
         };
         match param.kind {
-            Kind::Float => choose = float,
+            Kind::Float | Kind::Complex => choose = float,
             Kind::Number | Kind::Numbers => choose = number,
             _ => {}
         }
@@ -52,7 +52,7 @@ pub fn row(py: Python<'_>, name: &str, args: &Bound<'_, PyDict>) -> PyResult<Vec
                 shared.push(Shared { name: param.name, arrays, many: false });
                 continue;
             }
-            Kind::Anys | Kind::Numbers => {
+            Kind::Anys | Kind::Numbers | Kind::Complex => {
                 let arrays = value.extract()?;
                 shared.push(Shared { name: param.name, arrays, many: true });
                 continue;

@@ -21,7 +21,7 @@
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Program, Type};
-use cotan_pipeline::{Derivative, Pass, Pipeline};
+use cotan_pipeline::{Derivative, Pass, Pipeline, Taylor};
 
 use crate::arr::Arr;
 use crate::derive::apply_untyped;
@@ -264,11 +264,39 @@ pub fn derivative(
     directions: &[AnyArr],
     body: Body<'_>,
 ) -> Result<Derived> {
+    derived((name, derivative, None), args, chosen, directions, body)
+}
+
+/// As [`derivative`], by series: the parts are the results and their coefficients along the
+/// directions ([`Taylor::Jet`]), or a Laplacian for each result, without directions.
+pub fn series(
+    name: &'static str,
+    taylor: Taylor,
+    args: &[Named],
+    chosen: &[usize],
+    directions: &[AnyArr],
+    body: Body<'_>,
+) -> Result<Derived> {
+    // What takes the same directions and asks for the same results.
+    let like = match taylor {
+        Taylor::Jet(_) => Derivative::Jvp,
+        Taylor::Laplacian => Derivative::JacFwd,
+    };
+    derived((name, like, Some(taylor)), args, chosen, directions, body)
+}
+
+fn derived(
+    which: (&'static str, Derivative, Option<Taylor>),
+    args: &[Named],
+    chosen: &[usize],
+    directions: &[AnyArr],
+    body: Body<'_>,
+) -> Result<Derived> {
     let tree = tree_of(args);
     let leaves: Vec<Raw> = args.iter().map(|(_, x)| x.raw).collect();
     let point = tree_of(&chosen.iter().filter_map(|&k| args.get(k).cloned()).collect::<Vec<_>>());
     let (out, parts) = apply_untyped(
-        (name, derivative),
+        which,
         (&tree, &leaves),
         (&point, chosen),
         &raws_of(directions),

@@ -67,15 +67,15 @@ where
 }
 
 /// Applies a derivative of a function of leaves: the tree of its result, and what the derivative
-/// consists of.
+/// consists of. It is by series, if so wished, as in [`apply_series`].
 pub(crate) fn apply_untyped(
-    (name, derivative): (&'static str, Derivative),
+    (name, derivative, taylor): (&'static str, Derivative, Option<Taylor>),
     (args, leaves): (&Tree, &[Raw]),
     (point, chosen): (&Tree, &[usize]),
     directions: &[Raw],
     f: stage::Body<'_>,
 ) -> Result<(Tree, Vec<Raw>)> {
-    let request = Request { name, derivative, args, leaves, chosen, directions, taylor: None };
+    let request = Request { name, derivative, args, leaves, chosen, directions, taylor };
     request.apply(point, &mut |leaves| stage::user_code(|| f(leaves)))
 }
 
