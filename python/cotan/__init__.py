@@ -19,6 +19,7 @@ from . import _array as _array
 from . import _program as _program
 from . import errors, interop, linalg, nn, numpy, random, tree
 from . import optim as optim
+from ._complex import Complex
 from ._control import (
     build,
     checkpoint,
@@ -47,7 +48,9 @@ from ._derivatives import (
     jacfwd,
     jacobian,
     jacrev,
+    jet,
     jvp,
+    laplacian,
     linearize,
     value_and_grad,
     vjp,
@@ -55,6 +58,7 @@ from ._derivatives import (
 from ._function import CacheInfo, Cost, Function, jit
 from ._jax import to_jax
 from ._parallel import associative_scan, expand, partition, reduce, reduce_by_index
+from ._solve import fixed_point, gauss_legendre, minimize, odeint, quadrature, root
 from ._sparse import CSR, SparseFunction, sparse_hessian, sparse_jacobian
 from ._stablehlo import stablehlo
 from ._text import load, load_ipython_extension, loads
@@ -66,6 +70,7 @@ __all__ = [
     "Array",
     "CSR",
     "CacheInfo",
+    "Complex",
     "Cost",
     "CotanError",
     "Function",
@@ -81,9 +86,11 @@ __all__ = [
     "dynamic_slice",
     "errors",
     "expand",
+    "fixed_point",
     "fold",
     "fori_loop",
     "gather",
+    "gauss_legendre",
     "grad",
     "hessian",
     "hvp",
@@ -91,8 +98,10 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
+    "laplacian",
     "linalg",
     "linearize",
     "load",
@@ -100,14 +109,18 @@ __all__ = [
     "loads",
     "map",
     "map_accum",
+    "minimize",
     "nn",
     "numpy",
+    "odeint",
     "optim",
     "partition",
+    "quadrature",
     "random",
     "range",
     "reduce",
     "reduce_by_index",
+    "root",
     "scan",
     "scatter",
     "sparse_hessian",
@@ -132,7 +145,7 @@ _ELSEWHERE = {
     "make_jaxpr": "write `ct.jit(f).lower(x).source`",
     "ops": "`segment_sum` and its relatives are in `cotan.numpy`",
     "pmap": "`ct.vmap` maps; a program runs on several threads by itself",
-    "scipy": "`logsumexp`, `gammaln`, `erf`, .. are in `cotan.numpy`, solvers in `cotan.linalg`",
+    "scipy": "`logsumexp`, `gammaln`, `erf`, .. are in `cotan.numpy`, `cg` and `gmres` in `cotan.linalg`",
     "tree_map": "write `ct.tree.map`",
     "tree_util": "write `ct.tree`: `map`, `leaves`, `flatten`, `register`, ..",
 }

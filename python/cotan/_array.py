@@ -219,7 +219,7 @@ def _no_value(self: Array) -> Any:
 
 
 def _found(name: str, module: str) -> Callable[..., Any]:
-    place: Any = linalg if module.endswith("linalg") else cnp
+    place: Any = {"numpy.linalg": linalg, "numpy.fft": cnp.fft}.get(module, cnp)
     made: Callable[..., Any] | None = getattr(place, name, None)
     if made is None or name.startswith("_"):
         message = f"numpy's `{name}` on a traced array"
@@ -233,6 +233,8 @@ def _ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) ->
         message = f"numpy's `{ufunc.__name__}` with `out` or `where`"
         hint = "arrays do not change: write a = a + x for a += x, and `ct.where` for `where`"
         raise make("ArrayTypeError", ufunc.__name__, message, hint)
+    if any(map(complex_numbers().is_one, inputs)):
+        return ufunc(*map(complex_numbers().Complex, inputs))
     if method == "reduce" and ufunc.__name__ in _REDUCED:
         return _found(_REDUCED[ufunc.__name__], "numpy")(*inputs, **{"axis": 0, **kwargs})
     if method != "__call__":
@@ -275,11 +277,22 @@ def _transposed(self: Array, *axes: Any) -> Array:
 
 
 def _matmul(self: Array, other: Any) -> Any:
+    if complex_numbers().is_one(other):
+        return complex_numbers().beside(self, "__matmul__", other)
     return _core.lib.matmul(self, other)
 
 
 def _rmatmul(self: Array, other: Any) -> Any:
+    if complex_numbers().is_one(other):
+        return complex_numbers().beside(self, "__rmatmul__", other)
     return _core.lib.matmul(other, self)
+
+
+def complex_numbers() -> Any:
+    """The module of complex numbers, which needs this one."""
+    from . import _complex
+
+    return _complex
 
 
 def _divmod(self: Array, other: Any) -> Any:

@@ -256,6 +256,42 @@ def derivative(
     directions: list[Any],
     f: _Flat,
 ) -> tuple[int, list[Array]]: ...
+def series(
+    order: int | None,
+    names: list[str],
+    args: list[Any],
+    chosen: list[int],
+    directions: list[Any],
+    f: _Flat,
+) -> tuple[int, list[Array]]: ...
+def endomorphic(
+    solver: str,
+    xs: list[Any],
+    tolerance: float | None,
+    at_most: int | None,
+    restart: int,
+    f: _Flat,
+) -> list[Array]: ...
+def minimize(
+    xs: list[Any], tolerance: float | None, at_most: int | None, f: _Flat
+) -> list[Array]: ...
+def odeint(
+    y0: list[Any],
+    times: Any,
+    method: str,
+    steps: int,
+    tolerance: float | None,
+    at_most: int | None,
+    continuous: bool,
+    f: _Flat2,
+) -> list[Array]: ...
+def integral(
+    limits: list[Any],
+    points: int | None,
+    tolerance: float | None,
+    at_most: int | None,
+    f: _Flat,
+) -> list[Array]: ...
 def run_once(leaves: list[Any], f: _Flat) -> list[Any]: ...
 def linearize_concrete(
     leaves: list[Any], transposed: bool, f: _Flat

@@ -77,9 +77,7 @@ def to_numpy(value: Any) -> np.ndarray[Any, Any]:
     elif dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
         wanted = np.dtype(np.float32)
     elif dtype.kind == "c":
-        raise _refused(
-            "complex numbers", "pass the real and the imaginary part, `x.real`, `x.imag`"
-        )
+        raise _refused("complex numbers", "pass them as pairs of reals, `ct.Complex(x)`")
     elif dtype.kind in "OUSV":
         hint = (
             "arrays hold numbers and truth values; name other arguments in `static_argnums`, and "

@@ -71,6 +71,10 @@ class _Point:
         chosen = list(range(len(self.leaves)))
         return _core.derivative(kind, self.names, self.leaves, chosen, directions, f)
 
+    def series(self, order: int | None, directions: list[Any]) -> tuple[int, list[Any]]:
+        chosen = list(range(len(self.leaves)))
+        return _core.series(order, self.names, self.leaves, chosen, directions, self.results)
+
 
 def places_of(
     kind: str,
@@ -370,25 +374,106 @@ def hvp(
     >>> ct.hvp(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
     """
-    expect_function("hvp", f)
-    if not isinstance(argnums, int) and any(n < 0 for n in argnums) or argnums == -1:
-        raise make("ArrayTypeError", "hvp", "negative `argnums`: the tangent comes last", None)
 
-    def product(*args: Any, **kwargs: Any) -> Any:
-        p = _Point("hvp", f, (argnums, argnames), args[:-1], kwargs)
-        tangents = _directions("hvp", "tangent", p.tree, args[-1])
-        _, parts = p.derive("hvp", p.scalar, _as_float_like(p.leaves, tangents))
+    def product(p: _Point, tangents: list[Any]) -> Any:
+        _, parts = p.derive("hvp", p.scalar, tangents)
         return p.tree.unflatten(parts)
 
-    own = statics_of(f, static_argnums, static_argnames)
+    options = {"argnums": argnums, "argnames": argnames}
+    return _along(hvp, (f,), options, (static_argnums, static_argnames), product)
+
+
+def _along(
+    made_by: Callable[..., Function],
+    given: tuple[Any, ...],
+    options: dict[str, Any],
+    statics: tuple[Any, Any],
+    staged: Callable[[_Point, list[Any]], Any],
+) -> Function:
+    """The function that applies ``staged`` to the point of its arguments, and to a direction that is
+    the last of them; ``made_by`` was called with what is ``given`` and these options for it."""
+    kind, f = made_by.__name__, given[0]
+    argnums, argnames = options["argnums"], options["argnames"]
+    expect_function(kind, f)
+    if not isinstance(argnums, int) and any(n < 0 for n in argnums) or argnums == -1:
+        raise make("ArrayTypeError", kind, "negative `argnums`: the tangent comes last", None)
+
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        fewest = 2 if argnames is None else 1
+        if len(args) < fewest:
+            shown = f"{kind}(f{', order' * (len(given) - 1)})"
+            message = f"{len(args)} arguments, where the last one is a tangent"
+            raise make("ArrayTypeError", kind, message, f"write ct.{shown}(x, v)")
+        p = _Point(kind, f, (argnums, argnames), args[:-1], kwargs)
+        tangents = _directions(kind, "tangent", p.tree, args[-1])
+        return staged(p, _as_float_like(p.leaves, tangents))
+
+    nums, names = statics
+    own = statics_of(f, nums, names)
     # Those that count from the end do not count the tangent.
     own["static_argnums"] = [n - 1 if n < 0 else n for n in own["static_argnums"]]
-    name = f"hvp({getattr(f, '__name__', 'f')})"
-    made = Function(product, name=name, accepts="anything", **own)
-    options = {"argnums": argnums, "argnames": argnames}
-    statics = {"static_argnums": static_argnums, "static_argnames": static_argnames}
-    made._origin = hvp, (f,), {**options, **statics}
+    name = f"{kind}({getattr(f, '__name__', 'f')})"
+    made = Function(derivative, name=name, accepts="anything", **own)
+    made._origin = made_by, given, {**options, "static_argnums": nums, "static_argnames": names}
     return made
+
+
+def jet(
+    f: Callable[..., Any],
+    order: int,
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Function:
+    """The Taylor coefficients of a function along a line: of the point and a direction ``v``, which is
+    the last argument, the value at ``x`` and the coefficients of the powers 1 to ``order`` of ``t`` in
+    ``f(x + t * v)``, on a new first axis.
+
+    The cost grows with the square of the order at most, where nested derivatives double with each
+    order. The derivative of order ``k`` is ``k!`` times its coefficient.
+
+    >>> import cotan as ct
+    >>> ct.jet(lambda x: x**3, 3)(2.0, 1.0)
+    (array(8.), array([12.,  6.,  1.]))
+    """
+    if not isinstance(order, int) or order < 1:
+        hint = "write ct.jet(f, order)(x, v): the coefficients up to an order along `v`"
+        raise make("ArrayTypeError", "jet", f"the order {order!r}", hint)
+
+    def coefficients(p: _Point, tangents: list[Any]) -> Any:
+        count, parts = p.series(order, tangents)
+        assert p.out is not None
+        return p.out.unflatten(parts[:count]), p.out.unflatten(parts[count:])
+
+    options = {"argnums": argnums, "argnames": argnames}
+    return _along(jet, (f, order), options, (static_argnums, static_argnames), coefficients)
+
+
+def laplacian(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: Argnames = None,
+    static_argnums: Argnums = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Function:
+    """The Laplacian of each result: the sum of its second derivatives by all elements of the argument,
+    without the Hessian.
+
+    >>> import cotan as ct, numpy as np
+    >>> ct.laplacian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+    array(18.)
+    """
+
+    def staged(p: _Point) -> Any:
+        _, parts = p.series(None, [])
+        assert p.out is not None
+        return p.out.unflatten(parts)
+
+    options = {"argnums": argnums, "argnames": argnames}
+    return _derived(laplacian, f, options, (static_argnums, static_argnames), staged)
 
 
 def jvp(

@@ -14,6 +14,7 @@ from . import _core
 from ._core import lib
 from ._errors import make
 from ._operation import axes_of, operation, row
+from ._solve import bicgstab, cg, gmres
 from .numpy import (
     concatenate,
     cross,
@@ -37,6 +38,8 @@ __all__ = [
     "QRResult",
     "SVDResult",
     "SlogdetResult",
+    "bicgstab",
+    "cg",
     "cholesky",
     "cholesky_solve",
     "cond",
@@ -46,6 +49,7 @@ __all__ = [
     "eigh",
     "eigvalsh",
     "expm",
+    "gmres",
     "inv",
     "lstsq",
     "lu",

@@ -110,17 +110,46 @@ fn rank_is_integer(dtype: Dtype) -> bool {
     !dtype.is_float()
 }
 
+fn made(py: Python<'_>, kind: Binary, a: Operand, b: Operand) -> PyResult<Bound<'_, PyAny>> {
+    Ok(Bound::new(py, binary(py, kind, a, b)?)?.into_any())
+}
+
+/// What an operator makes of an array beside complex numbers, which are pairs of arrays in Python; the
+/// error if they are none.
+fn beside_complex<'py>(
+    x: &Bound<'py, Tracer>,
+    operator: &str,
+    other: &Bound<'py, PyAny>,
+    error: PyErr,
+) -> PyResult<Bound<'py, PyAny>> {
+    let beside = other.py().import("cotan._complex")?.getattr("beside")?;
+    let made = beside.call1((x, operator, other))?;
+    if made.is_none() { Err(error) } else { Ok(made) }
+}
+
 macro_rules! operators {
     ($($kind:ident $left:ident $right:ident;)*) => {
         #[pymethods]
         impl Tracer { $(
             // Not as operands: what cannot be one would be for Python to explain.
-            fn $left(&self, other: &Bound<'_, PyAny>) -> PyResult<Tracer> {
-                binary(other.py(), Binary::$kind, self.operand(), Operand::of(other)?)
+            fn $left<'py>(
+                slf: &Bound<'py, Tracer>,
+                other: &Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                match Operand::of(other) {
+                    Ok(b) => made(other.py(), Binary::$kind, slf.get().operand(), b),
+                    Err(error) => beside_complex(slf, stringify!($left), other, error),
+                }
             }
 
-            fn $right(&self, other: &Bound<'_, PyAny>) -> PyResult<Tracer> {
-                binary(other.py(), Binary::$kind, Operand::of(other)?, self.operand())
+            fn $right<'py>(
+                slf: &Bound<'py, Tracer>,
+                other: &Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                match Operand::of(other) {
+                    Ok(a) => made(other.py(), Binary::$kind, a, slf.get().operand()),
+                    Err(error) => beside_complex(slf, stringify!($right), other, error),
+                }
             }
         )*
 
@@ -165,7 +194,8 @@ macro_rules! operators {
             match self.ty.dtype {
                 Dtype::I64 => {
                     let minus = applied(py, Op::Neg, &[self.value], self.weak)?;
-                    minus.__sub__(PyInt::new(py, 1).as_any())
+                    let one = Operand::of(PyInt::new(py, 1).as_any())?;
+                    binary(py, Binary::Sub, minus.operand(), one)
                 }
                 _ => applied(py, Op::Not, &[self.value], self.weak),
             }
@@ -256,7 +286,7 @@ macro_rules! operators {
         }
 
         fn __complex__(&self, py: Python<'_>) -> PyResult<f64> {
-            Err(concrete_needed(py, "complex", "there are no complex numbers: use pairs of reals"))
+            Err(concrete_needed(py, "complex", "complex numbers are pairs of reals, `ct.Complex`"))
         }
 
         fn __index__(&self, py: Python<'_>) -> PyResult<i64> {

@@ -26,7 +26,7 @@ def test_docstrings(name: str) -> None:
     assert not failed
 
 
-PUBLIC = ("", ".numpy", ".linalg", ".nn", ".random", ".optim", ".tree")
+PUBLIC = ("", ".numpy", ".numpy.fft", ".linalg", ".nn", ".random", ".optim", ".tree")
 # The one is for notebooks, which have a test; the other needs JAX, and has tests where it is.
 WITHOUT = {"cotan.load_ipython_extension", "cotan.to_jax"}
 

@@ -13,6 +13,7 @@ array([0.])
 from typing import Any
 
 from .._control import where as where
+from . import fft as fft
 from ._arrange import *
 from ._composed import *
 from ._create import *

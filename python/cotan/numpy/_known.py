@@ -26,9 +26,9 @@ __all__ = [
 ]
 
 _TYPES = "element types are float32, float64, int64 and bool; other integers become int64"
-_COMPLEX = "there are no complex numbers: use pairs of reals"
+_COMPLEX = "complex numbers are pairs of reals, `ct.Complex`"
 
-_FOURIER = "there are no Fourier transforms: they need complex numbers"
+_FOURIER = "Fourier transforms are in `cotan.numpy.fft`"
 _DECOMPOSED = "it needs complex numbers; `eigh` is for symmetric matrices"
 
 REPLACED = {
@@ -39,7 +39,6 @@ REPLACED = {
     "copyto": "arrays do not change: give the new one a name",
     "eig": _DECOMPOSED,
     "eigvals": _DECOMPOSED,
-    "fft": _FOURIER,
     "float16": _TYPES,
     "fromfunction": "write `ct.build(shape, f)`",
     "ifft": _FOURIER,
