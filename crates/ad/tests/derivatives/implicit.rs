@@ -29,9 +29,9 @@ const FOUND: &str = "(stop_gradient(p / a), stop_gradient((p / a) * (p / a) / b)
 
 /// Functions of three vectors of three elements each to a scalar.
 const USES: [&str; 3] = [
-    "def f(p: [3]f64, a: [3]f64, b: [3]f64) = sum(for i < 3 { let (u, v) = pair(p[i], a[i], b[i]); u * v * v + p[i] * u })",
-    "def f(p: [3]f64, a: [3]f64, b: [3]f64) = fold(1.0, (p, a, b), (s, (p, a, b)) => { let (u, v) = pair(s * p, a, b); u * v + a })",
-    "def f(p: [3]f64, a: [3]f64, b: [3]f64) = { let (_, s) = while_loop((k, s) => k < 3, (k, s) => { let (u, v) = pair(s + p[k], a[k], b[k]); (k + 1, v - u) }, (0, 1.0), at_most = 5); s * s }",
+    "def f(p: [3]f64, a: [3]f64, b: [3]f64) = sum(build 3 (i => let (u, v) = pair(p[i], a[i], b[i]) in u * v * v + p[i] * u))",
+    "def f(p: [3]f64, a: [3]f64, b: [3]f64) = fold(1.0, (p, a, b), (s, (p, a, b)) => let (u, v) = pair(s * p, a, b) in u * v + a)",
+    "def f(p: [3]f64, a: [3]f64, b: [3]f64) = let (_, s) = while_loop((k, s) => k < 3, (k, s) => let (u, v) = pair(s + p[k], a[k], b[k]) in (k + 1, v - u), (0, 1.0), at_most = 5) in s * s",
 ];
 
 /// The derivative of a program, with a scalar output for the next one.
@@ -40,8 +40,8 @@ type Way = fn(&Program, Option<&[usize]>) -> cotan_ir::Result<Program>;
 fn agree(left: &Program, right: &Program, ways: &[Way], rng: &mut Rng) -> Checked {
     let (mut left, mut right) = (left.clone(), right.clone());
     for way in ways {
-        left = checked(way(&left, None))?;
-        right = checked(way(&right, None))?;
+        left = bulked(&checked(way(&left, None))?)?;
+        right = bulked(&checked(way(&right, None))?)?;
     }
     let inputs = inputs_for(&left, rng, InputKind::Field).map_err(text)?;
     let of = |p| -> Result<Vec<_>, String> {
