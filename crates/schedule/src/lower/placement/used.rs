@@ -18,7 +18,7 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
         }
     }
     let mut users = NodeUses::default();
-    let NodeUses { uses, repeated, captured, summed } = &mut users;
+    let NodeUses { uses, repeated, looked_up, captured, summed } = &mut users;
     for &t in scope.order() {
         let node = program.node(t);
         node.for_each_operand(|u| uses.add(u, 1));
@@ -27,6 +27,9 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
                 lowering.count_captures(*r, uses);
                 if program.shape(t).numel() > program.shape(*u).numel() {
                     repeated.insert(*u);
+                }
+                if lowering.looks_up(node) {
+                    *looked_up.entry(*u).or_default() += program.shape(t).numel();
                 }
             }
             Node::Scatter(_, _, r) | Node::Build1(r) => lowering.count_captures(*r, uses),
@@ -57,6 +60,11 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
         }
     }
     for &t in scope.order().iter().rev() {
+        if let Node::Reshape(_, u) | Node::Transpose(_, u) = program.node(t)
+            && let Some(places) = looked_up.get(&t).copied()
+        {
+            *looked_up.entry(*u).or_default() += places;
+        }
         match program.node(t) {
             Node::SumOuter(u) => summed.insert(*u),
             Node::Transpose(_, u)
