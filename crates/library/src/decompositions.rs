@@ -156,14 +156,14 @@ const POLYNOMIAL: usize = 3;
 
 fn det_of<'c>(c: &'c Context, a: Term<'c>) -> Term<'c> {
     let (Some(n), Some(id)) = (square(a), a.id()) else { return a.nothing() };
-    let det = c.make(|b| b.det(id));
+    let value = c.make(|b| b.det(id));
     if n <= POLYNOMIAL {
-        return det;
+        return value;
     }
-    let singular = det.eq(0.0);
-    c.build(&det.dims(), |is| {
+    let singular = value.eq(0.0);
+    c.build(&value.dims(), |is| {
         let pivots = by_largest_pivots(c, a.at(is), n);
-        match (singular.at(is).id(), pivots.id(), det.at(is).id()) {
+        match (singular.at(is).id(), pivots.id(), value.at(is).id()) {
             (Some(p), Some(u), Some(v)) => c.make(|b| b.cond(p, u, v)),
             _ => a.nothing(),
         }
