@@ -147,13 +147,6 @@ fn shardings_are_written_and_checked() {
     }
 }
 
-#[test]
-fn a_computed_order_is_refused() {
-    let text = "def main(n: i64, x: f64) = polygamma(n, x)";
-    let error = export(&program(text), &Options::default()).unwrap_err();
-    assert!(error.to_string().contains("is computed by the program"), "{error}");
-}
-
 /// A chain of operations is a loop here, not a recursion, and so are conditions within conditions.
 #[test]
 fn deep_programs_need_no_stack() {
