@@ -41,7 +41,7 @@ fn compare(server: &mut Server, engine: &str, name: &str, program: &Program) -> 
     let found =
         server.run(engine, &module, &arrays(&inputs)).map_err(|e| format!("{name}: {e}"))?;
     let found: Vec<Value> = found.iter().map(Value::from).collect();
-    match expected.iter().zip(&found).find_map(|(x, y)| apart(program, x, y)) {
+    match expected.iter().zip(&found).find_map(|(x, y)| apart(program, x, y, 1.0)) {
         Some(difference) => Err(format!("{name}, by {engine}: {difference}\n{module}")),
         None => Ok(()),
     }
