@@ -89,7 +89,7 @@ fn zeros_annihilate_infinities() {
         assert!(module.contains("dot_general") && module.contains("stablehlo.if"), "{module}");
         let found = server.run("xla", &module, &arrays(&inputs)).unwrap();
         for (x, y) in expected.iter().zip(&found) {
-            assert_eq!(apart(&program, x, &Value::from(y)), None, "{program}\n{module}");
+            assert_eq!(apart(&program, x, &Value::from(y), 1.0), None, "{program}\n{module}");
         }
     }
 }
