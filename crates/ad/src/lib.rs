@@ -38,6 +38,8 @@
 
 mod activity;
 mod algebra;
+mod binomial;
+mod checkpoint;
 mod custom;
 mod cut;
 mod delta;
@@ -66,6 +68,8 @@ mod while_loop;
 mod while_transpose;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
+pub use binomial::Rerun;
+pub use checkpoint::CheckpointPart;
 pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{

@@ -63,7 +63,7 @@ pub use routine::{Cell, CellValue, NEARLY, Routine, RoutineRow, negligible, root
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
-    Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
+    Arena, Args, Checkpoint, Custom, CustomKind, Extreme, Input, Keep, Levels, MAX_NESTING, MapAccum, Node, Output,
     Param, Program, Region, RegionId, Spans, TermId, Terms, Type, While,
 };
 pub use term_map::{TermCounts, TermMap, TermSet};
