@@ -68,7 +68,8 @@ pub(crate) fn transpose_again<A: Algebra>(
 
     // p, held, top, slots, bars
     let first = a.constant(&Array::scalar(m.length as i64 - 1))?;
-    let held = a.constant(&Array::zeros(cotan_array::Dtype::I64, Shape::new("held", &[count])?)?)?;
+    let held =
+        a.constant(&Array::zeros(cotan_array::Dtype::I64, Shape::new("held", &[count])?)?)?;
     let mut init = vec![first, held, a.constant(&Array::scalar(1i64))?];
     for s in &again.init {
         init.push(a.replicate(count, s)?);
@@ -219,7 +220,8 @@ impl<A: Algebra> Writing<'_, A> {
         }
         let (rows, columns) = (self.count + 1, repetitions(self.count, self.m.length) + 1);
         let table = binomials(rows, columns, self.m.length);
-        let table = b.constant(&Array::from_vec(Shape::new("binomials", &[rows, columns])?, table)?)?;
+        let table =
+            b.constant(&Array::from_vec(Shape::new("binomials", &[rows, columns])?, table)?)?;
         let (zero, one) = (b.scalar(0i64)?, b.scalar(1i64)?);
         let here = b.op(Op::Add, &[free, one])?;
         let (row, below) = (b.index(table, &[here])?, b.index(table, &[free])?);

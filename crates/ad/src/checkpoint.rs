@@ -330,7 +330,8 @@ fn within_budget(
     needed: &[TermId],
 ) -> Vec<TermId> {
     let candidates = Candidates::of(program, scopes, needed);
-    let total = |kept: &[TermId]| kept.iter().fold(0u64, |n, &t| n.saturating_add(bytes(program, t)));
+    let total =
+        |kept: &[TermId]| kept.iter().fold(0u64, |n, &t| n.saturating_add(bytes(program, t)));
     // The least price at which the choice fits, and what is chosen at half of it.
     let (mut low, mut high) = (*PRICES.start(), *PRICES.end());
     let Some(mut over) = candidates.cheapest(low) else { return Vec::new() };

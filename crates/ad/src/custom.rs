@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use cotan_ir::{
-    Builder, Copier, Custom, CustomKind, Error, Output, Param, Program, Result, Scopes, TermId, Type,
+    Builder, Copier, Custom, CustomKind, Error, Output, Param, Program, Result, Scopes, TermId,
+    Type,
 };
 use rustc_hash::FxHashSet;
 

@@ -100,7 +100,7 @@ pub use backend::Backend;
 pub use build::{Extent, build};
 pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
-pub use cotan_ir::CancelToken;
+pub use cotan_ir::{CancelToken, Keep};
 pub use cotan_stablehlo::{Options as StableHloOptions, Sharding};
 pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
@@ -115,13 +115,14 @@ pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
 pub use library::nn;
-pub use library::{Complex, Norm, fftfreq, rfftfreq};
 pub use library::{
-    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Vmap, associative_scan,
-    associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
-    linearize, map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right,
-    stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed, while_loop,
+    Checkpointed, CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Residual,
+    Residuals, Vmap, associative_scan, associative_scan_reverse, checkpoint, checkpoint_with, cond,
+    custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum,
+    map_accum_right, reduce, reduce_by_index, residuals, scan, scan_right, stop_gradient, switch,
+    tensordot, vmap, while_at_most, while_checkpointed, while_loop,
 };
+pub use library::{Complex, Norm, fftfreq, rfftfreq};
 pub use library::{
     Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
     quadrature, root,
@@ -154,10 +155,10 @@ pub mod prelude {
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{
-        associative_scan, associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold,
-        fold_right, for_loop, linearize, map, map_accum, map_accum_right, reduce, reduce_by_index,
-        scan, scan_right, stop_gradient, switch, tensordot, vmap, while_at_most,
-        while_checkpointed, while_loop,
+        associative_scan, associative_scan_reverse, checkpoint, checkpoint_with, cond, custom_jvp,
+        custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
+        reduce, reduce_by_index, scan, scan_right, stop_gradient, switch, tensordot, vmap,
+        while_at_most, while_checkpointed, while_loop,
     };
 }
 

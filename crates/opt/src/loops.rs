@@ -6,8 +6,8 @@
 //! a gradient.
 
 use cotan_ir::{
-    Custom, CustomKind, Error, MapAccum, Node, Param, Program, RegionId, Result, Scopes, TermId, TermMap,
-    TermSet, While,
+    Custom, CustomKind, Error, MapAccum, Node, Param, Program, RegionId, Result, Scopes, TermId,
+    TermMap, TermSet, While,
 };
 
 use crate::accumulate::SumsAfterLoop;

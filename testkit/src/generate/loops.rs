@@ -2,7 +2,9 @@
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Checkpoint, Custom, CustomKind, Keep, MapAccum, Param, Result, TermId, Type, While};
+use cotan_ir::{
+    Checkpoint, Custom, CustomKind, Keep, MapAccum, Param, Result, TermId, Type, While,
+};
 
 use super::{Generator, array_type};
 
