@@ -263,12 +263,21 @@ fn kept(program: &Program, scopes: &Scopes, keep: Keep, needed: &[TermId]) -> Ve
     match keep {
         Keep::Nothing | Keep::States(_) => Vec::new(),
         Keep::Everything => {
-            let arrays = needed.iter().filter(|&&t| !given(t) && !is_cheap(program, t));
-            arrays.copied().collect()
+            let mut seen = TermSet::new();
+            let arrays = needed.iter().map(|&t| viewed(program, t));
+            arrays.filter(|&t| !given(t) && !is_cheap(program, t) && seen.insert(t)).collect()
         }
         Keep::Contractions => contractions(program, scopes, needed),
         Keep::Bytes(budget) => within_budget(program, scopes, budget, needed),
     }
+}
+
+/// The array of which another is only a view.
+fn viewed(program: &Program, mut t: TermId) -> TermId {
+    while let Node::Transpose(_, u) | Node::Reshape(_, u) | Node::Replicate(_, u) = program.node(t) {
+        t = *u;
+    }
+    t
 }
 
 /// Whether an array follows from nothing but its sizes.
