@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::function::Function;
 use crate::jit::{Jit, Via, jit};
 use crate::nan::place_of;
-use crate::structure::{Arrays, Shapes};
+use crate::structure::{Shapes, Tree};
 
 /// A function that is computed again by the reverse pass: what [`checkpoint`] gives, inside a [`Jit`].
 pub struct Checkpointed<F, M> {
@@ -95,7 +95,9 @@ where
 
     fn apply(&self, args: F::Args) -> Result<F::Out> {
         let kind = CustomKind::Checkpoint(Checkpoint { keep: self.keep, again: false });
-        custom::<F, M>("checkpoint", kind, &self.f, &args, &().tree(), |_, _, _| Ok(Vec::new()))
+        custom::<F, M>("checkpoint", kind, &self.f, &args, &Tree::Node(Vec::new()), |_, _, _| {
+            Ok(Vec::new())
+        })
     }
 }
 
