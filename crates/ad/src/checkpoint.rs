@@ -187,6 +187,8 @@ impl<A: Algebra> Dual<'_, A> {
             let results = self.a.custom(custom, &inputs)?;
             return Ok(results.into_iter().map(|t| self.lift(t)).collect());
         }
+        // In a branch that is not taken nothing is computed again: a loop there might not end.
+        self.deltas.meet_loop();
         let part = CheckpointPart::new(custom, keep, &active)?;
         let mut results = self.a.custom(&part.forward(custom)?, &inputs)?;
         inputs.extend(results.split_off(part.results.len()));
@@ -274,7 +276,8 @@ fn kept(program: &Program, scopes: &Scopes, keep: Keep, needed: &[TermId]) -> Ve
 
 /// The array of which another is only a view.
 fn viewed(program: &Program, mut t: TermId) -> TermId {
-    while let Node::Transpose(_, u) | Node::Reshape(_, u) | Node::Replicate(_, u) = program.node(t) {
+    while let Node::Transpose(_, u) | Node::Reshape(_, u) | Node::Replicate(_, u) = program.node(t)
+    {
         t = *u;
     }
     t

@@ -214,8 +214,6 @@ fn derivatives(
             text += &ratio("elements written", before.writes, after.writes);
         }
         if whole {
-            text += "\n# Kept between the forward and the reverse pass:\n";
-            text += &kept(bulk, args, terminal)?;
             text += "\n# Optimised:\n";
             text += &optimised(&gradient, args, begin, terminal)?;
         }

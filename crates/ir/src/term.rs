@@ -710,6 +710,17 @@ impl Program {
         self
     }
 
+    /// The same program, whose nodes come from other places of other texts.
+    pub fn with_places(
+        mut self,
+        sources: std::sync::Arc<SourceMap>,
+        mut place: impl FnMut(Span) -> Span,
+    ) -> Program {
+        self.arena.spans.spans.iter_mut().for_each(|span| *span = place(*span));
+        self.sources = sources;
+        self
+    }
+
     /// Where its nodes come from, for a program that is not needed any more.
     pub fn into_spans(self) -> Spans {
         self.arena.spans

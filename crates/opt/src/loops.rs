@@ -497,9 +497,6 @@ impl Opt<'_> {
                 }
             }
         }
-        if kept.len() < body.params.len() || wanted.len() < c.outputs {
-            self.report.count(rule!("again/dead"));
-        }
         let params = self.params(&kept);
         let roots: Vec<TermId> = wanted.iter().map(|&n| body.results[n]).collect();
         let made = self.step(body, &params, &kept, &fixed, &roots)?;

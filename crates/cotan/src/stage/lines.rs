@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cotan_ir::{FileId, SourceMap, Span};
+use cotan_ir::{FileId, Program, SourceMap, Span};
 
 /// The files so far, and the map of them that programs have.
-static FILES: Mutex<(Vec<&'static str>, Option<Arc<SourceMap>>)> = Mutex::new((Vec::new(), None));
+static FILES: Mutex<(Vec<String>, Option<Arc<SourceMap>>)> = Mutex::new((Vec::new(), None));
 
 thread_local! {
     /// The file of the last place on this thread: mostly that of the next.
@@ -32,15 +32,27 @@ pub(super) fn span_of(location: &'static Location<'static>) -> Span {
     Span::at_line(file, location.line(), location.column())
 }
 
-fn number(name: &'static str) -> FileId {
+fn number(name: &str) -> FileId {
     let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = files.0.iter().position(|&file| file == name);
+    let found = files.0.iter().position(|file| file == name);
     let n = found.unwrap_or_else(|| {
-        files.0.push(name);
+        files.0.push(name.to_owned());
         files.1 = None;
         files.0.len() - 1
     });
     FileId(n as u32)
+}
+
+/// A program of another front end, whose nodes keep the lines that they have there.
+pub(crate) fn of_text(program: &Program) -> Program {
+    let texts = Arc::clone(program.sources());
+    let mut numbers: Vec<FileId> = Vec::new();
+    numbers.extend(texts.files().map(|file| number(texts.name(file))));
+    let place = |span: Span| match (texts.position(span), numbers.get(span.file.0 as usize)) {
+        (Some(at), Some(&file)) => Span::at_line(file, at.line, at.column),
+        _ => Span::NONE,
+    };
+    program.clone().with_places(Arc::default(), place)
 }
 
 /// All files so far.
@@ -49,7 +61,7 @@ pub(super) fn sources() -> Arc<SourceMap> {
     let (names, made) = &mut *files;
     let made = made.get_or_insert_with(|| {
         let mut sources = SourceMap::new();
-        names.iter().for_each(|&name| _ = sources.add_unread(name));
+        names.iter().for_each(|name| _ = sources.add_unread(name.as_str()));
         Arc::new(sources)
     });
     Arc::clone(made)

@@ -20,6 +20,7 @@ use std::panic::Location;
 use cotan_ir::{Builder, Span, TermId, Type};
 
 use crate::error::{Error, ErrorKind, Result};
+pub(crate) use lines::of_text;
 pub(crate) use place::{operation, unplaced, user_code};
 pub(crate) use region::{build_over, extract, lambda};
 pub(crate) use run::{Body, eager, stage, trace, traces_here};
