@@ -157,7 +157,7 @@ fn kind(param: &Parameter, known: bool) -> Param {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
 
     use super::*;
 
@@ -177,7 +177,7 @@ mod tests {
              def g(x: f64, n: i64) = build n (i => x)
              def h(f: f64 -> f64) = f(1.0)",
         );
-        let file = file.map_err(|error| panic!("{error}")).unwrap();
+        let file = file.unwrap();
         let names: Vec<&str> = file.functions.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(names, ["f", "g"], "functions of functions are left out");
         let [f, g] = file.functions.as_slice() else { panic!("two functions") };
