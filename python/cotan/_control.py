@@ -358,8 +358,8 @@ def residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual
 
     >>> import cotan as ct, numpy as np
     >>> f = lambda x: ct.numpy.sin(ct.numpy.exp(x)).sum()
-    >>> [r.source for r in ct.residuals(f, np.ones(1000)) if not r.is_argument]
-    ['exp']
+    >>> sum(r.bytes for r in ct.residuals(f, np.ones(1000)) if not r.is_argument) >= 8000
+    True
     >>> [r.source for r in ct.residuals(ct.checkpoint(f), np.ones(1000)) if not r.is_argument]
     []
     """
