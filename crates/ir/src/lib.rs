@@ -53,6 +53,7 @@ pub use bounds::Interval;
 pub use build::Builder;
 pub use check::{CheckError, Place};
 pub use copy::Copier;
+pub use custom::{Checkpoint, Keep};
 pub use error::{Error, ErrorKind, Result};
 pub use extract::Extracted;
 pub use limits::{CancelToken, Limits, Watch, look, within};
@@ -63,8 +64,8 @@ pub use routine::{Cell, CellValue, NEARLY, Routine, RoutineRow, negligible, root
 pub use show::Show;
 pub use span::{FileId, SourceMap, Span};
 pub use term::{
-    Arena, Args, Checkpoint, Custom, CustomKind, Extreme, Input, Keep, Levels, MAX_NESTING,
-    MapAccum, Node, Output, Param, Program, Region, RegionId, Spans, TermId, Terms, Type, While,
+    Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
+    Param, Program, Region, RegionId, Spans, TermId, Terms, Type, While,
 };
 pub use term_map::{TermCounts, TermMap, TermSet};
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

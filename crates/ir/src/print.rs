@@ -8,10 +8,10 @@ use std::fmt::{self, Write};
 
 use cotan_array::{Array, Dtype};
 
+use crate::custom::{Checkpoint, Keep};
 use crate::scalar::{Notation, Op, precedence};
 use crate::term::{
-    Checkpoint, CustomKind, Keep, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId,
-    Type, While,
+    CustomKind, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type, While,
 };
 use crate::walk::{Scope, Scopes, use_counts};
 

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::term::Program;
+
 /// A file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
@@ -143,6 +145,19 @@ impl SourceMap {
 
     fn file(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)
+    }
+}
+
+impl Program {
+    /// The same program, whose nodes come from other places of other texts.
+    pub fn with_places(
+        mut self,
+        sources: std::sync::Arc<SourceMap>,
+        mut place: impl FnMut(Span) -> Span,
+    ) -> Program {
+        self.arena.spans.spans.iter_mut().for_each(|span| *span = place(*span));
+        self.sources = sources;
+        self
     }
 }
 

@@ -17,6 +17,7 @@ use cotan_array::{Array, Dtype, Shape};
 use smallvec::SmallVec;
 
 use crate::bounds::Interval;
+use crate::custom::Checkpoint;
 use crate::literal::Literal;
 use crate::operands::Operands;
 use crate::routine::Routine;
@@ -267,32 +268,6 @@ pub enum CustomKind {
     /// No rule: the derivative is that of the function, by what it captures, too. The checkpoint says
     /// what reverse mode keeps for it.
     Checkpoint(Checkpoint),
-}
-
-/// A part of a program of which reverse mode keeps what is said here, and computes the rest again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Checkpoint {
-    /// What is kept between the forward and the reverse pass.
-    pub keep: Keep,
-    /// Whether this is what a reverse pass computes again: it is run apart from all other code, so
-    /// that it is not found to be equal to what was computed, and kept, before.
-    pub again: bool,
-}
-
-/// What is kept of a part of a program for its reverse pass, beside what the part is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Keep {
-    /// Nothing.
-    Nothing,
-    /// Whatever the derivative needs.
-    Everything,
-    /// Of what the derivative needs, the results of contractions, of routines and of loops.
-    Contractions,
-    /// What saves the most work among arrays of so many bytes in total. Loops of known length keep
-    /// as many states as have room in them.
-    Bytes(u64),
-    /// Nothing, and of loops of known length so many states at a time.
-    States(u32),
 }
 
 /// A function and its derivative, side by side in one region.
@@ -707,17 +682,6 @@ impl Program {
     pub fn outline(mut self) -> Program {
         self.arena.nodes = Vec::new();
         self.arena.regions = Vec::new();
-        self
-    }
-
-    /// The same program, whose nodes come from other places of other texts.
-    pub fn with_places(
-        mut self,
-        sources: std::sync::Arc<SourceMap>,
-        mut place: impl FnMut(Span) -> Span,
-    ) -> Program {
-        self.arena.spans.spans.iter_mut().for_each(|span| *span = place(*span));
-        self.sources = sources;
         self
     }
 
