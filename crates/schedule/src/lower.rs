@@ -122,15 +122,47 @@ impl PlanDraft {
     pub fn finish(self, target: &Target) -> Plan {
         let PlanDraft { mut buffers, mut steps, mut outputs, compact, in_order } = self;
         compact.finish(&mut steps, &mut buffers, &mut outputs);
-        arrange::arrange(&mut steps, &buffers, &FxHashSet::default(), target);
-        let run = (target.thresholds.min_scalar_run, target.search.max_fused_instrs);
-        scalars::fuse(&mut steps, &buffers, run);
-        if !in_order {
-            arrange::copy_columns(&mut steps, &mut buffers, target);
+        let mut plan = Plan { buffers, steps, outputs };
+        for pass in PLAN_PASSES.iter().filter(|pass| !(in_order && pass.reorders)) {
+            (pass.run)(&mut plan, target);
+            debug_assert_eq!(
+                plan.check().map_err(|fault| format!("{fault}\n{plan}")),
+                Ok(()),
+                "after: {}",
+                pass.name
+            );
         }
-        Plan { buffers, steps, outputs }
+        plan
     }
 }
+
+/// A pass over all steps of a plan.
+struct PlanPass {
+    /// What it decides, in one line.
+    name: &'static str,
+    /// Whether sums may be taken in another order afterwards.
+    reorders: bool,
+    run: fn(&mut Plan, &Target),
+}
+
+/// All passes over plans, in their order.
+const PLAN_PASSES: &[PlanPass] = &[
+    PlanPass {
+        name: "which arrays lie where they are copied to",
+        reorders: false,
+        run: |p, target| arrange::arrange(&mut p.steps, &p.buffers, &FxHashSet::default(), target),
+    },
+    PlanPass {
+        name: "which nests of one position are one",
+        reorders: false,
+        run: |p, target| scalars::fuse(&mut p.steps, &p.buffers, target),
+    },
+    PlanPass {
+        name: "which inputs are copied by columns",
+        reorders: true,
+        run: |p, target| arrange::copy_columns(&mut p.steps, &mut p.buffers, target),
+    },
+];
 
 fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<PlanDraft> {
     let Placements { scopes, top, in_order } = placements;
