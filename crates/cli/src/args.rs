@@ -2,12 +2,18 @@
 //!
 //! Long because every option of every command stands here, in the order in which `--help` shows them.
 
+mod explain;
+mod tools;
+
+pub use explain::{ExplainArgs, Stage};
+pub use tools::*;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cotan_pipeline::{CompilePass, Derivative};
+use cotan_pipeline::Derivative;
 
 use crate::units::{assignment, bytes, duration};
 
@@ -212,6 +218,48 @@ Examples:
   cotan examples histogram > histogram.ct")]
     Examples(ExamplesArgs),
 
+    /// Type expressions and definitions, and see what they give
+    #[cfg(feature = "repl")]
+    #[command(after_help = "\
+Definitions can be given again; `let x = 2.0` keeps a value, and `it` is the last one. Ctrl-C ends an
+evaluation, Ctrl-D the session; :help lists the commands. See docs/tools.md.
+
+Examples:
+  cotan repl
+  cotan repl model.ct                   with the definitions of a program
+  echo 'sum(iota(10))' | cotan repl")]
+    Repl(ReplArgs),
+
+    /// Check a program, and run it, whenever it is saved
+    #[command(after_help = "\
+The program is run if it can be: if the options give what the function takes. Imports are watched,
+too. Ctrl-C ends it.
+
+Examples:
+  cotan watch model.ct
+  cotan watch model.ct --fn loss --npz inputs.npz
+  cotan watch model.ct --check")]
+    Watch(WatchArgs),
+
+    /// Measure the value and the gradient of a function, also of two programs side by side
+    #[command(after_help = "\
+Times are by the clock, the least of many runs that take turns. Floats that are not given are drawn at
+random; sizes that are not given are --length. Shares are of what this machine can do, which is
+measured once and kept.
+
+Examples:
+  cotan bench --example matmul
+  cotan bench before.ct after.ct --fn loss --size n=4096
+  cotan bench model.ct --npz inputs.npz --json")]
+    Bench(BenchArgs),
+
+    /// Serve an editor: messages, types, completion and more
+    #[cfg(feature = "lsp")]
+    #[command(after_help = "\
+Speaks the language server protocol on standard input and output. See docs/tools.md for how editors
+start it.")]
+    Lsp(LspArgs),
+
     /// Answer the messages of a GradBench eval
     #[command(after_help = "\
 Reads messages from standard input, a line of JSON each, and answers each with a line.
@@ -248,7 +296,7 @@ pub struct SourceArgs {
 }
 
 /// What a program may import.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
     /// Let the program import files from this folder and below, besides its own folder; may be
     /// given several times
@@ -561,6 +609,10 @@ pub struct TestArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
+    /// How long to test each function; then what has been found by that time is told
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
+    pub time: Duration,
+
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -574,86 +626,6 @@ pub struct FmtArgs {
     /// Only list the files that are not formatted, and exit with 1 if there are any
     #[arg(long)]
     pub check: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    #[command(flatten)]
-    pub call: CallArgs,
-
-    /// Only this stage, as a program
-    #[arg(long)]
-    pub stage: Option<Stage>,
-
-    /// Show every rule that fired: its place, the term before, the term after
-    #[arg(long)]
-    pub trace: bool,
-
-    #[command(flatten)]
-    pub limits: LimitArgs,
-}
-
-/// A stage of compilation: what a pass leaves, or a look into one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    Source,
-    Core,
-    Bot,
-    Dual,
-    Delta,
-    Gradient,
-    Optimised,
-    Placements,
-    Nests,
-    Schedule,
-    Kernels,
-    Memory,
-}
-
-impl Stage {
-    /// The name on the command line, and what is shown.
-    fn described(self) -> (&'static str, &'static str) {
-        let pass = |pass: CompilePass| (pass.name, pass.description);
-        match self {
-            Stage::Source => ("source", "The source, formatted"),
-            Stage::Core => ("core", "The core program: functions inlined, sizes known"),
-            Stage::Bot => pass(CompilePass::TRANSFORM),
-            Stage::Dual => ("dual", "Dual arrays: the primal part and the Delta terms"),
-            Stage::Delta => ("delta", "The Delta terms alone"),
-            Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
-            Stage::Optimised => pass(CompilePass::OPTIMISE),
-            Stage::Placements => pass(CompilePass::PLACE),
-            Stage::Nests => pass(CompilePass::LOWER),
-            Stage::Schedule => {
-                ("schedule", "Groups, blocks, orders of loops, and what threads have")
-            }
-            Stage::Kernels => pass(CompilePass::SCHEDULE),
-            Stage::Memory => pass(CompilePass::MEMORY),
-        }
-    }
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        self.described().0
-    }
-}
-
-impl ValueEnum for Stage {
-    fn value_variants<'a>() -> &'a [Stage] {
-        use Stage::{
-            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements,
-            Schedule, Source,
-        };
-        &[
-            Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Schedule,
-            Kernels, Memory,
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = self.described();
-        Some(PossibleValue::new(name).help(help))
-    }
 }
 
 #[derive(Debug, Args)]

@@ -95,13 +95,7 @@ impl Text {
                 .include(folder)
                 .map_err(|e| Failure::data(format_args!("--include {}: {e}", folder.display())))?;
         }
-        // Folders of the environment that are not there are none of this program's business.
-        let path = std::env::var_os("COTAN_PATH").unwrap_or_default();
-        for folder in std::env::split_paths(&path).filter(|folder| folder.is_dir()) {
-            files = files.include(&folder).map_err(|e| {
-                Failure::data(format_args!("COTAN_PATH, {}: {e}", folder.display()))
-            })?;
-        }
+        files = with_path(files)?;
         let name = self.name.clone();
         let loader = WithEntry { name: self.name, text: Cell::new(self.text), files };
         load(&name, &loader).map_err(|messages| match cotan_ir::look("load") {
@@ -111,6 +105,18 @@ impl Text {
             ),
         })
     }
+}
+
+/// With the folders that the environment names. Those that are not there are none of a program's
+/// business.
+pub fn with_path(mut files: FileLoader) -> Outcome<FileLoader> {
+    let path = std::env::var_os("COTAN_PATH").unwrap_or_default();
+    for folder in std::env::split_paths(&path).filter(|folder| folder.is_dir()) {
+        files = files
+            .include(&folder)
+            .map_err(|e| Failure::data(format_args!("COTAN_PATH, {}: {e}", folder.display())))?;
+    }
+    Ok(files)
 }
 
 fn cannot_read(what: &str, error: &io::Error) -> Failure {
