@@ -66,7 +66,7 @@ pub enum Command {
     /// Check programs and report all errors
     #[command(after_help = "\
 Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
-wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
+wrong for some sizes is a note with the condition that they must satisfy, such as `n >= 10`. Notes do
 not change the exit code.
 
 Examples:
@@ -105,9 +105,9 @@ Examples:
 
     /// Run a function of a program and compute its derivative
     #[command(after_help = "\
-Values come under the names of the results, gradients as grad.x, Jacobians as jac.value.x, Hessians
-as hess.x.y. The cotangents of vjp are given as --arg ct.value=..., the tangents of jvp and hvp as
---arg d.x=..., of the shapes of what they belong to.
+Values have the names of the results; gradients are named grad.x, Jacobians jac.value.x, Hessians
+hess.x.y. Give the cotangents of vjp as --arg ct.value=..., the tangents of jvp and hvp as
+--arg d.x=..., with the shapes of the values and parameters that they belong to.
 
 Examples:
   cotan grad --example softmax --fn log_sum_exp --arg x='[1, 2]'
@@ -120,8 +120,8 @@ Examples:
     /// Write a function, or its derivative, as StableHLO
     #[command(after_help = "\
 StableHLO is the language that XLA, IREE and other compilers for accelerators read. The module has one
-function, main, which takes and gives arrays in the order of the comments in it. Sizes are known when
-it is written, so those that do not follow from arguments are given by --size.
+function, main, which takes and returns arrays in the order given by its comments. All sizes must be
+known when the file is written: give those that do not follow from arguments with --size.
 
 Examples:
   cotan export --example matmul --size m=64 --size k=64 --size n=64 -o matmul.mlir
@@ -132,9 +132,9 @@ Examples:
     /// Write a function, and its derivatives, as C
     #[command(after_help = "\
 Writes DIR/NAME.c and DIR/NAME.h: C11 without dependencies and without allocation, for programs that
-have to compute values and gradients themselves: controllers, games, firmware. The header says what
-each function takes and gives. Sizes are known when the files are written, so those that do not follow
-from arguments are given by --size. See docs/c.md.
+have to compute values and gradients themselves: controllers, games, firmware. The header documents
+the parameters of each function. All sizes must be known when the files are written: give those that
+do not follow from arguments with --size. See docs/c.md.
 
 Examples:
   cotan build --example matmul --size m=8 --size k=8 --size n=8 --emit c -o out
@@ -147,7 +147,7 @@ Examples:
     #[command(after_help = "\
 Compares reverse mode with forward mode, with a scalar implementation and with finite differences,
 for every function with float parameters and results. Sizes and values that are not given are drawn
-at random. Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+at random. Functions of f32 are tested in f64, and then for rounding errors in f32.
 
 A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
 hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
@@ -298,8 +298,8 @@ pub struct SourceArgs {
 /// What a program may import.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// Let the program import files from this folder and below, besides its own folder; may be
-    /// given several times
+    /// Allow imports from this folder and below, besides the program's own folder; may be given
+    /// several times
     #[arg(long, value_name = "DIR")]
     pub allow_imports: Vec<PathBuf>,
 
@@ -348,7 +348,7 @@ pub struct CallArgs {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct BackendArgs {
-    /// What runs the program [default: jit, or what COTAN_BACKEND says]
+    /// The backend that runs the program [default: jit, or the value of COTAN_BACKEND]
     #[arg(long, value_name = "BACKEND")]
     pub backend: Option<Backend>,
 }
@@ -409,7 +409,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub trace_nan: bool,
 
-    /// Interpret what the bulk-operation transform makes of the program
+    /// Interpret the output of the bulk-operation transform instead of the program
     #[arg(long)]
     pub bulk: bool,
 

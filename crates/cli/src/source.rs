@@ -101,7 +101,7 @@ impl Text {
         load(&name, &loader).map_err(|messages| match cotan_ir::look("load") {
             Ok(()) => terminal.program_failure(&messages),
             Err(_) => Failure::limit(
-                "error: the program was not read within the time\n  hint: raise it with --timeout",
+                "error: reading the program took longer than the time limit\n  hint: raise it with --timeout",
             ),
         })
     }

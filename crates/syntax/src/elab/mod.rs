@@ -72,7 +72,7 @@ struct Frame {
     span: Span,
     /// A digest of the sizes and static arguments: recursion that changes them may come to an end.
     statics: u64,
-    /// An integer argument that is not known when the program is made.
+    /// An integer argument that is not known at compile time.
     unknown: Option<Name>,
 }
 
