@@ -67,7 +67,7 @@ pub fn jet(program: &Program, wrt: Option<&[usize]>, order: usize) -> Result<Pro
 /// The Laplacian of each float output: the sum of its second derivatives by all elements of the chosen
 /// inputs (all float ones by default). The outputs are called `laplacian.NAME`.
 ///
-/// It is found in one pass, beside the derivatives along all unit vectors ([`crate::laplace`]). In programs
+/// It is found in one pass, beside the derivatives along all unit vectors. In programs
 /// with loops, routines or derivatives of their own, a series of order 2 along each unit vector has half
 /// of a second derivative; the result has `build`s over the unit vectors, which share what does not
 /// depend on them.
