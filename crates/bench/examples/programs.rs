@@ -68,8 +68,7 @@ fn run(file: &str, inputs: &Inputs, threads: usize) -> Result<()> {
     let norms = results.iter().map(norm).collect::<Result<Vec<f64>>>()?;
     let clock = if threads == 1 { Clock::Processor } else { Clock::Wall };
     let effort = Effort { clock, ..Effort::FULL };
-    let mut contenders =
-        [Contender::function(|| call(&mut results))];
+    let mut contenders = [Contender::function(|| call(&mut results))];
     race(&mut contenders, effort)?;
     let times = &contenders[0].times;
     println!(

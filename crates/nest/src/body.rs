@@ -323,7 +323,13 @@ impl Body {
                 }
                 Instr::Op(Op::Select, args) => match (of(0, args), of(1, args), of(2, args)) {
                     (_, Some(a), Some(b)) if is_zero(a) && is_zero(b) => Some(zero),
-                    (Some(Scalar::Bool(holds)), a, b) => if holds { a } else { b },
+                    (Some(Scalar::Bool(holds)), a, b) => {
+                        if holds {
+                            a
+                        } else {
+                            b
+                        }
+                    }
                     _ => None,
                 },
                 Instr::Op(op, args) => {

@@ -237,8 +237,7 @@ mod tests {
         let all: Vec<&Affine> = [at].into_iter().chain(checks.iter().map(|c| &c.0)).collect();
         let forms: Vec<Affine> = all.iter().map(|form| found.along(form).unwrap()).collect();
         let value = |form: &Affine, index: &[usize]| {
-            form.constant
-                + form.coeffs.iter().zip(index).map(|(c, &i)| c * i as i64).sum::<i64>()
+            form.constant + form.coeffs.iter().zip(index).map(|(c, &i)| c * i as i64).sum::<i64>()
         };
         let mut stored = std::collections::HashMap::new();
         each(&found.extents(), &mut |index| {
@@ -282,7 +281,8 @@ mod tests {
 
     #[test]
     fn steps_keep_their_ratios() {
-        for (strides, wanted) in [([2, 1], 14), ([1, 3], 15), ([2, 4], 12), ([-1, 1], 9), ([3, -2], 22)]
+        for (strides, wanted) in
+            [([2, 1], 14), ([1, 3], 15), ([2, 4], 12), ([-1, 1], 9), ([3, -2], 22)]
         {
             let (nest, found) = axes(&[6, 4], &[(40, &strides), (1, &strides)]);
             assert_eq!(found.extents(), [wanted], "{strides:?}");

@@ -172,8 +172,7 @@ impl Lowering<'_> {
         // What is computed would be computed at each place, what is read would be checked; from
         // memory either takes one read.
         let computed = sum.cost > 0 && matches!(node, Node::Op(..) | Node::Cond(..));
-        let looked_up = repeated && self.looks_up(node)
-            || computed && users.looked_up.contains(&t);
+        let looked_up = repeated && self.looks_up(node) || computed && users.looked_up.contains(&t);
         let dear = sum.cost > self.target.inlining.max_repeated_cost
             && (used > 1 && !again || repeated)
             || looked_up
