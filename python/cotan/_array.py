@@ -162,6 +162,16 @@ def _iterated(self: Array) -> Iterator[Array]:
     return (self[k] for k in range(len(self)))
 
 
+def _no_hash(self: Array) -> int:
+    hint = "keys of dicts and members of sets need a value: use arrays and indices in their place"
+    raise make("ConcreteValueError", "hash", "the value is not known while tracing", hint)
+
+
+def _not_deleted(self: Array, index: Any) -> None:
+    hint = "write ct.numpy.delete(x, index), or take what stays: x[1:]"
+    raise make("ArrayTypeError", "delitem", "traced arrays do not change", hint)
+
+
 def _not_set(self: Array, index: Any, value: Any) -> None:
     hint = "write x = x.at[index].set(value), or `.add(value)`"
     raise make("ArrayTypeError", "setitem", "traced arrays do not change", hint)
@@ -313,11 +323,13 @@ _METHODS: dict[str, Any] = {
     "__divmod__": _divmod,
     "__format__": _formatted,
     "__getattr__": _missing,
+    "__hash__": _no_hash,
     "__iter__": _iterated,
     "__matmul__": _matmul,
     "__reversed__": _reversed,
     "__rmatmul__": _rmatmul,
     "__setitem__": _not_set,
+    "__delitem__": _not_deleted,
     "at": property(At),
     "conj": _same,
     "conjugate": _same,

@@ -92,6 +92,9 @@ def build(shape: Shape, f: Callable[..., Any]) -> Any:
 
         def element(indices: list[Array]) -> list[Any]:
             leaves, tree = tree_flatten(f(*indices))
+            if not leaves and sizes:
+                message = "the function gives no element"
+                raise make("ArrayTypeError", "build", message, "return what the element is")
             found.append(tree)
             return leaves
 
@@ -163,7 +166,8 @@ def scan(
     if xs is not None:
         return _accumulated("scan", f, init, xs, reverse)
     if length is None:
-        raise make("ArrayTypeError", "scan", "neither `xs` nor `length` is given", None)
+        hint = "write ct.scan(f, init, xs), or ct.scan(f, init, length=n)"
+        raise make("ArrayTypeError", "scan", "neither `xs` nor `length` is given", hint)
     return _accumulated("scan", lambda s, _: f(s, None), init, np.arange(length), reverse)
 
 
@@ -196,7 +200,13 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         return i + 1, end, body(i, inner)
 
     def staged(lower: Any, upper: Any, init: Any) -> Any:
-        first, end = (_core.asarray(x).cast_to("int64") for x in (lower, upper))
+        bounds = [_core.asarray(x) for x in (lower, upper)]
+        for bound in bounds:
+            if bound.ndim > 0 or bound.dtype_name != "int64":
+                message = f"a bound of type {bound.dtype_name} and shape {bound.shape}"
+                hint = "bounds are integers: round them by `.astype(int)`"
+                raise make("ArrayTypeError", "fori_loop", message, hint)
+        first, end = bounds
         return while_loop(holds, step, (first, end, init))[2]
 
     return anywhere(staged, lower, upper, init)
@@ -451,7 +461,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
 _where = Function(lambda condition, a, b: _core.select(condition, a, b), name="where")
 
 
-def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
+def dynamic_slice(x: Any, starts: Any, sizes: Shape) -> Any:
     """The part of known sizes that begins at traced positions, on the leading axes. What lies outside
     is 0.
 
@@ -459,11 +469,14 @@ def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
     >>> ct.dynamic_slice(np.arange(5.0), [3], [3])
     array([3., 4., 0.])
     """
+    dims = shape_of(sizes)
+    # One position for the first axis, or several.
+    several = tuple(starts) if isinstance(starts, (tuple, list)) or np.ndim(starts) else (starts,)
 
     def staged(x: Any, starts: Any) -> Any:
-        return _core.dynamic_slice(_core.asarray(x), list(starts), list(sizes))
+        return _core.dynamic_slice(_core.asarray(x), list(starts), dims)
 
-    return anywhere(staged, x, tuple(starts))
+    return anywhere(staged, x, several)
 
 
 def scatter(sizes: Shape, positions: Any, values: Any) -> Any:
@@ -602,6 +615,10 @@ def _moved(x: Array, source: int, target: int) -> Array:
 
 
 def _placed(x: Array, axis: int | None) -> Array:
+    if axis is not None and not -x.ndim <= axis < x.ndim:
+        message = f"there is no axis {axis} in a result of shape {x.shape}, the new axis included"
+        hint = "`out_axes` says where the new axis is; None for results that are the same each time"
+        raise make("ArrayTypeError", "vmap", message, hint)
     return x[0] if axis is None else _moved(x, 0, axis)
 
 

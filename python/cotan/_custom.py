@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -12,6 +13,7 @@ from . import _core
 from ._core import Array, TreeDef, tree_flatten
 from ._errors import make
 from ._function import Function
+from ._operation import a_kind
 
 
 class _Rules(threading.local):
@@ -32,8 +34,8 @@ class _Custom(Function):
     _nondiff: tuple[int, ...]
 
     def __new__(cls, f: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> Self:
-        def staged(*args: Any) -> Any:
-            return made._apply(f, args)
+        def staged(*args: Any, **kwargs: Any) -> Any:
+            return made._apply(f, _positional(f, args, kwargs))
 
         nondiff = tuple(nondiff_argnums)
         made = super().__new__(cls, staged, like=f, static_argnums=nondiff)
@@ -87,6 +89,24 @@ class _Custom(Function):
         return found[-1].unflatten(results)
 
 
+def _positional(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """The arguments of a call in the order of the parameters, as rules take them."""
+    if not kwargs:
+        return args
+    try:
+        bound = inspect.signature(f).bind(*args, **kwargs)
+    except TypeError as error:
+        name = getattr(f, "__name__", "custom")
+        raise make("ArrayTypeError", name, str(error), "the rule takes the same arguments") from None
+    bound.apply_defaults()
+    if bound.kwargs:
+        message = f"the argument `{next(iter(bound.kwargs))}` cannot be given by position"
+        raise make("ArrayTypeError", getattr(f, "__name__", "custom"), message, "a rule takes it so")
+    return bound.args
+
+
 def _like(x: Any, like: Array) -> Array:
     """A derivative in the element type of what it belongs to."""
     if x is None or not like.dtype_name.startswith("float"):
@@ -124,7 +144,11 @@ class custom_vjp(_Custom):
         self, args: tuple[Any, ...], given: tuple[Any, ...], direction: Any
     ) -> tuple[Any, TreeDef]:
         assert self._rule is not None
-        _, residuals = self._rule(*args)
+        pair = self._rule(*args)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            message = f"the forward rule gives {a_kind(pair)}, not the result and what is kept for later"
+            raise make("ArrayTypeError", self.__name__, message, "return y, residuals")
+        _, residuals = pair
         cotangents = self._backward(*given, residuals, direction)
         own = [x for n, x in enumerate(args) if n not in self._nondiff]
         if not isinstance(cotangents, tuple) or len(cotangents) != len(own):

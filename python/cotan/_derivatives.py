@@ -87,7 +87,9 @@ def places_of(
     if argnames is not None:
         single = isinstance(argnames, str)
         names = [argnames] if isinstance(argnames, str) else list(argnames)
-        return [_named(kind, f, name, args, kwargs) for name in names], single
+        named = [_named(kind, f, name, args, kwargs) for name in names]
+        _expect_once(kind, named)
+        return named, single
     single = isinstance(argnums, int)
     if not single and not (
         isinstance(argnums, (tuple, list)) and all(isinstance(n, int) for n in argnums)
@@ -101,7 +103,18 @@ def places_of(
             message = f"there is no argument {n}: the function was called with {len(args)}"
             hint = "`argnums` counts positional arguments from 0; name others by `argnames`"
             raise make("ArrayTypeError", kind, message, hint)
-    return [n % len(args) for n in numbers], single
+    places: list[int | str] = [n % len(args) for n in numbers]
+    _expect_once(kind, places)
+    return places, single
+
+
+def _expect_once(kind: str, places: list[int | str]) -> None:
+    """Checks that no argument is named twice: the derivative would be split among both."""
+    twice = [place for n, place in enumerate(places) if place in places[:n]]
+    if twice:
+        which = "`argnames`" if isinstance(twice[0], str) else "`argnums`"
+        message = f"{which} names the argument {twice[0]!r} twice"
+        raise make("ArrayTypeError", kind, message, "name each argument once")
 
 
 def _named(
@@ -112,7 +125,9 @@ def _named(
     names = list(inspect.signature(f).parameters)
     if name in names and names.index(name) < len(args):
         return names.index(name)
-    raise make("ArrayTypeError", kind, f"there is no argument `{name}` in the call", None)
+    known = ", ".join(f"`{x}`" for x in dict.fromkeys([*names[: len(args)], *kwargs]))
+    hint = f"the call has {known}" if known else "the call has no arguments"
+    raise make("ArrayTypeError", kind, f"there is no argument `{name}` in the call", hint)
 
 
 def _one(value: Any) -> list[Any]:
@@ -315,6 +330,7 @@ def hessian(
     argnums: Argnums = 0,
     *,
     argnames: Argnames = None,
+    has_aux: bool = False,
     static_argnums: Argnums = (),
     static_argnames: str | Sequence[str] = (),
 ) -> Function:
@@ -327,12 +343,16 @@ def hessian(
     """
 
     def staged(p: _Point) -> Any:
-        _, parts = p.derive("hessian", p.scalar, [])
+        def first(leaves: list[Any]) -> list[Any]:
+            return _one(_pair(p.call(leaves))[0])
+
+        _, parts = p.derive("hessian", first if has_aux else p.scalar, [])
         width = len(p.leaves)
         rows = [p.tree.unflatten(parts[n * width : (n + 1) * width]) for n in range(width)]
-        return p.tree.unflatten(rows)
+        found = p.tree.unflatten(rows)
+        return (found, _pair(p.call(p.leaves))[1]) if has_aux else found
 
-    options = {"argnums": argnums, "argnames": argnames}
+    options = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
     return _derived(hessian, f, options, (static_argnums, static_argnames), staged)
 
 
@@ -341,7 +361,9 @@ def _directions(kind: str, what: str, like: TreeDef, given: Any) -> list[Any]:
     leaves, found = tree_flatten(given)
     if found != like:
         message = f"the {what} has the structure {found}, not {like}"
-        raise make("ArrayTypeError", kind, message, None)
+        of = "result" if what == "cotangent" else "argument"
+        hint = f"give a {what} for each {of}, in the same tuples, lists and dicts"
+        raise make("ArrayTypeError", kind, message, hint)
     return leaves
 
 
@@ -568,7 +590,7 @@ def _vjp_traced(f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) 
     return (_pair(value)[0], pullback, _pair(value)[1]) if has_aux else (value, pullback)
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function, and its derivative there as a linear function of tangents, which does
     not compute the function again.
 
@@ -579,24 +601,29 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     """
     expect_function("linearize", f)
     leaves, tree = tree_flatten(primals)
-    found: list[TreeDef] = []
+    found: list[tuple[TreeDef, TreeDef]] = []
 
     def flat(arrays: list[Any]) -> list[Any]:
-        results, out = tree_flatten(f(*tree.unflatten(arrays)))
-        found.append(out)
-        return results
+        value = f(*tree.unflatten(arrays))
+        value, aux = _pair(value) if has_aux else (value, None)
+        results, out = tree_flatten(value)
+        rest, aux_tree = tree_flatten(aux)
+        found.append((out, aux_tree))
+        return [*results, *_core.stop_gradient(rest)]
 
     linear: _core.LinearMap | _core.StagedLinearMap
     if is_tracing():
         values, linear = _core.linearize_staged(leaves, flat)
     else:
         values, linear = _core.linearize_concrete(leaves, False, flat)
-    out = found[-1]
+    out, aux_tree = found[-1]
+    count = out.num_leaves
 
     def push(*tangents: Any) -> Any:
         """The derivative in the direction of these tangents."""
         directions = _directions("linearize", "tangent", tree, tangents)
         _expect_shapes("linearize", "tangent", "argument", directions, leaves)
-        return out.unflatten(linear.call(directions))
+        return out.unflatten(linear.call(directions)[:count])
 
-    return out.unflatten(values), push
+    both = out.unflatten(values[:count]), push
+    return (*both, aux_tree.unflatten(values[count:])) if has_aux else both

@@ -56,7 +56,8 @@ def sizes_of(shape: Any) -> list[int]:
             raise make("ConcreteValueError", "shape", message, hint)
         if not hasattr(size, "__index__"):
             message = f"a size that is {a_kind(size)}, not an integer"
-            raise make("ArrayTypeError", "shape", message, "write `n // 2` for `n / 2`")
+            hint = "write `n // 2` for `n / 2`" if isinstance(size, float) else "write an integer"
+            raise make("ArrayTypeError", "shape", message, hint)
     return [operator.index(size) for size in sizes]
 
 

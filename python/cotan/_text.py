@@ -25,8 +25,12 @@ def _function(module: TextModule, described: tuple[Any, ...]) -> Function:
         given.update(kwargs)
         missing = [key for key in names if key not in given]
         if unknown or missing or len(args) > len(names):
-            what = f"`{unknown[0]}`" if unknown else ", ".join(missing) or f"{len(args)} arguments"
-            message = f"{what} {'is missing' if missing and not unknown else 'is not expected'}"
+            if unknown:
+                message = f"`{unknown[0]}` is not expected"
+            elif missing:
+                message = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            else:
+                message = f"{len(args)} arguments for {len(names)} parameters"
             raise make("ArrayTypeError", name, message, f"it is {signature}")
         arrays = [
             [] if param in known_names else _ordered(name, paths, param, given[param])

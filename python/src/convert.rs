@@ -100,6 +100,25 @@ fn from_ndarray(any: &Bound<'_, PyAny>, keep: Keep) -> PyResult<Option<Array>> {
     Ok(None)
 }
 
+/// [`from_ndarray`] of what is known to be an ndarray of this element type, for a call; nothing for
+/// truth values, and for what is not as it is known.
+pub fn ndarray(any: &Bound<'_, PyAny>, dtype: Dtype) -> PyResult<Option<Array>> {
+    match dtype {
+        Dtype::F64 => any.cast::<PyArrayDyn<f64>>().map_or(Ok(None), |x| from_array(x, Keep::Lend)),
+        Dtype::F32 => any.cast::<PyArrayDyn<f32>>().map_or(Ok(None), |x| from_array(x, Keep::Lend)),
+        Dtype::I64 => any.cast::<PyArrayDyn<i64>>().map_or(Ok(None), |x| from_array(x, Keep::Lend)),
+        Dtype::Bool => Ok(None),
+    }
+}
+
+/// The array of what is a float or an integer of Python; nothing for an integer that does not fit.
+pub fn number(any: &Bound<'_, PyAny>) -> Option<Array> {
+    match any.is_exact_instance_of::<PyFloat>() {
+        true => any.extract::<f64>().ok().map(Array::scalar),
+        false => any.extract::<i64>().ok().map(Array::scalar),
+    }
+}
+
 /// The array of truth values whose bytes are given: a byte that is not 0 is true.
 fn from_bytes(any: &Bound<'_, PyAny>) -> PyResult<Array> {
     let py = any.py();
@@ -150,6 +169,18 @@ pub fn given(any: &Bound<'_, PyAny>, keep: Keep) -> PyResult<Given> {
 
 fn owned<T: Element + numpy::Element>(py: Python<'_>, array: Array) -> PyResult<Py<PyAny>> {
     let dims = IxDyn(array.shape().dims());
+    // To make an array of numpy is faster than to make one that owns memory of ours.
+    if let Some(elements) = array.as_slice::<T>()
+        && size_of_val(elements) < LENT_BYTES
+    {
+        // SAFETY: every element is written before anybody sees the array, which is new and contiguous.
+        let made = unsafe {
+            let made = PyArrayDyn::<T>::new(py, dims, false);
+            std::ptr::copy_nonoverlapping(elements.as_ptr(), made.data(), elements.len());
+            made
+        };
+        return Ok(made.into_any().unbind());
+    }
     let fault = |text: String| exception(py, "InternalError", "result", &text, None);
     let elements = array.into_vec::<T>().map_err(|error| fault(error.to_string()))?;
     let made = ArrayD::from_shape_vec(dims, elements).map_err(|error| fault(error.to_string()))?;

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyListMethods, PyTuple};
 
+use crate::again::Again;
 use crate::convert::{Keep, given};
 use crate::error::{at_part, exception};
 use crate::operand::Operand;
@@ -27,20 +28,36 @@ static IS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 type Values<'py> = Vec<Bound<'py, PyAny>>;
 
 /// What a function was traced for, and what came of it.
-struct Entry {
+pub struct Entry {
     hash: u64,
     args: Vec<Shape>,
     places: Vec<Place>,
-    types: Vec<Signature>,
+    /// Of the arrays of the program.
+    pub types: Vec<Signature>,
     statics: Vec<Py<PyAny>>,
     compiled: Arc<Compiled>,
     out: Shape,
+}
+
+impl Entry {
+    /// Whether it is for calls with so many positional arguments and keywords that are arrays or
+    /// numbers, none of them static.
+    pub fn is_flat(&self, positional: usize, keywords: usize) -> bool {
+        self.places.len() == positional
+            && self.args.len() == positional + keywords
+            && self.args.iter().all(|shape| matches!(shape, Shape::Leaf))
+            && self.places.iter().all(|place| matches!(place, Place::Traced(_)))
+            // These are the names of the keywords.
+            && self.statics.len() == keywords
+    }
 }
 
 /// What is kept, the last used last.
 #[derive(Default)]
 struct Cache {
     entries: Vec<Arc<Entry>>,
+    /// The last call, if one like it is recognised at once; of the last entry.
+    again: Option<Arc<Again>>,
     hits: u64,
     misses: u64,
 }
@@ -203,6 +220,36 @@ impl Jit {
         Ok(Some(last))
     }
 
+    /// What the last call used, and the arrays of this one, if it is like that.
+    fn as_before(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<(Arc<Entry>, Vec<Array>)>> {
+        let Some(again) = self.locked().again.clone() else { return Ok(None) };
+        let Some(arrays) = again.arrays(args, kwargs)? else { return Ok(None) };
+        self.locked().hits += 1;
+        Ok(Some((Arc::clone(&again.entry), arrays)))
+    }
+
+    /// Makes the next call fast, if it is like this one.
+    fn remember(
+        &self,
+        entry: &Arc<Entry>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let again = Again::new(entry, args, kwargs)?.map(Arc::new);
+        let mut cache = self.locked();
+        // Another thread may have used another entry since.
+        let is_last = cache.entries.last().is_some_and(|last| Arc::ptr_eq(last, entry));
+        let before = std::mem::replace(&mut cache.again, again.filter(|_| is_last));
+        drop(cache);
+        // After the lock: it may hold values of Python.
+        drop(before);
+        Ok(())
+    }
+
     fn find(
         &self,
         py: Python<'_>,
@@ -216,6 +263,8 @@ impl Jit {
             if entry.types == types && call.same(py, &entry)? {
                 let mut cache = self.locked();
                 cache.hits += 1;
+                // That is of another entry.
+                let before = cache.again.take();
                 let position = cache.entries.iter().position(|e| Arc::ptr_eq(e, &entry));
                 if let Some(position) = position
                     && position + 1 < cache.entries.len()
@@ -223,6 +272,8 @@ impl Jit {
                     let used = cache.entries.remove(position);
                     cache.entries.push(used);
                 }
+                drop(cache);
+                drop(before);
                 return Ok(Some(entry));
             }
         }
@@ -261,12 +312,13 @@ impl Jit {
         });
         let mut cache = self.locked();
         cache.misses += 1;
+        let before = cache.again.take();
         let dropped =
             (cache.entries.len() >= self.capacity.max(1)).then(|| cache.entries.remove(0));
         cache.entries.push(Arc::clone(&entry));
         drop(cache);
-        // After the lock: it may hold values of Python.
-        drop(dropped);
+        // After the lock: they may hold values of Python.
+        drop((dropped, before));
         Ok(entry)
     }
 
@@ -512,8 +564,15 @@ impl Jit {
         if untyped::is_staging() {
             return Ok(self.f.bind(py).call(args, kwargs)?.unbind());
         }
-        let call = self.take_apart(args, kwargs)?;
-        let (entry, arrays) = self.entry(py, call)?;
+        let (entry, arrays) = match self.as_before(args, kwargs)? {
+            Some(found) => found,
+            None => {
+                let call = self.take_apart(args, kwargs)?;
+                let (entry, arrays) = self.entry(py, call)?;
+                self.remember(&entry, args, kwargs)?;
+                (entry, arrays)
+            }
+        };
         let results = entry.compiled.run(py, &arrays)?;
         unflatten(py, &entry.out, &mut results.into_iter())
     }
@@ -584,7 +643,9 @@ impl Jit {
 
     /// Forgets all programs.
     fn clear_cache(&self) {
-        let dropped = std::mem::take(&mut self.locked().entries);
+        let mut cache = self.locked();
+        let dropped = (std::mem::take(&mut cache.entries), cache.again.take());
+        drop(cache);
         drop(dropped);
     }
 

@@ -1,6 +1,7 @@
 //! The compiled part of the Python package: tracing, running, and the functions of the library on
 //! traced arrays. Structures, names and documentation are in Python.
 
+mod again;
 mod callback;
 mod control;
 mod convert;

@@ -268,3 +268,75 @@ def test_mistakes_are_explained(name: str) -> None:
     text = str(caught.value)
     assert all(word in text for word in words), text
     assert "test_habits.py:" in text
+
+
+def test_what_is_left_beside_second_derivatives_and_linear_functions() -> None:
+    f = lambda x: ((x**3).sum(), {"twice": 2 * x})
+    hessian, aux = ct.hessian(f, has_aux=True)(X)
+    np.testing.assert_allclose(hessian, np.diag(6 * X))
+    assert aux["twice"].tolist() == [2.0, 4.0, 6.0]
+    for wrapped in (lambda f: f, ct.jit):
+        value, slope, aux = wrapped(
+            lambda x: (lambda y, push, aux: (y, push(x), aux))(
+                *ct.linearize(f, x, has_aux=True)
+            )
+        )(X)
+        assert (value, slope) == (36.0, 108.0) and aux["twice"].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_rules_take_keywords_as_their_functions_do() -> None:
+    @ct.custom_vjp
+    def scaled(x: Any, by: Any = 2.0) -> Any:
+        return x * by
+
+    scaled.defvjp(lambda x, by: (x * by, by), lambda by, g: (10.0 * by * g, 0.0))
+    assert ct.grad(lambda x: scaled(x, by=3.0))(1.0) == 30.0
+    assert ct.grad(lambda x: scaled(by=3.0, x=x))(1.0) == 30.0
+    assert scaled(2.0, by=4.0) == 8.0
+
+
+def test_parts_from_one_position() -> None:
+    assert ct.dynamic_slice(X, 1, 2).tolist() == [2.0, 3.0]
+    assert ct.jit(lambda x, i: ct.dynamic_slice(x, i, 2))(X, 2).tolist() == [3.0, 0.0]
+    assert ct.dynamic_slice(np.ones((2, 3)), (0, 1), (2, 2)).shape == (2, 2)
+
+
+def test_calls_like_the_last_one() -> None:
+    """The fast way gives what the slow one gives, whatever changes from call to call."""
+    f = ct.jit(lambda a, b=1.0, c=0.0: a + 10 * b + 100 * c)
+    assert [f(1, b=2, c=3), f(1, c=3, b=2), f(1, b=2, c=4), f(2, c=4, b=1)] == [321, 321, 421, 412]
+    assert f.cache_info().misses == 1
+    assert f(1.0, b=2, c=3).dtype == np.float64 and f(1, b=2, c=3).dtype == np.int64
+    array = np.arange(3.0)
+    for a in (array, array.astype(np.float32), array.astype(">f8"), array[::-1], array[:2], array):
+        for _ in range(2):
+            got = f(a, b=a, c=1)
+            np.testing.assert_array_equal(got, 11 * a + 100)
+            assert got.dtype == (np.float32 if a.dtype == np.float32 else np.float64)
+    assert f(array, b=array, c=True).tolist() == [100.0, 111.0, 122.0]
+    assert f(array, **{"".join(["b"]): array, "c": 1}).tolist() == [100.0, 111.0, 122.0]
+    with pytest.raises(TypeError):
+        f(array, d=1)
+    assert f(array, b=array).tolist() == [0.0, 11.0, 22.0]
+    # What was used last is what is looked at.
+    g = ct.jit(lambda x: x * 2)
+    _ = g(X), g(X)
+    g.lower(np.ones((4, 5)))
+    _ = g(X), g(X)
+    assert "[3]f64" in g.source and g.cache_info().hits == 3
+    g.clear_cache()
+    assert g(X).tolist() == [2.0, 4.0, 6.0] and g.cache_info().size == 1
+    h = ct.jit(lambda x, up: x + 1 if up else x, static_argnames="up")
+    assert [h(1.0, up=True), h(1.0, up=False), h(1.0, up=True)] == [2.0, 1.0, 2.0]
+
+
+def test_pullbacks_of_matrix_products() -> None:
+    """They keep the factors, of which repetitions would be 200 MB."""
+    x = np.random.default_rng(1).random((300, 300))
+    y, pullback = ct.vjp(lambda x: x @ x @ x, x)
+    np.testing.assert_allclose(pullback(np.ones_like(y))[0], sum(
+        np.linalg.matrix_power(x.T, k) @ np.ones_like(x) @ np.linalg.matrix_power(x.T, 2 - k)
+        for k in range(3)
+    ))
+    y, push = ct.linearize(lambda x: x @ x, x)
+    np.testing.assert_allclose(push(np.ones_like(x)), np.ones_like(x) @ x + x @ np.ones_like(x))

@@ -216,6 +216,58 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "format": (lambda: ct.jit(lambda x: f"{x:.3f}")(1.0), TypeError, "print what"),
     "list": (lambda: ct.jit(lambda x: x.tolist())(V), TypeError, "return the array"),
     "text program": (lambda: ct.loads("def f(x: [n]f64) = summ(x)"), ValueError, "`summ`|`sum`"),
+    "delete": (lambda: ct.jit(lambda x: x.__delitem__(0))(V), TypeError, "ct.numpy.delete(x, index)"),
+    "key": (lambda: ct.jit(lambda x: {x: 1.0})(1.0), TypeError, "hash|keys of dicts"),
+    "argument twice": (
+        lambda: ct.grad(lambda x, y: x * y, argnums=(0, -2))(1.0, 2.0),
+        TypeError,
+        "`argnums`|0 twice",
+    ),
+    "name twice": (
+        lambda: ct.grad(lambda x: x * x, argnames=["x", "x"])(x=1.0),
+        TypeError,
+        "`argnames`|'x' twice",
+    ),
+    "no name": (lambda: ct.grad(lambda x: x, argnames="y")(1.0), TypeError, "`y`|has `x`"),
+    "new axis": (
+        lambda: ct.vmap(lambda x: x, out_axes=2)(V),
+        TypeError,
+        "axis 2|(3,)|`out_axes`",
+    ),
+    "bound": (
+        lambda: ct.fori_loop(0, 3.5, lambda i, s: s + i, 0.0),
+        TypeError,
+        "float64|`.astype(int)`",
+    ),
+    "no element": (lambda: ct.build(3, lambda i: None), TypeError, "no element|return"),
+    "half a place": (lambda: cnp.roll(V, 1.5), TypeError, "a float"),
+    "stride": (lambda: ct.nn.conv(IMAGES, KERNEL, stride="2"), TypeError, "a str|an integer"),
+    "no elements": (lambda: ct.scan(lambda c, x: (c, x), V), TypeError, "ct.scan(f, init, xs)"),
+    "forward rule": (
+        lambda: ct.grad(_rule(lambda x: x * x, lambda x: x * x, lambda r, g: (g,)))(1.0),
+        TypeError,
+        "an Array|return y, residuals",
+    ),
+    "keyword of a rule": (
+        lambda: ct.grad(lambda x: _rule(lambda x: x, lambda x: (x, x), lambda r, g: (g,))(y=x))(1.0),
+        TypeError,
+        "'x'|the same arguments",
+    ),
+    "cotangents": (
+        lambda: ct.vjp(lambda x: (x, x * 2), V)[1](V),
+        TypeError,
+        "(*, *)|a cotangent for each result",
+    ),
+    "tangents": (
+        lambda: ct.jvp(lambda x, y: x * y, (V, V), (V,)),
+        TypeError,
+        "(*, *)|a tangent for each argument",
+    ),
+    "too many": (
+        lambda: ct.loads("def f(x: f64) = x").f(1.0, 2.0),
+        TypeError,
+        "2 arguments for 1 parameters",
+    ),
     "sizes": (
         lambda: ct.loads("def f(x: [n]f64, y: [n]f64) = x + y").f(V, W),
         ValueError,

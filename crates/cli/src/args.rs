@@ -2,12 +2,18 @@
 //!
 //! Long because every option of every command stands here, in the order in which `--help` shows them.
 
+mod explain;
+mod tools;
+
+pub use explain::{ExplainArgs, Stage};
+pub use tools::*;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cotan_pipeline::{CompilePass, Derivative};
+use cotan_pipeline::Derivative;
 
 use crate::units::{assignment, bytes, duration};
 
@@ -60,7 +66,7 @@ pub enum Command {
     /// Check programs and report all errors
     #[command(after_help = "\
 Every function is checked for all sizes at once. What is wrong for all sizes is an error; what is
-wrong for some is a note with the condition that the sizes must satisfy, such as `n >= 10`. Notes do
+wrong for some sizes is a note with the condition that they must satisfy, such as `n >= 10`. Notes do
 not change the exit code.
 
 Examples:
@@ -99,9 +105,9 @@ Examples:
 
     /// Run a function of a program and compute its derivative
     #[command(after_help = "\
-Values come under the names of the results, gradients as grad.x, Jacobians as jac.value.x, Hessians
-as hess.x.y. The cotangents of vjp are given as --arg ct.value=..., the tangents of jvp and hvp as
---arg d.x=..., of the shapes of what they belong to.
+Values have the names of the results; gradients are named grad.x, Jacobians jac.value.x, Hessians
+hess.x.y. Give the cotangents of vjp as --arg ct.value=..., the tangents of jvp and hvp as
+--arg d.x=..., with the shapes of the values and parameters that they belong to.
 
 Examples:
   cotan grad --example softmax --fn log_sum_exp --arg x='[1, 2]'
@@ -114,8 +120,8 @@ Examples:
     /// Write a function, or its derivative, as StableHLO
     #[command(after_help = "\
 StableHLO is the language that XLA, IREE and other compilers for accelerators read. The module has one
-function, main, which takes and gives arrays in the order of the comments in it. Sizes are known when
-it is written, so those that do not follow from arguments are given by --size.
+function, main, which takes and returns arrays in the order given by its comments. All sizes must be
+known when the file is written: give those that do not follow from arguments with --size.
 
 Examples:
   cotan export --example matmul --size m=64 --size k=64 --size n=64 -o matmul.mlir
@@ -126,9 +132,9 @@ Examples:
     /// Write a function, and its derivatives, as C
     #[command(after_help = "\
 Writes DIR/NAME.c and DIR/NAME.h: C11 without dependencies and without allocation, for programs that
-have to compute values and gradients themselves: controllers, games, firmware. The header says what
-each function takes and gives. Sizes are known when the files are written, so those that do not follow
-from arguments are given by --size. See docs/c.md.
+have to compute values and gradients themselves: controllers, games, firmware. The header documents
+the parameters of each function. All sizes must be known when the files are written: give those that
+do not follow from arguments with --size. See docs/c.md.
 
 Examples:
   cotan build --example matmul --size m=8 --size k=8 --size n=8 --emit c -o out
@@ -141,7 +147,7 @@ Examples:
     #[command(after_help = "\
 Compares reverse mode with forward mode, with a scalar implementation and with finite differences,
 for every function with float parameters and results. Sizes and values that are not given are drawn
-at random. Functions of f32 are tested with f64 throughout, and then for what f32 rounds.
+at random. Functions of f32 are tested in f64, and then for rounding errors in f32.
 
 A function is ok, FAILED (exit code 1), skipped, or undecided: at a kink or a jump, or where rounding
 hides the derivative, differences cannot tell right from wrong. Undecided functions do not change the
@@ -212,6 +218,48 @@ Examples:
   cotan examples histogram > histogram.ct")]
     Examples(ExamplesArgs),
 
+    /// Type expressions and definitions, and see what they give
+    #[cfg(feature = "repl")]
+    #[command(after_help = "\
+Definitions can be given again; `let x = 2.0` keeps a value, and `it` is the last one. Ctrl-C ends an
+evaluation, Ctrl-D the session; :help lists the commands. See docs/tools.md.
+
+Examples:
+  cotan repl
+  cotan repl model.ct                   with the definitions of a program
+  echo 'sum(iota(10))' | cotan repl")]
+    Repl(ReplArgs),
+
+    /// Check a program, and run it, whenever it is saved
+    #[command(after_help = "\
+The program is run if it can be: if the options give what the function takes. Imports are watched,
+too. Ctrl-C ends it.
+
+Examples:
+  cotan watch model.ct
+  cotan watch model.ct --fn loss --npz inputs.npz
+  cotan watch model.ct --check")]
+    Watch(WatchArgs),
+
+    /// Measure the value and the gradient of a function, also of two programs side by side
+    #[command(after_help = "\
+Times are by the clock, the least of many runs that take turns. Floats that are not given are drawn at
+random; sizes that are not given are --length. Shares are of what this machine can do, which is
+measured once and kept.
+
+Examples:
+  cotan bench --example matmul
+  cotan bench before.ct after.ct --fn loss --size n=4096
+  cotan bench model.ct --npz inputs.npz --json")]
+    Bench(BenchArgs),
+
+    /// Serve an editor: messages, types, completion and more
+    #[cfg(feature = "lsp")]
+    #[command(after_help = "\
+Speaks the language server protocol on standard input and output. See docs/tools.md for how editors
+start it.")]
+    Lsp(LspArgs),
+
     /// Answer the messages of a GradBench eval
     #[command(after_help = "\
 Reads messages from standard input, a line of JSON each, and answers each with a line.
@@ -248,10 +296,10 @@ pub struct SourceArgs {
 }
 
 /// What a program may import.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// Let the program import files from this folder and below, besides its own folder; may be
-    /// given several times
+    /// Allow imports from this folder and below, besides the program's own folder; may be given
+    /// several times
     #[arg(long, value_name = "DIR")]
     pub allow_imports: Vec<PathBuf>,
 
@@ -300,7 +348,7 @@ pub struct CallArgs {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct BackendArgs {
-    /// What runs the program [default: jit, or what COTAN_BACKEND says]
+    /// The backend that runs the program [default: jit, or the value of COTAN_BACKEND]
     #[arg(long, value_name = "BACKEND")]
     pub backend: Option<Backend>,
 }
@@ -361,7 +409,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub trace_nan: bool,
 
-    /// Interpret what the bulk-operation transform makes of the program
+    /// Interpret the output of the bulk-operation transform instead of the program
     #[arg(long)]
     pub bulk: bool,
 
@@ -561,6 +609,10 @@ pub struct TestArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
+    /// How long to test each function; then what has been found by that time is told
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
+    pub time: Duration,
+
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -574,86 +626,6 @@ pub struct FmtArgs {
     /// Only list the files that are not formatted, and exit with 1 if there are any
     #[arg(long)]
     pub check: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    #[command(flatten)]
-    pub call: CallArgs,
-
-    /// Only this stage, as a program
-    #[arg(long)]
-    pub stage: Option<Stage>,
-
-    /// Show every rule that fired: its place, the term before, the term after
-    #[arg(long)]
-    pub trace: bool,
-
-    #[command(flatten)]
-    pub limits: LimitArgs,
-}
-
-/// A stage of compilation: what a pass leaves, or a look into one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    Source,
-    Core,
-    Bot,
-    Dual,
-    Delta,
-    Gradient,
-    Optimised,
-    Placements,
-    Nests,
-    Schedule,
-    Kernels,
-    Memory,
-}
-
-impl Stage {
-    /// The name on the command line, and what is shown.
-    fn described(self) -> (&'static str, &'static str) {
-        let pass = |pass: CompilePass| (pass.name, pass.description);
-        match self {
-            Stage::Source => ("source", "The source, formatted"),
-            Stage::Core => ("core", "The core program: functions inlined, sizes known"),
-            Stage::Bot => pass(CompilePass::TRANSFORM),
-            Stage::Dual => ("dual", "Dual arrays: the primal part and the Delta terms"),
-            Stage::Delta => ("delta", "The Delta terms alone"),
-            Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
-            Stage::Optimised => pass(CompilePass::OPTIMISE),
-            Stage::Placements => pass(CompilePass::PLACE),
-            Stage::Nests => pass(CompilePass::LOWER),
-            Stage::Schedule => {
-                ("schedule", "Groups, blocks, orders of loops, and what threads have")
-            }
-            Stage::Kernels => pass(CompilePass::SCHEDULE),
-            Stage::Memory => pass(CompilePass::MEMORY),
-        }
-    }
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        self.described().0
-    }
-}
-
-impl ValueEnum for Stage {
-    fn value_variants<'a>() -> &'a [Stage] {
-        use Stage::{
-            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements,
-            Schedule, Source,
-        };
-        &[
-            Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Schedule,
-            Kernels, Memory,
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = self.described();
-        Some(PossibleValue::new(name).help(help))
-    }
 }
 
 #[derive(Debug, Args)]

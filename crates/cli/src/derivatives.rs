@@ -4,7 +4,7 @@ use cotan_ad::section2::oracle::{Options as ScalarOptions, gradient_by_scalars};
 use cotan_array::Dtype;
 use cotan_interp::{Interp, InterpError, Options, Value};
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{Program, Type};
+use cotan_ir::{ErrorKind, Program, Type};
 use cotan_pipeline::{Derivative, derive};
 
 use crate::failure::{Failure, Outcome};
@@ -59,8 +59,14 @@ pub struct Entry {
 
 impl Function {
     pub fn new(program: Program, options: Options) -> Outcome<Function> {
-        let vjp = derive(&program, Derivative::Vjp, None).map_err(Failure::internal)?;
-        let jvp = derive(&program, Derivative::Jvp, None).map_err(Failure::internal)?;
+        let failed = |error: cotan_ir::Error| match error.kind() {
+            ErrorKind::Deadline | ErrorKind::Cancelled => {
+                Failure::limit("error: differentiating took too long")
+            }
+            _ => Failure::internal(error),
+        };
+        let vjp = derive(&program, Derivative::Vjp, None).map_err(failed)?;
+        let jvp = derive(&program, Derivative::Jvp, None).map_err(failed)?;
         Ok(Function { program, vjp, jvp, options })
     }
 

@@ -37,10 +37,6 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if args.stage == Some(Stage::Source) {
         return terminal.write(&as_written);
     }
-    let head = |title: &str, program: &Program| {
-        let title = if args.stage.is_none() { title } else { "# " };
-        format!("{title}{}\n{}", size(program), printed(program))
-    };
     let mut text = String::new();
     if args.stage.is_none() {
         text = format!("# {}\n{as_written}", source.name);
@@ -49,12 +45,29 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
     let core = function.instantiate(&inputs, &args.limits, begin, terminal)?.program;
+    text += &stages(core, args, &inputs, begin, terminal)?;
+    terminal.write(&text)
+}
+
+/// The stages of a program, from the core language on.
+pub fn stages(
+    core: Program,
+    args: &ExplainArgs,
+    inputs: &Inputs,
+    begin: Instant,
+    terminal: &Terminal,
+) -> Outcome<String> {
+    let head = |title: &str, program: &Program| {
+        let title = if args.stage.is_none() { title } else { "# " };
+        format!("{title}{}\n{}", size(program), printed(program))
+    };
+    let mut text = String::new();
     if wants(args, Stage::Core) {
         text += &head("\n# In the core language: ", &core);
     }
     let whole = args.stage.is_none();
     match args.stage {
-        Some(Stage::Core) => return terminal.write(&text),
+        Some(Stage::Core) => return Ok(text),
         Some(
             stage @ (Stage::Placements
             | Stage::Nests
@@ -62,7 +75,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             | Stage::Kernels
             | Stage::Memory),
         ) => {
-            return terminal.write(&plans(&core, stage, args, begin, terminal)?);
+            return plans(&core, stage, args, begin, terminal);
         }
         _ => {}
     }
@@ -88,10 +101,10 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
             Err(why) => {
                 return Err(Failure::program(format!("error: there are no derivatives: {why}")));
             }
-            Ok(()) => text += &derivatives(&bulk, args, &inputs, begin, terminal)?,
+            Ok(()) => text += &derivatives(&bulk, args, inputs, begin, terminal)?,
         }
     }
-    terminal.write(&text)
+    Ok(text)
 }
 
 /// How the values, and the values with the gradient, are computed.
@@ -148,7 +161,7 @@ fn gradient(bulk: &Program, limits: &LimitArgs, terminal: &Terminal) -> Outcome<
 }
 
 /// The derivative that stands for the gradient of a program.
-fn gradient_of(core: &Program) -> Derivative {
+pub fn gradient_of(core: &Program) -> Derivative {
     // A scalar has a gradient; for anything else a cotangent has to be given.
     let scalar = core.outputs().first().is_some_and(|output| {
         core.shape(output.term).rank() == 0 && core.dtype(output.term).is_float()
@@ -157,7 +170,7 @@ fn gradient_of(core: &Program) -> Derivative {
 }
 
 /// Whether a program has derivatives, or why not.
-fn differentiable(program: &Program) -> Result<(), &'static str> {
+pub fn differentiable(program: &Program) -> Result<(), &'static str> {
     let float = |output: &Output| program.dtype(output.term).is_float();
     if !program.inputs().iter().any(|input| input.ty.dtype.is_float()) {
         return Err("no parameter is a float");

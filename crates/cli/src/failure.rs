@@ -81,6 +81,11 @@ impl Failure {
         self
     }
 
+    /// Whether a limit was reached.
+    pub fn is_limit(&self) -> bool {
+        self.kind == Kind::Limit
+    }
+
     /// The exit code, as documented in `cotan --help`.
     pub fn exit_code(&self) -> u8 {
         match self.kind {

@@ -22,7 +22,7 @@ pub struct Function<'m> {
     pub name: &'m str,
     interface: Interface,
     sizes: Vec<(&'m str, usize)>,
-    /// Parameters whose values are known when the program is made.
+    /// Parameters whose values are known at compile time.
     statics: Vec<(&'m str, Scalar)>,
 }
 
@@ -80,7 +80,7 @@ impl<'m> Function<'m> {
     /// The program of the function, its arrays being of the types of the given values; where a
     /// parameter has none, the declared types.
     ///
-    /// Integers and truth values that are given are known when the program is made, if it cannot be
+    /// Integers and truth values that are given are known at compile time, if it cannot be
     /// made otherwise: `length = steps` with `--arg steps=8`. If it can be, they stay inputs.
     pub fn instantiate(
         &self,
@@ -177,7 +177,7 @@ impl<'m> Function<'m> {
     }
 }
 
-/// Whether an error may be none where integers are known when the program is made.
+/// Whether an error may be none where integers are known at compile time.
 fn wants_static(code: Code) -> bool {
     matches!(code, Code::NotStatic | Code::SizeUnknown | Code::RecursionTooDeep)
 }

@@ -33,9 +33,14 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// No values.
+    pub fn none() -> Inputs {
+        Inputs { values: BTreeMap::new(), archive: None }
+    }
+
     /// Reads what the command line gives, and holds it against what the function takes.
     pub fn read(args: &InputArgs, function: &Function<'_>, within: &Within<'_>) -> Outcome<Inputs> {
-        let mut inputs = Inputs { values: BTreeMap::new(), archive: None };
+        let mut inputs = Inputs::none();
         if let Some(path) = &args.npz {
             inputs.read_archive(path, args, function, within)?;
         }

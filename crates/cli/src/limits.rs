@@ -62,7 +62,7 @@ pub fn not_made(
 pub fn out_of_time(limits: &LimitArgs) -> Failure {
     let time = limits.timeout.map(|time| format!(" of {time:?}")).unwrap_or_default();
     Failure::limit(format!(
-        "error: the run did not end within the time{time}\n  hint: raise it with --timeout"
+        "error: the run did not finish within the time limit{time}\n  hint: raise it with --timeout"
     ))
 }
 

@@ -46,38 +46,76 @@ pub fn compute(
     begin: Instant,
     terminal: &Terminal,
 ) -> Outcome<Vec<Array>> {
-    let backend = match backend {
-        Backend::Jit => cotan_pipeline::Backend::Native,
-        Backend::Vm => cotan_pipeline::Backend::Machine,
-        Backend::Interp => cotan_pipeline::Backend::Interpreter,
-    };
-    let sources = program.sources().clone();
-    let planned = watched(terminal, "compiling", || Planned::new(program, backend))
-        .map_err(|error| not_made(&error, &sources, limits, terminal))?;
-    let planned = match planned {
-        Ok(planned) => planned,
-        Err(program) => {
-            let values: Vec<Value> = inputs.iter().map(Value::from).collect();
-            return results::arrays(&interpret(&program, &values, limits, begin, terminal)?);
-        }
-    };
-    planned.check_memory(limits, terminal)?;
-    let within = RunLimits { deadline: limits.deadline(begin), ..RunLimits::default() };
-    watched(terminal, "running", || planned.executable.run(inputs, &within)).map_err(|stop| {
-        match stop {
-            Stop::Limit => out_of_time(limits),
-            Stop::Memory => planned.refusal(
-                format!("there is no memory for {}", planned.needs()),
-                "use smaller arrays, or a machine with more memory",
-                terminal,
-            ),
-            Stop::Input(k) => Failure::internal(format_args!("input {k} is of another type")),
-        }
-    })
+    Prepared::new(program, backend, limits, terminal)?.run(inputs, limits, begin, terminal)
+}
+
+/// A program that is ready to run.
+pub enum Prepared {
+    /// By the machine.
+    Planned(Box<Planned>),
+    /// By the interpreter.
+    Interpreted(Box<Program>),
+}
+
+impl Prepared {
+    /// Compiles a program, if the machine can run it.
+    pub fn new(
+        program: Program,
+        backend: Backend,
+        limits: &LimitArgs,
+        terminal: &Terminal,
+    ) -> Outcome<Prepared> {
+        let backend = match backend {
+            Backend::Jit => cotan_pipeline::Backend::Native,
+            Backend::Vm => cotan_pipeline::Backend::Machine,
+            Backend::Interp => cotan_pipeline::Backend::Interpreter,
+        };
+        let sources = program.sources().clone();
+        let planned = watched(terminal, "compiling", || Planned::new(program, backend))
+            .map_err(|error| not_made(&error, &sources, limits, terminal))?;
+        Ok(match planned {
+            Ok(planned) => Prepared::Planned(Box::new(planned)),
+            Err(program) => Prepared::Interpreted(Box::new(program)),
+        })
+    }
+
+    /// The results.
+    pub fn run(
+        &self,
+        inputs: &[Array],
+        limits: &LimitArgs,
+        begin: Instant,
+        terminal: &Terminal,
+    ) -> Outcome<Vec<Array>> {
+        let planned = match self {
+            Prepared::Planned(planned) => planned,
+            Prepared::Interpreted(program) => {
+                let values: Vec<Value> = inputs.iter().map(Value::from).collect();
+                return results::arrays(&interpret(program, &values, limits, begin, terminal)?);
+            }
+        };
+        planned.check_memory(limits, terminal)?;
+        let within = RunLimits {
+            deadline: limits.deadline(begin),
+            cancel: terminal.cancel().clone(),
+            ..RunLimits::default()
+        };
+        watched(terminal, "running", || planned.executable.run(inputs, &within)).map_err(|stop| {
+            match stop {
+                Stop::Limit => out_of_time(limits),
+                Stop::Memory => planned.refusal(
+                    format!("there is no memory for {}", planned.needs()),
+                    "use smaller arrays, or a machine with more memory",
+                    terminal,
+                ),
+                Stop::Input(k) => Failure::internal(format_args!("input {k} is of another type")),
+            }
+        })
+    }
 }
 
 /// A compiled program, and what is said about the memory that it needs.
-struct Planned {
+pub struct Planned {
     executable: Executable,
     /// Where the terms of its program come from.
     spans: Spans,

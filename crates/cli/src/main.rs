@@ -1,6 +1,7 @@
 //! The `cotan` command: checks, runs, differentiates, formats and explains `.ct` programs.
 
 mod args;
+mod bench;
 mod build;
 mod check;
 mod derivatives;
@@ -10,6 +11,7 @@ mod explain;
 mod export;
 mod failure;
 mod fmt;
+mod folders;
 mod function;
 mod grad;
 mod gradbench;
@@ -19,6 +21,8 @@ mod machine;
 mod nan;
 mod progress;
 mod reference;
+#[cfg(feature = "repl")]
+mod repl;
 mod results;
 mod run;
 mod source;
@@ -27,6 +31,7 @@ mod terminal;
 mod test;
 mod units;
 mod verdict;
+mod watch;
 mod xla;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,6 +70,12 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         Command::Builtins(args) => reference::builtins(args, terminal),
         Command::Rules(args) => reference::rules(args, terminal),
         Command::Examples(args) => examples::show(args, terminal),
+        #[cfg(feature = "repl")]
+        Command::Repl(args) => repl::repl(args, terminal),
+        Command::Watch(args) => watch::watch(args, terminal),
+        Command::Bench(args) => timed(&args.limits, &|| bench::bench(args, terminal)),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => cotan_lsp::serve().map_err(failure::Failure::data),
         Command::Gradbench(args) => gradbench::gradbench(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
@@ -77,13 +88,20 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
 /// Does the work, says what went wrong, and gives the exit code. A panic is a fault of ours: the
 /// place is printed by the standard hook, and we add what to do about it.
 fn report(terminal: &Terminal, work: impl FnOnce() -> Outcome) -> u8 {
-    let failure = match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => return 0,
-        Ok(Err(failure)) => failure,
-        Err(_) => Failure::internal("cotan stopped at a broken invariant (see above)"),
-    };
-    terminal.complain(&failure.to_string());
-    failure.exit_code()
+    match guarded(work) {
+        Ok(()) => 0,
+        Err(failure) => {
+            terminal.complain(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}
+
+/// Does the work; a panic is a failure.
+fn guarded<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Failure::internal("cotan stopped at a broken invariant (see above)"))
+    })
 }
 
 #[cfg(test)]

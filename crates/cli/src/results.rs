@@ -45,7 +45,7 @@ pub fn deliver(
 }
 
 /// The results as text: a single one by itself, several with their names and types.
-fn show(results: &[Named]) -> String {
+pub fn show(results: &[Named]) -> String {
     let mut text = String::new();
     for (name, array) in results {
         let mut shown = array.to_string();

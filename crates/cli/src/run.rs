@@ -130,6 +130,7 @@ pub fn interpret(
     let options = Options {
         max_bytes: limits.limit_bytes,
         deadline: limits.deadline(begin),
+        cancel: terminal.cancel().clone(),
         ..Options::default()
     };
     let interp = Interp::new(program).with_options(options);

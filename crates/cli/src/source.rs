@@ -95,22 +95,28 @@ impl Text {
                 .include(folder)
                 .map_err(|e| Failure::data(format_args!("--include {}: {e}", folder.display())))?;
         }
-        // Folders of the environment that are not there are none of this program's business.
-        let path = std::env::var_os("COTAN_PATH").unwrap_or_default();
-        for folder in std::env::split_paths(&path).filter(|folder| folder.is_dir()) {
-            files = files.include(&folder).map_err(|e| {
-                Failure::data(format_args!("COTAN_PATH, {}: {e}", folder.display()))
-            })?;
-        }
+        files = with_path(files)?;
         let name = self.name.clone();
         let loader = WithEntry { name: self.name, text: Cell::new(self.text), files };
         load(&name, &loader).map_err(|messages| match cotan_ir::look("load") {
             Ok(()) => terminal.program_failure(&messages),
             Err(_) => Failure::limit(
-                "error: the program was not read within the time\n  hint: raise it with --timeout",
+                "error: reading the program took longer than the time limit\n  hint: raise it with --timeout",
             ),
         })
     }
+}
+
+/// With the folders that the environment names. Those that are not there are none of a program's
+/// business.
+pub fn with_path(mut files: FileLoader) -> Outcome<FileLoader> {
+    let path = std::env::var_os("COTAN_PATH").unwrap_or_default();
+    for folder in std::env::split_paths(&path).filter(|folder| folder.is_dir()) {
+        files = files
+            .include(&folder)
+            .map_err(|e| Failure::data(format_args!("COTAN_PATH, {}: {e}", folder.display())))?;
+    }
+    Ok(files)
 }
 
 fn cannot_read(what: &str, error: &io::Error) -> Failure {

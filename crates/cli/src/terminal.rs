@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use cotan_ir::SourceMap;
+use cotan_ir::{CancelToken, SourceMap};
 use cotan_syntax::render::{Style, render_all};
 use cotan_syntax::{Code, Diagnostics, Failure as Messages, Severity};
 
@@ -10,9 +10,12 @@ use crate::args::When;
 use crate::failure::{Failure, Outcome};
 
 /// Where results and messages go.
+#[derive(Clone)]
 pub struct Terminal {
     style: Style,
     watched: bool,
+    /// Cancelled when whoever sits there has had enough.
+    cancel: CancelToken,
 }
 
 impl Terminal {
@@ -26,7 +29,25 @@ impl Terminal {
             When::Never => false,
             When::Auto => watched && !set("NO_COLOR") && !dumb,
         };
-        Terminal { style: if colours { Style::Colour } else { Style::Plain }, watched }
+        let style = if colours { Style::Colour } else { Style::Plain };
+        Terminal { style, watched, cancel: CancelToken::new() }
+    }
+
+    /// The same, for one evaluation that can be cancelled.
+    #[cfg(feature = "repl")]
+    pub fn cancelled_by(&self, cancel: CancelToken) -> Terminal {
+        Terminal { cancel, ..self.clone() }
+    }
+
+    /// What ends the work at hand early.
+    pub fn cancel(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// Whether to use colours.
+    #[cfg(feature = "repl")]
+    pub fn has_colours(&self) -> bool {
+        matches!(self.style, Style::Colour)
     }
 
     /// Whether someone watches standard error.

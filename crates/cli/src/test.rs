@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cotan_interp::{Options, Value};
-use cotan_ir::Program;
+use cotan_ir::{Program, Watch};
 use cotan_syntax::sample;
 
 use crate::args::TestArgs;
@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
 use crate::limits::out_of_time;
-use crate::progress::watched;
+use crate::progress::{Pace, paced};
 use crate::source::Text;
 use crate::terminal::Terminal;
 use crate::verdict::{Subject, Verdict};
@@ -101,8 +101,18 @@ impl Session<'_> {
             given.is_none_or(|inputs| inputs.value(&input.name).is_none())
         };
         let free = program.inputs().iter().any(made_up);
-        let what = format!("testing `{name}`{count}");
-        let verdict = watched(self.terminal, &what, || self.verdict(program, given, free))?;
+        let pace = Pace::new(format!("testing `{name}`{count}"), self.args.time);
+        let verdict = paced(self.terminal, &pace, || self.verdict(program, given, free, &pace));
+        let verdict = match verdict {
+            // Its own time is up, not that of the command.
+            Err(failure) if failure.is_limit() && pace.is_long_over() => {
+                cotan_ir::look("test").map_err(|_| out_of_time(&self.args.limits))?;
+                let why =
+                    format!("{:?} were not enough to tell; --time gives more", self.args.time);
+                Some(Verdict::Undecided(why))
+            }
+            verdict => verdict?,
+        };
         let Some(verdict) = verdict else {
             return self.skip(name, "its operations on f32 have no counterparts on f64");
         };
@@ -112,18 +122,20 @@ impl Session<'_> {
                 let why = format!("values or gradient are not finite at the points tried{remedy}");
                 self.skip(name, &why)
             }
-            Verdict::Right(count, errors) => {
+            Verdict::Right(compared, errors) => {
                 let errors: Vec<String> =
                     errors.iter().map(|(way, error)| format!("{way} {error:.1e}")).collect();
-                let count = match count {
-                    1 => "1 derivative".to_owned(),
-                    n => format!("{n} derivatives"),
+                let count = match (compared.done, compared.of) {
+                    (1, 1) => "1 derivative".to_owned(),
+                    (done, of) if done == of => format!("{done} derivatives"),
+                    (done, of) => format!("{done} of {of} derivatives in {:?}", self.args.time),
                 };
                 let errors = errors.join(", ");
                 self.terminal.write(&format!("{name}: ok: {count}; largest errors: {errors}\n"))
             }
             Verdict::Undecided(why) => {
                 let remedy = match (free, self.args.seed) {
+                    _ if why.contains("--time") => String::new(),
                     (true, seed) => format!("; --seed {} tries other values", seed.wrapping_add(1)),
                     (false, _) => "; --arg tries other values".to_owned(),
                 };
@@ -142,10 +154,23 @@ impl Session<'_> {
         program: &Program,
         given: Option<&Inputs>,
         free: bool,
+        pace: &Pace,
     ) -> Outcome<Option<Verdict>> {
+        let watch = Watch { deadline: Some(pace.end()), ..Watch::default() };
+        cotan_ir::within(watch, || self.verdict_within(program, given, free, pace))
+    }
+
+    fn verdict_within(
+        &self,
+        program: &Program,
+        given: Option<&Inputs>,
+        free: bool,
+        pace: &Pace,
+    ) -> Outcome<Option<Verdict>> {
+        let deadline = self.args.limits.deadline(self.begin);
         let options = Options {
             max_bytes: self.args.limits.limit_bytes,
-            deadline: self.args.limits.deadline(self.begin),
+            deadline: Some(deadline.map_or(pace.end(), |end| end.min(pace.end()))),
             ..Options::default()
         };
         let Some(subject) = Subject::new(program, &options)? else { return Ok(None) };
@@ -160,7 +185,7 @@ impl Session<'_> {
                     }
                 });
                 let inputs = inputs.collect::<Outcome<Vec<Value>>>()?;
-                match subject.verdict(&inputs, &mut rng)? {
+                match subject.verdict(&inputs, &mut rng, pace)? {
                     Verdict::NotFinite => break,
                     Verdict::Undecided(why) => {
                         undecided.get_or_insert(Verdict::Undecided(why));

@@ -10,6 +10,7 @@ use cotan_ir::Program;
 use crate::derivatives::{Entry, Function, Rng, at, mapped, moved, widened};
 use crate::differences::{Claim, Estimate, Finding, examine};
 use crate::failure::Outcome;
+use crate::progress::Pace;
 
 /// The most entries of a gradient that are tested one by one; larger ones are sampled.
 const MAX_ENTRIES: usize = 256;
@@ -24,12 +25,20 @@ const TOLERANCE: f64 = 1e-10;
 /// The error of `f32` that is accepted, likewise.
 const SINGLE_TOLERANCE: f64 = 1e-3;
 
+/// How many derivatives were compared, and how many there were to compare; less if time was up.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    pub done: usize,
+    pub of: usize,
+}
+
 /// What became of a function at a point.
 pub enum Verdict {
     /// The values or the gradient are not finite there.
     NotFinite,
-    /// Everything agrees: the number of derivatives, and the largest error of each way to compute them.
-    Right(usize, Vec<(&'static str, f64)>),
+    /// Everything agrees: how many derivatives were compared, and the largest error of each way to
+    /// compute them.
+    Right(Compared, Vec<(&'static str, f64)>),
     /// Something cannot be told; why.
     Undecided(String),
     /// Something is wrong; what.
@@ -59,13 +68,13 @@ impl Subject {
     }
 
     /// Tests the function at a point.
-    pub fn verdict(&self, inputs: &[Value], rng: &mut Rng) -> Outcome<Verdict> {
+    pub fn verdict(&self, inputs: &[Value], rng: &mut Rng, pace: &Pace) -> Outcome<Verdict> {
         let wide = widened(inputs)?;
         let weights: Vec<f64> = match self.wide.numbers() {
             1 => vec![1.0],
             n => (0..n).map(|_| rng.between(0.5, 1.5)).collect(),
         };
-        let Some(point) = Point::new(&self.wide, wide, weights, rng)? else {
+        let Some(point) = Point::new(&self.wide, wide, weights, rng, pace)? else {
             return Ok(Verdict::NotFinite);
         };
         let verdict = point.verdict()?;
@@ -81,6 +90,7 @@ impl Subject {
 /// A function at a point, its results weighted and added up.
 struct Point<'f> {
     function: &'f Function,
+    pace: &'f Pace,
     inputs: Vec<Value>,
     weights: Vec<f64>,
     gradient: Vec<Vec<f64>>,
@@ -100,6 +110,7 @@ impl<'f> Point<'f> {
         inputs: Vec<Value>,
         weights: Vec<f64>,
         rng: &mut Rng,
+        pace: &'f Pace,
     ) -> Outcome<Option<Point<'f>>> {
         let values = function.values(&inputs)?;
         let gradient = function.gradient(&inputs, &weights)?;
@@ -110,6 +121,7 @@ impl<'f> Point<'f> {
         let magnitude: f64 = values.iter().zip(&weights).map(|(x, w)| (x * w).abs()).sum();
         let mut point = Point {
             function,
+            pace,
             scale: all().map(f64::abs).fold(0.0, f64::max),
             rounding: f64::EPSILON * magnitude,
             unrest: 0.0,
@@ -150,9 +162,17 @@ impl<'f> Point<'f> {
 
     fn verdict(&self) -> Outcome<Verdict> {
         let mut errors = Errors::new(self.scale);
-        let entries = self.entries();
+        let mut entries = self.entries();
+        let all = entries.len();
         let scalars = self.function.gradient_by_scalars(&self.inputs, &self.weights)?;
-        for &entry in &entries {
+        // Half of the time is for each way to check; at least one entry is checked in both.
+        let half = self.pace.half();
+        for (done, &entry) in entries.iter().enumerate() {
+            self.pace.at(done, 2 * all);
+            if done > 0 && half.is_over() {
+                entries.truncate(done);
+                break;
+            }
             let reverse = of(&self.gradient, entry);
             let tangents = self.function.tangents(&self.inputs, entry)?;
             let forward = dot(&tangents, &self.weights);
@@ -168,7 +188,13 @@ impl<'f> Point<'f> {
             }
         }
         let mut doubts: Vec<(Entry, Finding)> = Vec::new();
-        for &entry in &entries {
+        let mut compared = Compared { done: entries.len(), of: all };
+        for (done, &entry) in entries.iter().enumerate() {
+            self.pace.at(all + done, 2 * all);
+            if done > 0 && self.pace.is_over() {
+                compared.done = done;
+                break;
+            }
             match self.examine(entry)? {
                 Finding::Agrees(error) => errors.add("differences", error),
                 finding => match self.around(entry, finding)? {
@@ -179,7 +205,7 @@ impl<'f> Point<'f> {
         }
         match doubts.first() {
             Some(&(entry, finding)) => Ok(Verdict::Undecided(self.doubt(entry, finding)?)),
-            None => Ok(Verdict::Right(entries.len(), errors.ways)),
+            None => Ok(Verdict::Right(compared, errors.ways)),
         }
     }
 
@@ -323,7 +349,7 @@ impl<'f> Point<'f> {
         &self,
         single: &Function,
         inputs: &[Value],
-        count: usize,
+        count: Compared,
         mut errors: Vec<(&'static str, f64)>,
     ) -> Outcome<Verdict> {
         let gradient = single.gradient(inputs, &self.weights)?;

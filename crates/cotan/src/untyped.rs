@@ -339,6 +339,7 @@ pub fn linearized(program: &Program, transposed: bool) -> Result<Split> {
         let bulk = Pipeline::new(&[Pass::BULK]).run(program)?;
         cotan_ad::linearize(&bulk, Some(&wrt))?
     };
+    let parts = parts.without_views(program.outputs().len())?;
     Ok(Split { primal: parts.primal, linear: parts.linear })
 }
 
@@ -366,6 +367,25 @@ mod tests {
 
     fn vector(n: usize) -> Type {
         Type::new(Dtype::F64, Shape::new("test", &[n]).unwrap())
+    }
+
+    /// What a matrix product leaves for its derivative are its factors, not their repetitions.
+    #[test]
+    fn what_is_kept_has_no_repeated_elements() {
+        let matrix = Type::new(Dtype::F64, Shape::new("test", &[5, 5]).unwrap());
+        let program = stage(&[("x".to_owned(), matrix)], &mut |x| {
+            let x = x[0].typed::<f64>().unwrap();
+            Ok(vec![("y".to_owned(), x.matmul(x).matmul(x).into())])
+        })
+        .unwrap();
+        for transposed in [false, true] {
+            let split = linearized(&program, transposed).unwrap();
+            let kept = &split.primal.outputs()[1..];
+            assert!(!kept.is_empty(), "{}", split.primal);
+            for output in kept {
+                assert!(split.primal.shape(output.term).numel() <= 25, "{}", split.primal);
+            }
+        }
     }
 
     #[test]

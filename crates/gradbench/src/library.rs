@@ -20,32 +20,32 @@ pub struct LibraryModule {
 }
 
 macro_rules! modules {
-    ($($name:literal: $($function:literal)*;)*) => {
+    ($($name:literal $text:ident: $($function:literal)*;)*) => {
         const MODULES: &[LibraryModule] = &[$(LibraryModule {
             name: $name,
             functions: &[$($function),*],
-            text: include_str!(concat!("../../../examples/gradbench/", $name, ".ct")),
+            text: cotan_examples::gradbench::$text,
         }),*];
     };
 }
 
 modules! {
-    "hello": "square" "double";
-    "gmm": "objective" "jacobian";
-    "ba": "objective" "jacobian";
-    "lstm": "objective" "jacobian";
-    "ht": "objective" "jacobian";
-    "kmeans": "cost" "dir";
-    "lse": "primal" "gradient";
-    "llsq": "primal" "gradient";
-    "ode": "primal" "gradient";
-    "det": "primal" "gradient";
-    "particle": "ff" "fr" "rf" "rr";
-    "saddle": "ff" "fr" "rf" "rr";
+    "hello" HELLO: "square" "double";
+    "gmm" GMM: "objective" "jacobian";
+    "ba" BA: "objective" "jacobian";
+    "lstm" LSTM: "objective" "jacobian";
+    "ht" HT: "objective" "jacobian";
+    "kmeans" KMEANS: "cost" "dir";
+    "lse" LSE: "primal" "gradient";
+    "llsq" LLSQ: "primal" "gradient";
+    "ode" ODE: "primal" "gradient";
+    "det" DET: "primal" "gradient";
+    "particle" PARTICLE: "ff" "fr" "rf" "rr";
+    "saddle" SADDLE: "ff" "fr" "rf" "rr";
 }
 
 /// What `particle` and `saddle` import.
-const DESCENT: &str = include_str!("../../../examples/gradbench/descent.ct");
+const DESCENT: &str = cotan_examples::gradbench::DESCENT;
 
 /// All modules.
 pub fn library() -> &'static [LibraryModule] {

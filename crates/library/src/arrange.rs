@@ -408,35 +408,38 @@ fn windows<'c>(x: Term<'c>, size: usize, stride: usize, axis: i64) -> Term<'c> {
 }
 
 functions! { Arranging TABLE:
-    /// More elements before and after those of each axis: zeros, or by `mode` those of the `edge`, the
-    /// array mirrored without (`reflect`) or with its edge (`symmetric`), or from its other end
-    /// (`wrap`). One number or pair of widths is for all axes; otherwise there is a pair for each.
+    /// `x` with more elements before and after each axis: zeros, or by `mode` copies of the `edge`, the
+    /// array mirrored without its edge (`reflect`) or with it (`symmetric`), or elements from the other
+    /// end (`wrap`). One width or pair of widths applies to all axes; otherwise give a pair for each
+    /// axis.
     pad(x: Any, widths: Widths, mode: Word = "zeros") "pad([1, 2, 3], [1, 2], mode = edge)"
         = |c| padded(x, &widths, &mode);
-    /// `pad` with a value.
+    /// `pad` with copies of a value.
     pad_with(x: Any, widths: Widths, value: Any) "pad_with([1, 2, 3], 1, 9)"
         = |c| padded_with(x, &widths, value);
-    /// The parts of a length that begin `stride` places apart along an axis: where the axis was, their
-    /// number; their elements along a new last axis.
+    /// The windows of `size` elements along an axis, `stride` apart. The axis counts the windows; the
+    /// elements of each lie along a new last axis.
     sliding_window(x: Any, size: Size, stride: Size = "1", axis: Axis = "0")
         "sliding_window([1, 2, 3], 2)"
         = |c| windows(x, size, stride, axis);
-    /// All elements along one axis, in row-major order.
+    /// All elements as a vector, in row-major order.
     flatten["ravel"](x: Any) "flatten([[1, 2], [3, 4]])" = |c| {
         c.note(Fact::Product(x.dims()));
         x.reshape(&[x.size()])
     };
-    /// `x` repeated to a larger shape that it fits from the last axis on.
+    /// `x` repeated to a larger shape, by the rules of broadcasting.
     broadcast["broadcast_to"](x: Any, sizes: Sizes) "broadcast([1.0, 2.0], [2, 2])"
         = |c| x.fit("the array", &sizes);
-    /// So many copies of the whole, one after the other along each axis; one number is for the last.
+    /// Copies of `x` side by side: `counts` gives their number along each axis; a single number applies
+    /// to the last axis.
     tile(x: Any, counts: Sizes) "tile([1, 2], 2)" = |c| tiled(x, &counts);
-    /// Every element `k` times in a row along an axis.
+    /// Each element repeated `k` times along an axis.
     repeat(x: Any, k: Size, axis: Axis = "0") "repeat([1, 2], 2)" = |c| repeated(x, k, axis);
-    /// The elements along an axis or several, last to first.
+    /// The elements in reverse order along one or several axes.
     reverse["flip"](x: Any, axis: Axes = "0") "reverse([1, 2, 3])"
         = |c| flipped(x, axis.as_deref());
-    /// The elements along an axis moved by `shift` places, those that leave coming in at the other end.
+    /// The elements shifted by `shift` places along an axis; those that leave at one end come in at the
+    /// other.
     roll(x: Any, shift: Int, axis: Axis = "0") "roll([1, 2, 3], 1)" = |c| {
         let axis = axis_of(c, axis, x.rank());
         let k = x.dims().get(axis).copied().unwrap_or(1);
@@ -445,7 +448,7 @@ functions! { Arranging TABLE:
             _ => c.wrong(format!("the shift is {}, and must have no axes", shift.shown()), ""),
         }
     };
-    /// Turned by so many quarters from axis 0 towards axis 1.
+    /// `x` rotated by quarter turns in the plane of the first two axes, from axis 0 towards axis 1.
     rot90(x: Any, quarters: Whole = "1") "rot90([[1, 2], [3, 4]])"
         = |c| match quarters.rem_euclid(4) {
             _ if !at_least(x, 2) => x.nothing(),
@@ -454,38 +457,41 @@ functions! { Arranging TABLE:
             3 => swapped(flipped(x, Some(&[0])), 0, 1),
             _ => x,
         };
-    /// With the axes in another order; the other way round if none is given.
+    /// `x` with its axes in another order: axis `n` of the result is axis `axes[n]` of `x`. Without
+    /// `axes` they are reversed.
     permute["permute_dims"](x: Any, axes: Axes = "reversed") "permute([[1, 2], [3, 4]], [1, 0])"
         = |c| permuted(x, axes.as_deref());
-    /// With two axes exchanged.
+    /// `x` with two axes exchanged.
     swap_axes["swapaxes"](x: Any, a: Axis, b: Axis) "swap_axes([[1, 2], [3, 4]], 0, 1)"
         = |c| swapped(x, a, b);
-    /// With axes moved to other places, the others in order.
+    /// `x` with axes moved to other positions; the remaining axes keep their order.
     move_axis["moveaxis"](x: Any, from: Axes, to: Axes) "move_axis([[1, 2], [3, 4]], 0, 1)"
         = |c| moved(x, &from.unwrap_or_default(), &to.unwrap_or_default());
-    /// With new axes of size 1 at these places of the result.
+    /// `x` with new axes of size 1 at these positions of the result.
     expand_dims["unsqueeze"](x: Any, axis: Axes) "expand_dims([1, 2], 0)"
         = |c| expanded(x, &axis.unwrap_or_default());
-    /// Without these axes, which have size 1; without all such axes if none is given.
+    /// `x` without these axes, which must have size 1; by default without all axes of size 1.
     squeeze(x: Any, axis: Axes = "all of size 1") "squeeze([[1, 2]])"
         = |c| squeezed(x, axis.as_deref());
-    /// The diagonals of the matrices in the last two axes; the `k`-th above the main one.
+    /// The `k`-th diagonal of the matrices on the last two axes; a positive `k` is above the main
+    /// diagonal.
     diagonal(x: Any, k: Whole = "0") "diagonal([[1, 2], [3, 4]])" = |c| diagonal_of(x, k);
-    /// The matrix with a vector in its `k`-th diagonal, or the diagonal of a matrix.
+    /// The matrix with a vector on its `k`-th diagonal; of a matrix, its `k`-th diagonal.
     diag(x: Number, k: Whole = "0") "diag([1, 2])" = |c| diag_of(x, k);
-    /// The lower triangles of the matrices in the last two axes, up to the `k`-th diagonal; zeros
+    /// The lower triangle of the matrices on the last two axes, up to the `k`-th diagonal, with zeros
     /// above.
     tril(x: Any, k: Whole = "0") "tril([[1, 2], [3, 4]])" = |c| triangle(x, |d| d.le(k));
-    /// The upper triangles of the matrices in the last two axes, from the `k`-th diagonal; zeros
+    /// The upper triangle of the matrices on the last two axes, from the `k`-th diagonal on, with zeros
     /// below.
     triu(x: Any, k: Whole = "0") "triu([[1, 2], [3, 4]])" = |c| triangle(x, |d| d.ge(k));
-    /// Arrays one after the other along an axis.
+    /// Arrays joined along an axis.
     concat["concatenate"](x: Anys, axis: Axis = "0") "concat([1, 2], [3])"
         = |c| concatenated(c, &x, axis);
-    /// The parts along an axis: so many equal ones, or of the given sizes.
+    /// A tuple of parts along an axis: a number of equal parts, or parts of the given sizes.
     split(x: Any, sections: Sizes, axis: Axis = "0") "split([1, 2, 3], [1, 2])"
         = |c| parts_of(x, &sections, axis);
-    /// For each of some vectors, its elements along an axis of their own in the grid of all.
+    /// The coordinates of all points of a grid: for each vector, an array of the grid's shape in which
+    /// the vector's elements vary along an axis of its own.
     meshgrid(x: Anys) "meshgrid([1, 2], [3, 4])" = |c| grids(c, &x);
     /// `value` where the mask holds, `x` elsewhere.
     masked_fill(x: Any, mask: Bool, value: Any) "masked_fill([1.0, 2.0], [true, false], 0.0)"

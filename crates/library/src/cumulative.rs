@@ -50,35 +50,35 @@ fn hypotenuse<'c>(x: Term<'c>, y: Term<'c>) -> Term<'c> {
 }
 
 functions! { Reducing TABLE:
-    /// The sum of each element along an axis and those before it, or after it.
+    /// Running sums along an axis: each element plus all before it, or with `reverse` all after it.
     cumsum(x: Number, axis: Axis = "0", reverse: Flag = "false") "cumsum([1.0, 2.0, 3.0])"
         = |c| cumulated(x, axis, reverse, x.number(0.0), |s, x| s + x);
-    /// The product of each element along an axis and those before it, or after it. Its derivative is
-    /// right also where elements are 0.
+    /// Running products along an axis, as `cumsum` has sums. The derivative is right where elements are
+    /// 0, too.
     cumprod(x: Number, axis: Axis = "0", reverse: Flag = "false") "cumprod([1.0, 2.0, 3.0])"
         = |c| cumulated(x, axis, reverse, x.number(1.0), |s, x| s * x);
-    /// The largest of each element along an axis and those before it, or after it; NaN from the first
-    /// NaN on. The derivative goes to the one met first of equals.
+    /// Running maxima along an axis, as `cumsum` has sums; NaN from the first NaN on. The derivative
+    /// goes to the first of equal elements.
     cummax(x: Number, axis: Axis = "0", reverse: Flag = "false") "cummax([2.0, 1.0, 4.0])"
         = |c| cumulated(x, axis, reverse, x.bound(Extreme::Max), |s, x| s.maximum(x));
-    /// The smallest of each element along an axis and those before it, or after it; NaN from the first
-    /// NaN on. The derivative goes to the one met first of equals.
+    /// Running minima along an axis, as `cumsum` has sums; NaN from the first NaN on. The derivative
+    /// goes to the first of equal elements.
     cummin(x: Number, axis: Axis = "0", reverse: Flag = "false") "cummin([2.0, 3.0, 1.0])"
         = |c| cumulated(x, axis, reverse, x.bound(Extreme::Min), |s, x| s.minimum(x));
-    /// The `logsumexp` of each element along an axis and those before it, or after it.
+    /// Running `logsumexp` along an axis, as `cumsum` has sums.
     cumlogsumexp["logcumsumexp"](x: Float, axis: Axis = "0", reverse: Flag = "false")
         "cumlogsumexp([0.0, 0.0])"
         = |c| cumulated(x, axis, reverse, x.bound(Extreme::Max), log_add_exp);
-    /// What each element along an axis is more than the one before it: one element fewer, and none of
-    /// none.
+    /// The differences of neighbouring elements along an axis: `x[1] - x[0]` and so on, one fewer than
+    /// elements.
     diff(x: Number, axis: Axis = "0") "diff([1.0, 4.0, 9.0])"
         = |c| along_axis(x, axis, |x| {
             let count = x.len().saturating_sub(1);
             x.along(0, count, |i| i + 1i64) - x.along(0, count, |i| i)
         });
-    /// `log(exp(x) + exp(y))` without overflow. Where both are -inf it is -inf, with derivative 0.
+    /// `log(exp(x) + exp(y))` without overflow; -inf with derivative 0 where both are -inf.
     logaddexp(x: Float, y: Float) "logaddexp(1000.0, 1000.0)" = |c| log_add_exp(x, y);
-    /// `sqrt(x * x + y * y)`, where neither square overflows or vanishes; NaN if either is. The
+    /// `sqrt(x * x + y * y)` without overflow or underflow of the squares; NaN if either is NaN. The
     /// derivative at the origin is 0.
     hypot(x: Float, y: Float) "hypot(3.0, 4.0)" = |c| hypotenuse(x, y);
 }

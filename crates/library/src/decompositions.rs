@@ -301,14 +301,14 @@ functions! { Linear TABLE:
     ///
     /// Of a singular matrix `u` has a 0 on its diagonal, and the derivatives are infinite or NaN.
     lu(a: Float) "lu([[1.0, 4.0], [2.0, 6.0]])" = |c| lu_of(c, a);
-    /// `q` and `r` with `a = q r`: the columns of `q` are orthonormal, as many as `a` has rows or
-    /// columns, whichever are fewer; `r` is upper triangular and its diagonal not negative.
+    /// `q` and `r` with `a = q r`: `q` has orthonormal columns, `r` is upper triangular with a diagonal
+    /// that is not negative. For an `m` by `n` matrix, `q` has `min(m, n)` columns.
     ///
     /// Where the columns of `a` (the first ones, if there are more columns than rows) are linearly
     /// dependent, there is an orthonormal `q` all the same, but derivatives are infinite or NaN.
     qr(a: Float) "qr([[2.0, 1.0], [0.0, 3.0]])" = |c| qr_of(a);
-    /// The eigenvalues of a symmetric matrix in ascending order, and a matrix whose columns are the
-    /// eigenvectors that belong to them. Only the lower triangle of `a` is read.
+    /// The eigenvalues of a symmetric matrix in ascending order, and the matrix whose columns are their
+    /// eigenvectors. Only the lower triangle of `a` is read.
     ///
     /// Columns have length 1, and the first of their elements that are at least 9/10 of the largest in
     /// absolute value is positive. Where eigenvalues are equal, vectors have no derivative: the terms
@@ -327,8 +327,8 @@ functions! { Linear TABLE:
             Some(_) => routine(Routine::EighValues, &[a]),
             None => a.nothing(),
         };
-    /// `u`, the singular values `s` in descending order, and `vt`, with `a = matmul(u * s, vt)`: as many
-    /// values, columns of `u` and rows of `vt` as `a` has rows or columns, whichever are fewer.
+    /// `u`, the singular values `s` in descending order, and `vt`, with `a = matmul(u * s, vt)`. An `m`
+    /// by `n` matrix has `min(m, n)` of each.
     ///
     /// The signs are those of eigenvectors (`eigh`) for the rows of `vt`, or for the columns of `u` if
     /// `a` has more columns than rows. Where values are equal or 0, vectors have no derivative: the
@@ -340,32 +340,33 @@ functions! { Linear TABLE:
         };
     /// The singular values in descending order; see `svd`.
     svdvals(a: Float) "svdvals([[3.0, 0.0], [0.0, 4.0]])" = |c| singular_values(a);
-    /// The pseudoinverse (Moore and Penrose). Singular values up to the larger number of rows and
-    /// columns times the precision times the largest count as 0.
+    /// The Moore-Penrose pseudoinverse. Singular values up to `max(m, n)` times the machine
+    /// epsilon times the largest count as 0.
     ///
     /// The derivative is that for matrices of the same rank; where the rank changes there is none.
     pinv(a: Float) "pinv([[3.0, 0.0], [0.0, 4.0]])" = |c| pinv_of(a);
-    /// The `x` for which `a x` is nearest to `b`, a vector or the columns of a matrix; if `a` has more
-    /// columns than rows, the smallest of the solutions. Leading axes are a batch, and broadcast.
+    /// The least-squares solution: the `x` for which `a x` is nearest to `b`, a vector or the columns
+    /// of a matrix; the smallest such `x` if `a` has more columns than rows. Leading axes are batch
+    /// axes and are broadcast.
     ///
     /// The columns of `a` (or its rows, if there are fewer) must be linearly independent, else there
     /// are infinities or NaN: `matmul(pinv(a), b)` has a result then.
     lstsq(a: Float, b: Float) "lstsq([[2.0], [0.0]], [6.0, 1.0])"
         = |c| lstsq_of(c, a, b);
-    /// The norm of matrices: `fro`, the root of the sum of squares; `nuc`, the sum of the singular
-    /// values; `2` and `-2`, the largest and smallest of these; `1` and `-1`, the largest and smallest
-    /// sum of the absolute values of a column; `inf` and `-inf`, of a row. 0 for empty matrices.
+    /// A matrix norm: `fro`, the square root of the sum of squares; `nuc`, the sum of the singular
+    /// values; `2` and `-2`, the largest and smallest singular value; `1` and `-1`, the largest and
+    /// smallest sum of absolute values in a column; `inf` and `-inf`, in a row. 0 for empty matrices.
     matrix_norm(a: Float, p: Word = "fro") "matrix_norm([[3.0, 0.0], [0.0, 4.0]], nuc)"
         = |c| matrix_norm_of(a, &p);
-    /// The condition of matrices: the norm times that of the inverse; for `2` the largest singular
-    /// value divided by the smallest, also of matrices that are not square. Infinite or NaN for
-    /// singular matrices.
+    /// The condition number: the norm of `a` times the norm of its inverse. For `2` it is the
+    /// largest singular value divided by the smallest, and `a` need not be square. Infinite or NaN
+    /// for singular matrices.
     cond_number(a: Float, p: Word = "2") "cond_number([[3.0, 0.0], [0.0, 6.0]])"
         = |c| cond_of(c, a, &p);
-    /// The rank: how many singular values count. Those up to the larger number of rows and columns
-    /// times the precision times the largest do not.
+    /// The rank: the number of singular values above `max(m, n)` times the machine epsilon times
+    /// the largest.
     matrix_rank(a: Float) "matrix_rank([[1.0, 2.0], [2.0, 4.0]])" = |c| rank_of(a);
-    /// The exponential of a square matrix: the sum of its powers divided by factorials. NaN where the
-    /// largest sum of the absolute values of a column is above 350000.
+    /// The exponential of a square matrix, `I + a + a a / 2 + ..`. NaN where the 1-norm is above
+    /// 350000.
     expm(a: Float) "expm([[0.0, 1.0], [0.0, 0.0]])" = |c| expm_of(c, a);
 }

@@ -23,20 +23,20 @@ pub(crate) fn softplus_of(x: Term<'_>) -> Term<'_> {
 }
 
 functions! { Elementwise TABLE:
-    /// Where it is NaN.
+    /// Whether each element is NaN.
     is_nan["isnan"](x: Float) "is_nan([1.0, 0.0 / 0.0])" = |c| x.ne(x);
-    /// Where it is inf or -inf.
+    /// Whether each element is inf or -inf.
     is_inf["isinf"](x: Float) "is_inf([1.0, 1.0 / 0.0])" = |c| x.abs().eq(f64::INFINITY);
-    /// Where it is neither infinite nor NaN.
+    /// Whether each element is neither infinite nor NaN.
     is_finite["isfinite"](x: Float) "is_finite([1.0, 1.0 / 0.0])" = |c| x.abs().lt(f64::INFINITY);
     /// `x * x`.
     square(x: Number) "square([1.0, 3.0])" = |c| x.square();
-    /// `x` where it lies between `lo` and `hi`, else the nearer of these.
+    /// `x` limited to the range from `lo` to `hi`.
     clamp["clip"](x: Number, lo: Number, hi: Number) "clamp([-2.0, 0.5, 3.0], 0.0, 1.0)"
         = |c| x.maximum(lo).minimum(hi);
-    /// The larger of two, elementwise; of equal ones the derivative goes to the first.
+    /// The larger of two, elementwise; of equal values, the derivative goes to the first.
     maximum(x: Any, y: Any) "maximum([1.0, 5.0], 2.0)" = |c| x.maximum(y);
-    /// The smaller of two, elementwise; of equal ones the derivative goes to the first.
+    /// The smaller of two, elementwise; of equal values, the derivative goes to the first.
     minimum(x: Any, y: Any) "minimum([1.0, 5.0], 2.0)" = |c| x.minimum(y);
     /// `x` where it is positive, else 0; its derivative at 0 is 0.
     relu(x: Number) "relu([-1.0, 2.0])" = |c| relu_of(x);
@@ -45,23 +45,23 @@ functions! { Elementwise TABLE:
         = |c| x.gt(0.0).choose(x, x * slope);
     /// `x` where it is positive, else `alpha * (exp(x) - 1)`.
     elu(x: Float, alpha: Float) "elu([0.0, 2.0], 1.0)" = |c| elu_of(x, alpha);
-    /// `elu` with the two constants for which activations keep mean 0 and variance 1.
+    /// `elu` scaled with the two constants that keep activations at mean 0 and variance 1.
     selu(x: Float) "selu([0.0, 1.0])" = |c| elu_of(x, x.number(SELU_ALPHA)) * SELU_SCALE;
-    /// `x` times the probability that a normal number is below it.
+    /// `x` times the normal distribution function at `x`.
     gelu(x: Float) "gelu([0.0, 10.0])"
         = |c| x * 0.5 * (x * -std::f64::consts::FRAC_1_SQRT_2).erfc();
-    /// `gelu` by the hyperbolic tangent, an approximation.
+    /// The approximation of `gelu` by `tanh`.
     gelu_tanh(x: Float) "gelu_tanh([0.0, 10.0])" = |c| {
         let inner = (x + x * x * x * 0.044_715) * GELU_SCALE;
         x * 0.5 * (inner.tanh() + 1.0)
     };
-    /// `x` times its logistic function.
+    /// `x * sigmoid(x)`.
     silu["swish"](x: Float) "silu([0.0, 100.0])" = |c| x * x.logistic();
     /// `log(1 + exp(x))` without overflow.
     softplus(x: Float) "softplus([0.0, 1000.0])" = |c| softplus_of(x);
     /// `x / (1 + |x|)`.
     softsign(x: Float) "softsign([-1.0, 3.0])" = |c| x / (x.abs() + 1.0);
-    /// `x` where it lies between -1 and 1, else the nearer of these.
+    /// `x` limited to the range from -1 to 1.
     hard_tanh["hardtanh"](x: Float) "hard_tanh([-2.0, 0.5])" = |c| x.maximum(-1.0).minimum(1.0);
     /// The logistic function, `1 / (1 + exp(-x))`.
     sigmoid(x: Float) "sigmoid(0.0)" = |c| x.logistic();

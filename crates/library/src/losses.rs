@@ -58,10 +58,11 @@ functions! { Losses TABLE:
         = |c| (x - target).abs();
     /// The mean of all absolute errors.
     mae(x: Float, target: Float) "mae([1.0, 4.0], [1.0, 1.0])" = |c| mean_all((x - target).abs());
-    /// Half the square of the error up to `delta`, and a straight line beyond.
+    /// Half the squared error for errors up to `delta`, linear beyond.
     huber(x: Float, target: Float, delta: Real = "1") "huber([1.0, 4.0], [0.5, 1.0])"
         = |c| huber_of(x, target, delta);
-    /// `huber` divided by `beta`: the absolute error far off. With 0 it is the absolute error.
+    /// `huber` with `delta = beta`, divided by `beta`: far from the target, the absolute error minus a
+    /// constant. With `beta = 0`, the absolute error.
     smooth_l1(x: Float, target: Float, beta: Real = "1") "smooth_l1([1.0, 4.0], [0.5, 1.0])"
         = |c| match beta {
             0.0 => (x - target).abs(),
@@ -70,32 +71,34 @@ functions! { Losses TABLE:
     /// `max(0, 1 - x * target)` for targets -1 and 1.
     hinge(x: Float, target: Float) "hinge([0.5, 2.0], [1.0, 1.0])"
         = |c| relu_of(x.number(1.0) - x * target);
-    /// The cosine of the angle between vectors along the axes; lengths below `epsilon` count as that.
+    /// The cosine of the angle between the vectors along an axis; lengths below `epsilon` count as
+    /// `epsilon`.
     cosine_similarity(x: Float, y: Float, axis: Axes = "-1", epsilon: Real = "1e-8")
         "cosine_similarity([1.0, 0.0], [1.0, 1.0])"
         = |c| cosine(x, y, axis.as_deref(), epsilon);
-    /// The cross entropy of two classes, from a logit for the one and a probability for it.
+    /// The cross entropy for two classes, given the logit of one class and its target probability.
     binary_cross_entropy_with_logits(logits: Float, target: Float)
         "binary_cross_entropy_with_logits([0.0], [1.0])"
         = |c| {
             let other = target.number(1.0) - target;
             target.scale(softplus_of(-logits)) + other.scale(softplus_of(logits))
         };
-    /// The cross entropy of two classes, from two probabilities for the one. A target of 0 or 1 meets
-    /// no infinity of the other class.
+    /// The cross entropy for two classes, given the predicted and the target probability of one class.
+    /// With a target of 0 or 1, the other class contributes exactly 0.
     binary_cross_entropy(probabilities: Float, target: Float) "binary_cross_entropy([0.5], [1.0])"
         = |c| {
             let other = target.number(1.0) - target;
             -(target.scale(probabilities.log()) + other.scale((-probabilities).log1p()))
         };
-    /// Less the logarithm of the softmax of the logits along the last axis, at the label of each
-    /// example.
+    /// The cross entropy of each example: minus the log-softmax of its logits (the last axis) at its
+    /// label.
     cross_entropy(logits: Float, labels: Int) "cross_entropy([[0.0, 0.0]], [1])"
         = |c| of_labels(logits, labels, true);
-    /// Less the logarithm of the probability of each example's label.
+    /// The negative log-likelihood: minus the log-probability of each example's label.
     nll(log_probabilities: Float, labels: Int) "nll([[-1.0, -2.0]], [1])"
         = |c| of_labels(log_probabilities, labels, false);
-    /// The cross entropy of a distribution along the last axis and the softmax of logits.
+    /// The cross entropy between target probabilities along the last axis and the softmax of the
+    /// logits.
     cross_entropy_with_probabilities(logits: Float, probabilities: Float)
         "cross_entropy_with_probabilities([0.0, 0.0], [0.5, 0.5])"
         = |c| match logits.rank() {

@@ -78,40 +78,42 @@ functions! { Making TABLE:
     zeros(sizes: Sizes, dtype: Dtype = "f64") "zeros([2, 3])" = |c| c.full(&sizes, 0.0, dtype);
     /// Ones (`true` for bool).
     ones(sizes: Sizes, dtype: Dtype = "f64") "ones([3], i64)" = |c| c.full(&sizes, 1.0, dtype);
-    /// The unit matrix; with two sizes, ones in the main diagonal and zeros elsewhere.
+    /// The identity matrix; with two sizes, a matrix with ones on the main diagonal and zeros
+    /// elsewhere.
     eye(sizes: Sizes, dtype: Dtype = "f64") "eye(2)"
         = |c| match sizes[..] {
             [n] => differences(c, n, n).eq(0i64).cast(dtype),
             [n, m] => differences(c, n, m).eq(0i64).cast(dtype),
             _ => c.wrong(format!("one or two sizes are needed, not {sizes:?}"), ""),
         };
-    /// Ones in the lower triangle up to the `k`-th diagonal, zeros above.
+    /// A matrix with ones in the lower triangle, up to the `k`-th diagonal, and zeros above.
     tri(rows: Size, columns: Size, k: Whole = "0", dtype: Dtype = "f64") "tri(2, 2)"
         = |c| differences(c, rows, columns).le(k).cast(dtype);
-    /// Zeros in the shape and of the elements of another array.
+    /// Zeros with the shape and element type of `x`.
     zeros_like(x: Any) "zeros_like([1.0, 2.0])" = |c| c.full(&x.dims(), 0.0, x.dtype());
-    /// Ones in the shape and of the elements of another array.
+    /// Ones with the shape and element type of `x`.
     ones_like(x: Any) "ones_like([1.0, 2.0])" = |c| c.full(&x.dims(), 1.0, x.dtype());
-    /// A number in the shape of another array.
+    /// An array of the shape of `x` with `value` everywhere.
     full_like(x: Any, value: Any) "full_like([1.0, 2.0], 3.0)"
         = |c| match value.rank() {
             0 => value.replicate_all(&x.dims()),
             _ => c.wrong(format!("the value is {}, and must have no axes", value.shown()), ""),
         };
-    /// The numbers from `start`, `step` apart, before `stop`.
+    /// The numbers `start`, `start + step`, and so on, up to but not including `stop`.
     arange(start: Real, stop: Real, step: Real = "1", dtype: Dtype = "f64") "arange(1.0, 2.0, 0.5)"
         = |c| {
             let n = steps(c, start, stop, step);
             c.iota(n).cast(dtype) * step + start
         };
-    /// `n` numbers from `start` to `stop`, both included, at equal distances.
+    /// `n` evenly spaced numbers from `start` to `stop`, both included.
     linspace(start: Float, stop: Float, n: Size) "linspace(0.0, 1.0, 3)"
         = |c| spaced(c, start, stop, n);
-    /// The parts of `x` at positions along an axis, whose place the axes of the positions take; 0
-    /// outside.
+    /// The parts of `x` at the positions `ix` along an axis; the axes of `ix` replace that axis. 0
+    /// where a position is out of range.
     take(x: Any, ix: Int, axis: Axis = "0") "take([10, 20, 30], [2, 0])" = |c| taken(x, ix, axis);
-    /// For each position of `ix`, the element of `x` there but at the place that `ix` says along the
-    /// axis; 0 outside. Both have as many axes, and are broadcast along the others.
+    /// The elements of `x` at the positions `ix` along the axis, for each place along the other axes
+    /// separately; 0 out of range. `x` and `ix` have the same number of axes and are broadcast along
+    /// the others.
     take_along["take_along_axis"](x: Any, ix: Int, axis: Axis = "-1")
         "take_along([[1, 2], [3, 4]], [[1], [0]])"
         = |c| taken_along(x, ix, axis);

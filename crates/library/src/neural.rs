@@ -169,9 +169,9 @@ fn attended<'c>(q: Term<'c>, k: Term<'c>, v: Term<'c>, mask: Option<Term<'c>>) -
 }
 
 functions! { Neural TABLE:
-    /// The first half along an axis times the logistic function of the second half.
+    /// The first half along an axis times `sigmoid` of the second half.
     glu(x: Float, axis: Axis = "-1") "glu([1.0, 2.0, 0.0, 0.0])" = |c| halves(x, axis);
-    /// Less its mean along the axes, divided by the root of the variance there plus `epsilon`.
+    /// `(x - mean) / sqrt(var + epsilon)`, with mean and variance along the axis or axes.
     standardize(x: Float, axis: Axes = "-1", epsilon: Real = "1e-5")
         "standardize([1.0, 3.0], epsilon = 0.0)"
         = |c| moments(x, &sorted_axes(c, axis.as_deref(), x.rank())).standardized(epsilon);
@@ -182,40 +182,41 @@ functions! { Neural TABLE:
             let axes = trailing_axes(x, &[("scale", scale), ("bias", bias)]);
             moments(x, &axes).standardized(epsilon) * scale + bias
         };
-    /// Divided by the root of the mean square along the last axes, those of `scale`, then scaled.
+    /// `x / sqrt(mean(x ** 2) + epsilon)` along the last axes, those of `scale`, then scaled.
     rms_norm(x: Float, scale: Float, epsilon: Real = "1e-5")
         "rms_norm([3.0, 3.0], [1.0, 2.0], epsilon = 0.0)"
         = |c| {
             let axes = trailing_axes(x, &[("scale", scale)]);
             x / (keeping(x * x, &axes, mean_of) + epsilon).sqrt() * scale
         };
-    /// Standardised along all axes but that of channels, axis 1, then scaled and shifted by channel;
-    /// and the means and variances of the channels.
+    /// `x` standardised along all axes except axis 1, the channels, then scaled and shifted for each
+    /// channel; also gives the mean and variance of each channel.
     batch_norm(x: Float, scale: Float, bias: Float, epsilon: Real = "1e-5")
         "batch_norm([[1.0], [3.0]], [1.0], [0.0], epsilon = 0.0)"
         = |c| normalized_batch(x, scale, bias, epsilon);
-    /// `batch_norm` with given means and variances of the channels.
+    /// `batch_norm` with given means and variances, as used after training.
     batch_norm_with(x: Float, mean: Float, variance: Float, scale: Float, bias: Float,
         epsilon: Real = "1e-5")
         "batch_norm_with([[1.0], [3.0]], [2.0], [1.0], [1.0], [0.0], epsilon = 0.0)"
         = |c| normalized_by(x, [mean, variance, scale, bias], epsilon);
-    /// `x / (1 - rate)` where `kept`, 0 elsewhere: so the mean stays.
+    /// `x / (1 - rate)` where `kept` is true, 0 elsewhere, so that the expected value stays the same.
     dropout(x: Float, kept: Bool, rate: Real) "dropout([1.0, 2.0], [true, false], 0.5)"
         = |c| dropped(x, kept, rate);
-    /// Means of the values `v` with weights by the products of queries `q` and keys `k`: `q` is
-    /// `[.., m, d]`, `k` is `[.., n, d]`, `v` is `[.., n, e]`. Only where the mask holds, if one is
-    /// given; a query with no key has zeros.
+    /// Scaled dot-product attention, with queries `q` of shape `[.., m, d]`, keys `k` of `[.., n, d]`
+    /// and values `v` of `[.., n, e]`. A mask of shape `[.., m, n]` says which keys each query sees; a
+    /// query that sees none gives zeros.
     attention(q: Float, k: Float, v: Float, mask: Bool = "all")
         "attention([[1.0]], [[0.0], [0.0]], [[1.0], [3.0]])"
         = |c| attended(q, k, v, mask);
-    /// The mask of shape `[m, n]` under which each query sees the keys up to its own place; the last
+    /// The mask of shape `[m, n]` with which each query sees the keys up to its own position; the last
     /// query sees all keys.
     causal_mask(m: Size, n: Size) "causal_mask(2, 2)"
         = |c| c.build(&[m, n], |is| (is[1] + m).le(is[0] + n));
-    /// The rows of a table at ids; zeros for ids outside.
+    /// The rows of a table at the given ids; zeros for ids out of range.
     embedding(table: Any, ids: Int) "embedding([[1.0, 2.0], [3.0, 4.0]], [1, 0])"
         = |c| table.gather(&ids.dims(), |is| vec![ids.at(is)]);
-    /// A 1 at each of the positions, among `n` zeros, along a new last axis.
+    /// For each position, a vector of `n` elements along a new last axis: 1 at the position, 0
+    /// elsewhere.
     one_hot_of["onehot"](positions: Int, n: Size, dtype: Dtype = "f64") "one_hot_of([0, 2], 3)"
         = |c| positions.column(1).eq(c.iota(n)).cast(dtype);
 }

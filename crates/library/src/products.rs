@@ -176,30 +176,30 @@ fn flat(x: Term<'_>, after: usize) -> Term<'_> {
 }
 
 functions! { Linear TABLE:
-    /// The matrix product; further leading axes are a batch, and broadcast. A vector is a row on the
-    /// left and a column on the right.
+    /// The matrix product. A vector is a row on the left and a column on the right; leading axes are
+    /// batch axes and are broadcast.
     matmul(a: Number, b: Number) "matmul([[1.0, 2.0], [3.0, 4.0]], [[1.0], [1.0]])"
         = |c| matrix_product(a, b);
-    /// The sum of products along the last axis of the first and the last but one of the second: the
-    /// scalar product of vectors, the product of matrices. A scalar multiplies.
+    /// The scalar product of vectors, the product of matrices, the product with a scalar; in general
+    /// the sum of products along the last axis of `a` and the second-to-last of `b`.
     dot(a: Number, b: Number) "dot([1.0, 2.0], [3.0, 4.0])" = |c| dot_of(a, b);
-    /// Scalar products along the last axes; leading axes are broadcast.
+    /// The scalar products along the last axis; leading axes are broadcast.
     vecdot(a: Number, b: Number) "vecdot([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])"
         = |c| vecdot_of(a, b);
-    /// Sums of products along the last axes, for every pair of the others.
+    /// The scalar products along the last axis of every row of `a` with every row of `b`.
     inner(a: Number, b: Number) "inner([[1.0, 2.0], [3.0, 4.0]], [[1.0, 1.0]])"
         = |c| match (a.rank(), b.rank()) {
             (0, _) | (_, 0) => a * b,
             (m, n) => over_axes(c, (a, &[m - 1]), (b, &[n - 1])),
         };
-    /// The products of all pairs of elements: a matrix.
+    /// The outer product: the matrix of products of all pairs of elements.
     outer(a: Number, b: Number) "outer([1.0, 2.0], [3.0, 4.0])" = |c| flat(a, 1) * flat(b, 0);
-    /// The array with every element of the first replaced by it times the second.
+    /// The Kronecker product: each element of `a` replaced by its product with all of `b`.
     kron(a: Number, b: Number) "kron([1.0, 2.0], [1.0, 1.0])" = |c| kronecker(a, b);
-    /// The vector product, along last axes of size 3.
+    /// The cross product along the last axis, which has size 3.
     cross(a: Number, b: Number) "cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])"
         = |c| cross_product(a, b);
-    /// Sums of products over pairs of axes, one of each array.
+    /// The sums of products over pairs of axes, one of each array.
     tensordot(a: Number, b: Number, a_axes: Axes, b_axes: Axes)
         "tensordot([[1.0, 2.0]], [[3.0, 4.0]], [0, 1], [0, 1])"
         = |c| {
@@ -210,14 +210,14 @@ functions! { Linear TABLE:
                 false => over_axes(c, (a, &a_axes), (b, &b_axes)),
             }
         };
-    /// A square matrix times itself, `n` times in all; the unit matrix for 0.
+    /// A square matrix to an integer power; the identity matrix for `n = 0`.
     matrix_power(a: Number, n: Whole) "matrix_power([[1.0, 1.0], [0.0, 1.0]], 3)"
         = |c| power(a, n);
-    /// Sums of products in the notation of Einstein: letters name axes, those of one letter run
-    /// together, and what the result has not is summed; `...` stands for axes that are broadcast.
+    /// Sums of products in Einstein notation: axes with the same letter are iterated together, and
+    /// letters missing from the result are summed over; `...` stands for axes that are broadcast.
     einsum(subscripts: Word, a: Numbers) "einsum(`ij,jk->ik`, [[1.0, 2.0]], [[3.0], [4.0]])"
         = |c| summed_by(c, &subscripts, &a);
-    /// The sum of the diagonal of the matrices in the last two axes.
+    /// The sum of the diagonal of the matrices on the last two axes.
     trace(a: Number) "trace([[1.0, 2.0], [3.0, 4.0]])"
         = |c| {
             let diagonal = crate::arrange::diagonal_of(a, 0);

@@ -219,72 +219,76 @@ pub(crate) fn log_softmax_of<'c>(x: Term<'c>, axes: Option<&[i64]>) -> Term<'c> 
 }
 
 functions! { Reducing TABLE:
-    /// The sum; of no elements, 0.
+    /// The sum; 0 for no elements.
     sum(x: Number, axis: Axes = "all", keep: Flag = "false") "sum([[1.0, 2.0], [3.0, 4.0]], axis = 0)"
         = |c| reduce(x, axis.as_deref(), keep, total);
-    /// The product; of no elements, 1.
+    /// The product; 1 for no elements.
     ///
-    /// Its derivative is right also where elements are 0.
+    /// The derivative is right where elements are 0, too.
     prod(x: Number, axis: Axes = "all", keep: Flag = "false") "prod([2.0, 3.0, 4.0])"
         = |c| reduce(x, axis.as_deref(), keep, product);
-    /// The sum divided by the number of elements; of no elements, NaN.
+    /// The mean; NaN for no elements.
     mean(x: Float, axis: Axes = "all", keep: Flag = "false") "mean([1.0, 2.0, 6.0])"
         = |c| reduce(x, axis.as_deref(), keep, mean_of);
-    /// The mean of the squares of the distances from the mean, with `count - ddof` for the number of
-    /// elements; NaN where that is not positive.
+    /// The variance: the sum of squared distances from the mean, divided by `count - ddof`; NaN if that
+    /// is not positive.
     var(x: Float, axis: Axes = "all", keep: Flag = "false", ddof: Size = "0")
         "var([1.0, 2.0, 3.0], ddof = 1)"
         = |c| reduce(x, axis.as_deref(), keep, |front| variance(front, ddof));
-    /// The square root of `var`; its derivative is 0 where it is 0.
+    /// The standard deviation, the square root of `var`; the derivative is 0 where it is 0.
     std(x: Float, axis: Axes = "all", keep: Flag = "false", ddof: Size = "0")
         "std([1.0, 3.0])"
         = |c| reduce(x, axis.as_deref(), keep, |front| root(variance(front, ddof)));
-    /// The element in the middle, or the mean of the two there; NaN of none, or if one is NaN.
+    /// The median; for an even number of elements, the mean of the two in the middle. NaN for no
+    /// elements, or if any is NaN.
     median(x: Float, axis: Axes = "all", keep: Flag = "false") "median([3.0, 1.0, 2.0])"
         = |c| reduce(x, axis.as_deref(), keep, |front| quantile_of(front, 0.5));
-    /// The number below which a share `q` of the elements lies, between two of them in proportion;
-    /// NaN of none, or if one is NaN.
+    /// The `q`-quantile, interpolated linearly between neighbouring elements. NaN for no elements, or
+    /// if any is NaN.
     quantile(x: Float, q: Real, axis: Axes = "all", keep: Flag = "false")
         "quantile([1.0, 2.0, 4.0], 0.75)"
         = |c| reduce(x, axis.as_deref(), keep, |front| quantile_of(front, q));
-    /// The largest element, the least number there is (-inf of floats) of none; NaN if one is. The
-    /// derivative goes to the first of equals. In the text language, `max(a, b)` is the larger of two.
+    /// The largest element; NaN if any is NaN. For no elements, the smallest number of the type (-inf
+    /// for floats). The derivative goes to the first of equal elements. In the text language, `max(a,
+    /// b)` is the larger of two.
     max(x: Any, axis: Axes = "all", keep: Flag = "false") "max([3.0, 5.0, 4.0])"
         = |c| reduce(x, axis.as_deref(), keep, largest);
-    /// The smallest element, the greatest number there is (inf of floats) of none; NaN if one is. The
-    /// derivative goes to the first of equals. In the text language, `min(a, b)` is the smaller of two.
+    /// The smallest element; NaN if any is NaN. For no elements, the largest number of the type (inf
+    /// for floats). The derivative goes to the first of equal elements. In the text language, `min(a,
+    /// b)` is the smaller of two.
     min(x: Any, axis: Axes = "all", keep: Flag = "false") "min([3.0, 5.0, 4.0])"
         = |c| reduce(x, axis.as_deref(), keep, |front| extreme(front, Extreme::Min));
-    /// The position of the largest element, the first of equals, or of the first NaN; 0 of none.
+    /// The position of the largest element: of the first, if several are equal; of the first NaN, if
+    /// there is one; 0 for no elements.
     ///
     /// Along several axes it is the position in row-major order.
     argmax(x: Any, axis: Axes = "all", keep: Flag = "false") "argmax([3.0, 5.0, 4.0])"
         = |c| reduce(x, axis.as_deref(), keep, |front| position(front, Extreme::Max));
-    /// The position of the smallest element, the first of equals, or of the first NaN; 0 of none.
+    /// The position of the smallest element: of the first, if several are equal; of the first NaN, if
+    /// there is one; 0 for no elements.
     ///
     /// Along several axes it is the position in row-major order.
     argmin(x: Any, axis: Axes = "all", keep: Flag = "false") "argmin([3.0, 5.0, 4.0])"
         = |c| reduce(x, axis.as_deref(), keep, |front| position(front, Extreme::Min));
-    /// Whether some element is true; of none, false.
+    /// Whether any element is true; false for no elements.
     any(x: Bool, axis: Axes = "all", keep: Flag = "false") "any([false, true])"
         = |c| reduce(x, axis.as_deref(), keep, |front| count(front).ne(0i64));
-    /// Whether every element is true; of none, true.
+    /// Whether all elements are true; true for no elements.
     all(x: Bool, axis: Axes = "all", keep: Flag = "false") "all([false, true])"
         = |c| reduce(x, axis.as_deref(), keep, |front| count(front.with(!front.x)).eq(0i64));
-    /// How many elements are not 0, or true.
+    /// The number of elements that are not 0 (or are true).
     count_nonzero(x: Any, axis: Axes = "all", keep: Flag = "false") "count_nonzero([3, 0, 4])"
         = |c| reduce(x, axis.as_deref(), keep, count);
-    /// `log(sum(exp(x)))` without overflow. Of nothing but -inf, and of no elements, it is -inf, with
-    /// derivative 0.
+    /// `log(sum(exp(x)))` without overflow; -inf with derivative 0 for no elements, or if all are -inf.
     logsumexp(x: Float, axis: Axes = "all", keep: Flag = "false") "logsumexp([1000.0, 1000.0])"
         = |c| reduce(x, axis.as_deref(), keep, logsumexp_of);
-    /// The `p`-norm, `sum(abs(x) ** p) ** (1 / p)`; its derivative is 0 where all elements are 0.
+    /// The `p`-norm, `sum(abs(x) ** p) ** (1 / p)`; the derivative is 0 where all elements are 0.
     ///
     /// `p` may be 0 (the number of elements that are not 0), `inf` and `-inf` (the largest and
     /// smallest absolute value).
     norm(x: Float, axis: Axes = "all", keep: Flag = "false", p: Real = "2") "norm([3.0, 4.0])"
         = |c| reduce(x, axis.as_deref(), keep, |front| norm_of(front, p));
-    /// `exp(x)` divided by its sum along the axis or axes, without overflow.
+    /// `exp(x) / sum(exp(x))` along the axis or axes, without overflow.
     softmax(x: Float, axis: Axes = "-1") "softmax([0.0, 0.0])"
         = |c| softmax_of(x, axis.as_deref());
     /// The logarithm of `softmax`, without overflow.

@@ -114,36 +114,36 @@ fn partitioned<'c>(x: Term<'c>, mask: Term<'c>) -> Vec<Term<'c>> {
 }
 
 functions! { Reducing TABLE:
-    /// For each of `total` places the source that it belongs to and its number among the places of
-    /// that source, where source `i` has `counts[i]` places in a row: the index function of an
-    /// expansion, as by `flatmap`. Places after the last have the source `len(counts)`.
+    /// The index function of an expansion (a `flatmap`), in which source `i` gives `counts[i]`
+    /// consecutive elements: for each of `total` positions, the source that it comes from and its
+    /// number within that source. Positions after the last have the source `len(counts)`.
     expand(counts: Int, total: Size) "expand([2, 0, 1], 4)" = |c| expanded(counts, total);
-    /// The parts of `x` along the outermost axis where the mask holds, then the others, both in their
-    /// order; and the number of the former.
+    /// The parts of `x` along the outermost axis for which the mask is true, followed by the others,
+    /// each in their order; and the number of the former.
     partition(x: Any, mask: Bool) "partition([1, 2, 3], [false, true, true])"
         = |c| partitioned(x, mask);
-    /// For each id below `n`, the sum of the parts of `x` along the outermost axis that have it in the
-    /// vector `ids`; 0 for none. Parts with other ids are left out, here and below.
+    /// The sums of groups: element `k` of the result, for `k` below `n`, is the sum of the parts `x[i]`
+    /// with `ids[i] == k`; 0 for empty groups. Here and below, parts with other ids are left out.
     segment_sum(x: Number, ids: Int, n: Size) "segment_sum([1.0, 2.0, 3.0], [2, 0, 2], 3)"
         = |c| summed(x, ids, n);
-    /// For each id the mean of its parts, elementwise; NaN for none.
+    /// The mean of each group, elementwise; NaN for empty groups.
     segment_mean(x: Float, ids: Int, n: Size) "segment_mean([1.0, 2.0, 6.0], [1, 0, 1], 2)"
         = |c| means(x, ids, n);
-    /// For each id the largest of its parts, elementwise; -inf for none. The derivative goes to the
-    /// first of equals.
+    /// The largest of each group, elementwise; -inf for empty groups. The derivative goes to the first
+    /// of equal elements.
     segment_max(x: Any, ids: Int, n: Size) "segment_max([1.0, 2.0, 3.0], [2, 0, 2], 3)"
         = |c| extremes(x, ids, n, Extreme::Max);
-    /// For each id the smallest of its parts, elementwise; inf for none. The derivative goes to the
-    /// first of equals.
+    /// The smallest of each group, elementwise; inf for empty groups. The derivative goes to the first
+    /// of equal elements.
     segment_min(x: Any, ids: Int, n: Size) "segment_min([1.0, 2.0, 3.0], [2, 0, 2], 3)"
         = |c| extremes(x, ids, n, Extreme::Min);
-    /// For each id below `n` the position of the largest among the parts of `x` that have it in the
-    /// vector `ids`, elementwise; the first of equals, `len(x)` for none.
+    /// The position in `x` of the largest of each group, elementwise; the first of equal elements,
+    /// `len(x)` for empty groups.
     segment_argmax(x: Any, ids: Int, n: Size) "segment_argmax([1.0, 2.0, 3.0], [2, 0, 2], 3)"
         = |c| positions(x, ids, n, Extreme::Max);
-    /// For each id the position of the smallest, likewise.
+    /// The position in `x` of the smallest of each group, likewise.
     segment_argmin(x: Any, ids: Int, n: Size) "segment_argmin([1.0, 2.0, 3.0], [2, 0, 2], 3)"
         = |c| positions(x, ids, n, Extreme::Min);
-    /// How often each of the numbers 0 to `n - 1` occurs; others are left out.
+    /// How often each of the numbers 0 to `n - 1` occurs; other numbers are ignored.
     bincount(ids: Int, n: Size) "bincount([2, 0, 2], 3)" = |c| counted(ids, n, Dtype::I64);
 }

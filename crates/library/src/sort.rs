@@ -80,23 +80,22 @@ fn search<'c>(c: &'c Context, sorted: Term<'c>, values: Term<'c>, right: bool) -
 }
 
 functions! { Sorting TABLE:
-    /// The elements in ascending or descending order along an axis, NaNs last. The derivative of each
-    /// goes to the element that it is.
+    /// The elements sorted along an axis, NaNs last. Derivatives go to the elements in their original
+    /// places.
     sort(x: Any, axis: Axis = "-1", descending: Flag = "false") "sort([3.0, 5.0, 4.0])"
         = |c| along_axis(x, axis, |x| x.pick(order(x, descending)));
-    /// The positions of the elements in ascending or descending order along an axis, NaNs last; equal
-    /// ones in the order they have.
+    /// The positions that sort the elements along an axis, NaNs last; equal elements keep their order.
     argsort(x: Any, axis: Axis = "-1", descending: Flag = "false") "argsort([3.0, 5.0, 4.0])"
         = |c| along_axis(x, axis, |x| order(x, descending));
-    /// The `k` largest elements along an axis in descending order, and their positions; of equal ones
-    /// the first. NaNs count as the smallest.
+    /// The `k` largest elements along an axis in descending order, and their positions. Among equal
+    /// elements the first count; NaNs count as the smallest.
     top_k(x: Any, k: Size, axis: Axis = "-1") "top_k([3.0, 5.0, 4.0], 2)" = |c| top(x, k, axis);
-    /// The elements in the order that sorts `keys`, an array of the same shape, along an axis: equal
-    /// keys in the order they have, NaNs last.
+    /// The elements of `x` in the order that sorts `keys`, an array of the same shape, along an axis.
+    /// Elements with equal keys keep their order; NaNs come last.
     sort_by_key(x: Any, keys: Key, axis: Axis = "-1") "sort_by_key([0.1, 0.2, 0.3], [2, 3, 1])"
         = |c| by_key(x, keys, axis);
-    /// How many elements of a sorted vector come before each value: where it can be put in. Of equal
-    /// ones it comes before the first, or with `right` after the last. NaNs come last.
+    /// The position at which each value can be inserted into a sorted vector: before equal elements, or
+    /// with `right` after them. NaNs come last.
     searchsorted(sorted: Any, values: Any, right: Flag = "false")
         "searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 5.0])"
         = |c| search(c, sorted, values, right);

@@ -345,8 +345,9 @@ fn spatial_axes(x: Term<'_>) -> Option<Vec<usize>> {
 }
 
 functions! { Neural TABLE:
-    /// The convolution (without a flip) of an array of axes batch, channel and space by a kernel of
-    /// axes output channel, input channel and space; zeros stand around the array.
+    /// The convolution, as in neural networks (without flipping the kernel), of an array with axes
+    /// batch, channel and space with a kernel with axes output channel, input channel and space. The
+    /// array is padded with zeros.
     ///
     /// `stride`, `dilation` and `padding` are for all axes of space, or one (`padding`: one number, a
     /// pair, or a pair for each axis) after the other; `same` pads so that with stride 1 the result is
@@ -355,14 +356,14 @@ functions! { Neural TABLE:
         dilation: Sizes = "1", groups: Size = "1", same: Flag = "false")
         "conv([[[1.0, 2.0, 3.0]]], [[[1.0, 1.0]]])"
         = |c| convolved(x, kernel, &Options { stride, dilation, padding, same }, groups);
-    /// The transpose of `conv`, by a kernel whose axes of channels are input and output: a
-    /// convolution that makes arrays larger.
+    /// The transposed convolution, which makes arrays larger. The first axis of the kernel is the input
+    /// channel, the second the output channel.
     conv_transpose(x: Number, kernel: Number, stride: Sizes = "1", padding: Widths = "0",
         dilation: Sizes = "1", groups: Size = "1", same: Flag = "false")
         "conv_transpose([[[1.0, 2.0]]], [[[1.0, 1.0]]])"
         = |c| conv_transposed(x, kernel, &Options { stride, dilation, padding, same }, groups);
-    /// The largest element of each window over the last axes; -inf around the array. The stride is
-    /// that of the window unless it is given.
+    /// The largest element of each window over the last axes; the padding is -inf. By default windows
+    /// do not overlap.
     max_pool(x: Float, window: Sizes, stride: Sizes = "window", padding: Widths = "0",
         same: Flag = "false")
         "max_pool([1.0, 3.0, 2.0, 4.0], 2)"
@@ -373,8 +374,8 @@ functions! { Neural TABLE:
                 None => x.nothing(),
             }
         };
-    /// The mean of each window over the last axes. Zeros around the array count, unless
-    /// `count_padding` is false.
+    /// The mean of each window over the last axes. Padding counts as zeros, or with `count_padding =
+    /// false` not at all.
     avg_pool(x: Float, window: Sizes, stride: Sizes = "window", padding: Widths = "0",
         same: Flag = "false", count_padding: Flag = "true")
         "avg_pool([1.0, 3.0, 2.0, 4.0], 2)"
@@ -385,13 +386,13 @@ functions! { Neural TABLE:
                 None => x.nothing(),
             }
         };
-    /// The mean over all axes but those of batch and channel, the first two.
+    /// The mean over all axes except the first two, batch and channel.
     global_avg_pool(x: Float) "global_avg_pool([[[1.0, 3.0]]])"
         = |c| match spatial_axes(x) {
             Some(axes) => keeping(x, &axes, mean_of).reshape(&x.dims()[..2]),
             None => x.nothing(),
         };
-    /// The largest over all axes but those of batch and channel, the first two.
+    /// The largest element over all axes except the first two, batch and channel.
     global_max_pool(x: Float) "global_max_pool([[[1.0, 3.0]]])"
         = |c| match spatial_axes(x) {
             Some(axes) => over(x, &axes, largest),

@@ -6,12 +6,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The packages with random tests.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 10] = [
     "cotan-cpu",
     "cotan-opt",
     "cotan-ad",
     "cotan-bot",
     "cotan-pipeline",
+    "cotan-sparse",
+    "cotan-c",
+    "cotan-stablehlo",
     "cotan-syntax",
     "cotan-testkit",
 ];
@@ -145,6 +148,34 @@ mod tests {
         );
         assert_eq!(artifact(&line.replace("true", "false")), None);
         assert_eq!(artifact("warning: not JSON"), None);
+    }
+
+    /// Whether a folder has a source file that runs random cases.
+    fn runs_cases(dir: &Path) -> bool {
+        let Ok(entries) = std::fs::read_dir(dir) else { return false };
+        entries.flatten().map(|entry| entry.path()).any(|path| match path.is_dir() {
+            true => runs_cases(&path),
+            false => {
+                path.extension().is_some_and(|extension| extension == "rs")
+                    && std::fs::read_to_string(&path)
+                        .is_ok_and(|text| text.contains("for_each_case("))
+            }
+        })
+    }
+
+    #[test]
+    fn every_package_with_random_tests_is_run() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut found = 0;
+        for entry in std::fs::read_dir(crates).unwrap().flatten() {
+            let name = entry.file_name().into_string().unwrap();
+            let random = ["src", "tests"].iter().any(|part| runs_cases(&entry.path().join(part)));
+            if name != "soak" && random {
+                found += 1;
+                assert!(PACKAGES.contains(&&*format!("cotan-{name}")), "{name} is not in PACKAGES");
+            }
+        }
+        assert!(found >= 6, "{found}");
     }
 
     #[test]

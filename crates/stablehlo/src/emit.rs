@@ -28,7 +28,7 @@ pub(crate) struct Emitter<'a> {
     pub unrolling: bool,
     pub contractions: Contractions,
     /// Of positions of extremes, by their names, the array and the extreme.
-    pub extremes: FxHashMap<String, (TermId, Val)>,
+    pub extremes: FxHashMap<String, (Val, Val)>,
     /// The values of nodes in the open blocks, the innermost last. Lambdas at one depth share their
     /// variables, so the values of a lambda are gone when it ends.
     frames: Vec<FxHashMap<TermId, Vec<Val>>>,

@@ -5,7 +5,7 @@ use cotan_ir::scalar::Scalar;
 use cotan_ir::{Extreme, Result, TermId};
 
 use crate::emit::Emitter;
-use crate::value::{Ty, Val};
+use crate::value::{Along, Profile, Ty, Val};
 use crate::write::scattered;
 use crate::writer::Writer;
 
@@ -19,26 +19,46 @@ impl Emitter<'_> {
             return Ok(self.w.zeros(ty));
         }
         let w = &mut self.w;
-        Ok(match row_length(&source.ty.dims) {
-            Some(length) => {
-                let (place, best) = first_in_rows(w, &source, extreme, length);
-                if best.ty.dtype == self.program.dtype(t) {
-                    self.extremes.insert(place.name.clone(), (t, best));
-                }
-                place
-            }
+        let (place, best) = match row_length(&source.ty.dims) {
+            Some(length) => first_in_rows(w, &source, extreme, length),
             None => {
                 let best = reduced(w, &source, extreme, 0);
-                first_place(w, &source, &best)
+                (first_place(w, &source, &best), best)
             }
-        })
+        };
+        if best.ty.dtype == self.program.dtype(t) {
+            self.extremes.insert(place.name.clone(), (source, best));
+        }
+        Ok(place)
     }
 
     /// An array at the position of its extreme: the extreme, where that has been computed.
-    pub(crate) fn read_extreme(&self, t: TermId, at: &[Val]) -> Option<Val> {
+    pub(crate) fn read_extreme(&self, source: &Val, at: &[Val]) -> Option<Val> {
         let [at] = at else { return None };
-        let (source, best) = self.extremes.get(&at.name)?;
-        (*source == t).then(|| best.clone())
+        let (of, best) = self.extremes.get(&at.name)?;
+        (of.name == source.name && best.ty.rank() == 0).then(|| best.clone())
+    }
+
+    /// The same along one axis, at all positions of the others.
+    pub(crate) fn gathered_extreme(
+        &self,
+        source: &Val,
+        at: &[Val],
+        sizes: &[usize],
+    ) -> Option<Val> {
+        let (of, best) = at.iter().find_map(|i| self.extremes.get(&i.name))?;
+        let ((base, order), (of_base, of_order)) =
+            (self.w.untransposed(source), self.w.untransposed(of));
+        if base.name != of_base.name || at.len() != order.len() || best.ty.dims != sizes {
+            return None;
+        }
+        // The component along an axis of the array that has the extremes.
+        let along = |axis: usize| at.get(order.iter().position(|&k| k == of_order[axis])?);
+        let position = |axis: usize| Along { axis, what: Profile::Position };
+        let others = 1..of_order.len();
+        let is_place = self.extremes.get(&along(0)?.name).is_some_and(|(_, y)| y.name == best.name);
+        let own = |n: usize| along(n).is_some_and(|i| i.along == Some(position(n - 1)));
+        (is_place && others.into_iter().all(own)).then(|| best.clone())
     }
 
     /// For each of `k` segments the position of its extreme, as [`arg_extreme`](Emitter::arg_extreme)

@@ -53,6 +53,7 @@ mod region;
 mod routine;
 mod scalar;
 mod special;
+mod through;
 mod value;
 mod write;
 mod writer;
@@ -70,8 +71,7 @@ pub const RUNNER: &str = include_str!("../runner/cotan_xla.py");
 
 /// The program as the text of a StableHLO module.
 ///
-/// Fails for a sharding that does not fit the program, and for a `polygamma` of an order that is not
-/// a constant.
+/// Fails for a sharding that does not fit the program.
 pub fn export(program: &Program, options: &Options) -> Result<String> {
     let sharding = options.sharding.as_ref();
     if let Some(sharding) = sharding {

@@ -4,6 +4,7 @@ use cotan_ir::{Affine, RegionId, Result, TermId};
 
 use crate::affine::{self, Axis, Parts};
 use crate::emit::Emitter;
+use crate::through::read_through;
 use crate::value::{Along, Profile, Ty, Val};
 use crate::writer::{Writer, list};
 
@@ -12,7 +13,7 @@ impl Emitter<'_> {
     pub(crate) fn read(&mut self, ty: &Ty, t: TermId, ix: &[TermId]) -> Result<Val> {
         let source = self.value(t)?;
         let at = self.values(ix)?;
-        if let Some(extreme) = self.read_extreme(t, &at) {
+        if let Some(extreme) = self.read_extreme(&source, &at) {
             return Ok(extreme);
         }
         let dims = source.ty.dims.clone();
@@ -55,6 +56,13 @@ impl Emitter<'_> {
             .zip(&source.ty.dims)
             .map(|(&i, &k)| self.program.bounds(i).within(k))
             .collect();
+        if let Some(extreme) = self.gathered_extreme(&source, &at, &sizes) {
+            return Ok(extreme);
+        }
+        if let Some(found) = read_through(&mut self.w, &source, &at, &sizes)? {
+            let dims = source.ty.dims[..at.len()].to_vec();
+            return Ok(self.masked(&at, &dims, &ranges, &found));
+        }
         Ok(self.read_at(&source, &at, &sizes, &ranges))
     }
 
@@ -67,24 +75,7 @@ impl Emitter<'_> {
         sizes: &[usize],
         ranges: &[bool],
     ) -> Val {
-        let inner = &source.ty.dims[at.len()..];
-        let w = &mut self.w;
-        let Hints { sorted, .. } = Hints::new(at, sizes);
-        let places = positions(w, at, sizes);
-        let ty = source.ty.with_dims(&[sizes, inner].concat());
-        let window: Vec<usize> =
-            vec![1; at.len()].into_iter().chain(inner.iter().copied()).collect();
-        let body = format!(
-            "\"stablehlo.gather\"({source}, {places}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, indices_are_sorted = {sorted}, slice_sizes = array<i64: {}>}}> : ({}, {}) -> {ty}",
-            list(sizes.len()..sizes.len() + inner.len()),
-            list(0..at.len()),
-            list(0..at.len()),
-            sizes.len(),
-            list(&window),
-            source.ty,
-            places.ty,
-        );
-        let found = w.define(ty, body);
+        let found = positions_read(&mut self.w, source, at, sizes);
         let dims = source.ty.dims[..at.len()].to_vec();
         self.masked(at, &dims, ranges, &found)
     }
@@ -150,6 +141,27 @@ impl Hints {
         let unique = long.iter().all(|&k| at.iter().any(|i| axis(i) == Some(k)));
         Hints { sorted: leading.starts_with(&long), unique }
     }
+}
+
+/// The sub-arrays at positions given by arrays of these sizes, each moved into the array where it is not
+/// inside.
+pub(crate) fn positions_read(w: &mut Writer, source: &Val, at: &[Val], sizes: &[usize]) -> Val {
+    let inner = &source.ty.dims[at.len()..];
+    let Hints { sorted, .. } = Hints::new(at, sizes);
+    let places = positions(w, at, sizes);
+    let ty = source.ty.with_dims(&[sizes, inner].concat());
+    let window: Vec<usize> = vec![1; at.len()].into_iter().chain(inner.iter().copied()).collect();
+    let body = format!(
+        "\"stablehlo.gather\"({source}, {places}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, indices_are_sorted = {sorted}, slice_sizes = array<i64: {}>}}> : ({}, {}) -> {ty}",
+        list(sizes.len()..sizes.len() + inner.len()),
+        list(0..at.len()),
+        list(0..at.len()),
+        sizes.len(),
+        list(&window),
+        source.ty,
+        places.ty,
+    );
+    w.define(ty, body)
 }
 
 /// Components of positions along a new last axis.

@@ -22,12 +22,17 @@ pub(crate) fn elementwise(w: &mut Writer, op: Op, args: &[Val]) -> Result<Val> {
 
 /// The same, with the arguments as they lie.
 fn in_place(w: &mut Writer, op: Op, args: &[Val]) -> Result<Val> {
-    match args {
-        [a] => unary(w, op, a),
-        [a, b] => binary(w, op, a, b),
-        [p, a, b] => Ok(w.select(p, a, b)),
-        _ => Err(mistyped(op)),
+    let made = match args {
+        [a] => unary(w, op, a)?,
+        [a, b] => binary(w, op, a, b)?,
+        [p, a, b] => w.select(p, a, b),
+        _ => return Err(mistyped(op)),
+    };
+    // Some give an argument as it is.
+    if args.iter().all(|arg| arg.name != made.name) {
+        w.note_operation(&made, op, args);
     }
+    Ok(made)
 }
 
 /// The checker of programs has excluded this.
@@ -132,7 +137,7 @@ fn binary(w: &mut Writer, op: Op, a: &Val, b: &Val) -> Result<Val> {
         Op::Pow => w.binary("power", a, b),
         Op::Powi => special::powi(w, a, b),
         Op::Atan2 => w.binary("atan2", a, b),
-        Op::Polygamma => special::polygamma(w, a, b)?,
+        Op::Polygamma => special::polygamma(w, a, b),
         Op::Scale => {
             let zero = w.zeros(&a.ty);
             let dead = w.compare("EQ", a, &zero);

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use cotan_array::Dtype;
-use cotan_ir::scalar::Scalar;
+use cotan_ir::scalar::{Op, Scalar};
 use rustc_hash::FxHashMap;
 
 use crate::value::{Along, Profile, Ty, Val, scalar_literal};
@@ -20,6 +20,8 @@ pub(crate) struct Writer {
     transposed: FxHashMap<String, (Val, Vec<usize>)>,
     /// What repeated values are made of, as in [`Writer::broadcast`].
     repeated: FxHashMap<String, (Val, Vec<usize>)>,
+    /// What arrays are computed of, element by element.
+    made: FxHashMap<String, (Op, Vec<Val>)>,
 }
 
 /// A loop that is being written.
@@ -381,6 +383,23 @@ impl Writer {
             Some((source, axes)) => (source.clone(), axes.clone()),
             None => (a.clone(), (0..a.ty.rank()).collect()),
         }
+    }
+
+    /// The value that another is a repetition of, and its axes there, as in [`Writer::broadcast`].
+    pub fn repetition(&self, a: &Val) -> Option<(Val, Vec<usize>)> {
+        self.repeated.get(&a.name).cloned()
+    }
+
+    /// Remembers how an array is computed, element by element.
+    pub fn note_operation(&mut self, a: &Val, op: Op, args: &[Val]) {
+        if a.ty.rank() > 0 && a.known.is_none() {
+            self.made.insert(a.name.clone(), (op, args.to_vec()));
+        }
+    }
+
+    /// How an array is computed, element by element.
+    pub fn operation(&self, a: &Val) -> Option<(Op, Vec<Val>)> {
+        self.made.get(&a.name).cloned()
     }
 
     pub fn reverse(&mut self, a: &Val, axes: &[usize]) -> Val {

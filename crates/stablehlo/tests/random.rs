@@ -74,6 +74,32 @@ fn distance(x: &Scalar, y: &Scalar) -> Option<f64> {
     distance.is_finite().then_some(distance)
 }
 
+/// XLA solves triangular systems by products with inverses of blocks, so a NaN or infinity on the way
+/// makes more of a column NaN than substitution does (docs/xla.md). There the results are those of the
+/// interpreter.
+fn without_spread(program: &Program, expected: &[Value], found: Vec<Value>) -> Vec<Value> {
+    let odd = |x: &Scalar| real(x).is_some_and(f64::is_nan);
+    let spreads = expected.iter().any(|x| x.elements().iter().any(odd))
+        && program.to_string().contains("solve_");
+    if !spreads {
+        return found;
+    }
+    let kept = |(x, y): (&Value, Value)| {
+        let pairs = x.elements().iter().zip(y.elements());
+        let elements = pairs.map(|(x, y)| if odd(y) { *x } else { *y }).collect();
+        Value::new(y.ty().clone(), elements).unwrap_or(y)
+    };
+    expected.iter().zip(found).map(kept).collect()
+}
+
+fn real(x: &Scalar) -> Option<f64> {
+    match x {
+        Scalar::F64(x) => Some(*x),
+        Scalar::F32(x) => Some(f64::from(*x)),
+        _ => None,
+    }
+}
+
 fn agrees(
     server: &mut Server,
     program: &Program,
@@ -81,20 +107,21 @@ fn agrees(
     exact: bool,
 ) -> Result<Outcome, String> {
     let expected = run_program(program, inputs, Mode::Ieee).map_err(|e| e.to_string())?;
-    let module = match text(program) {
-        Err(message) if message.contains("polygamma") => return Ok(Outcome::Agrees),
-        module => module?,
-    };
+    let module = text(program)?;
     let found = server.run("xla", &module, &arrays(inputs))?;
     let found: Vec<Value> = found.iter().map(Value::from).collect();
+    let found = without_spread(program, &expected, found);
+    let close =
+        |least: f64| expected.iter().zip(&found).find_map(|(x, y)| apart(program, x, y, least));
     let difference = match exact {
         true => first_difference(&expected, &found, Equality::Values).map(|d| d.to_string()),
-        false => expected.iter().zip(&found).find_map(|(x, y)| apart(program, x, y)),
+        false => close(f64::MIN_POSITIVE),
     };
     match difference {
         None => Ok(Outcome::Agrees),
+        // A small result of large numbers is as exact as rounding leaves it.
         Some(_) if !exact && lost_to_rounding(program, inputs, &expected, &found)? => {
-            Ok(Outcome::LostToRounding)
+            Ok(if close(1.0).is_none() { Outcome::Agrees } else { Outcome::LostToRounding })
         }
         Some(difference) => Err(format!("{difference}\nof\n{program}\n{module}")),
     }

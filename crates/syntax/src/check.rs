@@ -8,8 +8,8 @@
 //! is found in all of them.
 
 use cotan_array::Dtype;
-use cotan_ir::Limits;
 use cotan_ir::scalar::Scalar;
+use cotan_ir::{Limits, Span};
 
 use crate::ast::{Item, Name};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -18,7 +18,9 @@ use crate::elab::types::{Signature, Spec};
 use crate::endless::endless;
 use crate::instantiate::{ArgSpec, Instance, Request, instantiate};
 use crate::load::{DefId, Modules};
-use crate::sizes::{Condition, Explored, Poly, Scale, Space, System, explore};
+use crate::sizes::{
+    Condition, Explored, Poly, Scale, Space, System, Trace, explore, names, rename,
+};
 
 /// How sizes are chosen for a trial: the size of the parameter at each place.
 const SAMPLES: [fn(usize) -> usize; 5] = [
@@ -50,26 +52,64 @@ pub fn check_at(modules: &Modules, sizes: &[(&str, usize)], limits: &Limits) -> 
     let mut all = Diagnostics::new();
     for (file, content) in modules.files.iter().enumerate() {
         let endless = endless(&content.module);
-        for (item, declaration) in content.module.items.iter().enumerate() {
-            let id = DefId { file, item };
-            match declaration {
-                Item::Def(_) => {
-                    let endless = endless.contains(&item);
-                    let checked = Definition { modules, id, sizes, limits };
-                    all.append(checked.check(endless));
-                }
-                Item::Type(def) if def.sizes.is_empty() => {
-                    let mut elab = Elab::new(modules, *limits);
-                    let _reported = elab.spec(file, def.ty);
-                    all.append(elab.finish().1);
-                }
-                // The type behind an alias with sizes is checked where it is used.
-                Item::Type(_) | Item::Import(_) => {}
-            }
+        for item in 0..content.module.items.len() {
+            let checked = Definition { modules, id: DefId { file, item }, sizes, limits };
+            all.append(checked.check_item(endless.contains(&item)));
         }
     }
     all.sort();
     all
+}
+
+/// One declaration of a program, to be looked at by itself: for editors, which look again at what has
+/// changed.
+///
+/// ```
+/// use cotan_syntax::{Declaration, load_text};
+///
+/// let modules = load_text("f.ct", "def f(x: [n]f64) = let y = x[:, None] * x in sum(y)")?;
+/// let f = Declaration::all(&modules, 0).next().expect("there is one");
+/// assert!(f.check(&Default::default()).is_empty());
+/// let types = f.types(&Default::default());
+/// assert!(types.iter().any(|(place, ty)| modules.sources().slice(*place) == "y" && ty == "[n, n]f64"));
+/// # Ok::<(), cotan_syntax::Failure>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration<'m> {
+    modules: &'m Modules,
+    id: DefId,
+    endless: bool,
+}
+
+impl<'m> Declaration<'m> {
+    /// The declarations of a file of a program, in order; file 0 is the entry file.
+    pub fn all(modules: &'m Modules, file: usize) -> impl Iterator<Item = Declaration<'m>> {
+        let module = modules.files.get(file).map(|file| &file.module);
+        let endless = module.map(endless).unwrap_or_default();
+        (0..module.map_or(0, |module| module.items.len())).map(move |item| Declaration {
+            modules,
+            id: DefId { file, item },
+            endless: endless.contains(&item),
+        })
+    }
+
+    /// What is wrong or looks wrong with it, and what sizes have to satisfy.
+    pub fn check(&self, limits: &Limits) -> Diagnostics {
+        self.definition(limits).check_item(self.endless)
+    }
+
+    /// The types of its expressions and of the names that it binds, by place, the sizes being
+    /// expressions of its size parameters. Nothing for a function that takes functions.
+    pub fn types(&self, limits: &Limits) -> Vec<(Span, String)> {
+        self.definition(limits).types()
+    }
+
+    fn definition<'a>(&self, limits: &'a Limits) -> Definition<'a>
+    where
+        'm: 'a,
+    {
+        Definition { modules: self.modules, id: self.id, sizes: &[], limits }
+    }
 }
 
 /// A function of the entry file at the first sample of sizes, and of static values if need be, at
@@ -145,6 +185,20 @@ struct Definition<'a> {
 }
 
 impl Definition<'_> {
+    fn check_item(&self, endless: bool) -> Diagnostics {
+        let DefId { file, item } = self.id;
+        match self.modules.files.get(file).and_then(|file| file.module.items.get(item)) {
+            Some(Item::Def(_)) => self.check(endless),
+            Some(Item::Type(def)) if def.sizes.is_empty() => {
+                let mut elab = Elab::new(self.modules, *self.limits);
+                let _reported = elab.spec(file, def.ty);
+                elab.finish().1
+            }
+            // The type behind an alias with sizes is checked where it is used.
+            Some(Item::Type(_) | Item::Import(_)) | None => Diagnostics::new(),
+        }
+    }
+
     fn name(&self) -> &str {
         self.modules.def(self.id).map_or("", |def| &def.name.name)
     }
@@ -212,8 +266,51 @@ impl Definition<'_> {
         }
     }
 
-    /// For which sizes it is all right.
-    fn explore(&self, signature: &Signature, statics: Statics) -> Explored {
+    /// The types of its expressions and of the names that it binds, by place: their sizes are
+    /// expressions of its size parameters. Nothing if it takes functions.
+    fn types(&self) -> Vec<(Span, String)> {
+        let mut elab = Elab::new(self.modules, *self.limits);
+        let Ok(signature) = elab.signature(self.id) else { return Vec::new() };
+        let Some(def) = self.modules.def(self.id) else { return Vec::new() };
+        if signature.params.iter().any(|(_, spec)| spec.has_function()) {
+            return Vec::new();
+        }
+        let limits = Limits { max_nodes: self.limits.max_nodes.min(MAX_STEPS), ..*self.limits };
+        let mut best: Vec<(Span, String)> = Vec::new();
+        for statics in Statics::all(&signature) {
+            // Where it is all right if that is anywhere, otherwise in general position.
+            let explored = self.explore(&signature, statics);
+            let (space, system) = match explored.tree.good() {
+                Some((system, _)) => (explored.space.clone(), system.clone()),
+                None => self.general(&signature, statics),
+            };
+            let good = explored.tree.good().is_some();
+            let Some(values) = system.sample(&space, 1, Scale::Generic) else { continue };
+            let trace = Trace::new(space, system, values);
+            let value = |name: &str| {
+                let (atom, _) = trace.space.params().find(|(_, known)| &***known == name)?;
+                trace.value(atom)
+            };
+            let trial = Trial::at(&signature, statics, &value);
+            let mut elab = Elab::traced(self.modules, limits, trace).watching(def.span);
+            let _reported = trial.make(&mut elab, self.id);
+            let (Some(seen), Some(trace)) = elab.into_seen() else { continue };
+            let names = names(&trace);
+            let named = |(span, text): (Span, String)| (span, rename(&text, &names));
+            let types: Vec<(Span, String)> = seen.types.into_iter().map(named).collect();
+            if types.len() > best.len() {
+                best = types;
+            }
+            if good {
+                break;
+            }
+        }
+        best.sort_by_key(|(span, _)| *span);
+        best
+    }
+
+    /// All sizes and static integers that there can be.
+    fn general(&self, signature: &Signature, statics: Statics) -> (Space, System) {
         let (mut space, mut system) = (Space::default(), System::default());
         let params = signature.params.iter().filter_map(|(name, spec)| match statics {
             Statics::All(_) if static_type(spec) == Some(Dtype::I64) => Some(&name.name),
@@ -244,6 +341,12 @@ impl Definition<'_> {
                 }
             }
         }
+        (space, system)
+    }
+
+    /// For which sizes it is all right.
+    fn explore(&self, signature: &Signature, statics: Statics) -> Explored {
+        let (space, system) = self.general(signature, statics);
         // Recursion on a size in general position may take long.
         let limits = match space.is_empty() {
             true => *self.limits,

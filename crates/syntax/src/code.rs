@@ -191,7 +191,7 @@ given in the call:
 
 On the command line it is given with `--size n=2`.
 ";
-    NotStatic = Error 206, "A number that must be known when the program is made.",
+    NotStatic = Error 206, "A number that must be known at compile time.",
 "Sizes, axes, shapes and bounds of slices are fixed before a program runs: literals, size names,
 `len(a)`, `shape(a, k)`, and arithmetic on these. Data can be used as an index, but not as a size.
 An integer parameter of the function that is run may be used as a size: its value is given with
@@ -232,7 +232,7 @@ by patterns.
 "`[]` says nothing about its type. Write `empty([0], f64)`.
 ";
     RecursionTooDeep = Error 216, "Calls that nest without end.",
-"Functions are inlined, so recursion must end while the program is made: by an `if` whose condition
+"Functions are inlined, so recursion must end at compile time: by an `if` whose condition
 is static.
 
     def power(x: f64, n: i64): f64 = if n == 0 then 1.0 else x * power(x, n - 1)
@@ -242,27 +242,27 @@ works for `power(y, 3)`, and on the command line with `--arg n=3`. At most 1000 
 ";
     LimitExceeded = Error 217, "A program that is too large.",
 "There are limits on the number of nodes of a program, on the nesting of loops and of structures, on
-time, and on the memory of a run. Arrays have fewer than 2^60 elements. What a program computes on
-the way may be of any such size, since most arrays are never in memory. The exit code of every
-command is 4 when nothing else is wrong.
+time, and on the memory of a run. Arrays have fewer than 2^60 elements; intermediate arrays of such
+sizes are allowed, since most of them are never stored. If nothing else is wrong, every command
+exits with code 4.
 ";
     CannotInstantiate = Error 218, "A function that cannot be made into a program as asked.",
-"The function does not exist, takes a function as an argument, or gives one. Define another function
-that calls it.
+"The function does not exist, or takes or returns a function. Define another function that calls it.
 ";
     NotDifferentiable = Error 219, "A derivative that does not exist.",
-"Derivatives are those of floats by floats: integers, truth values and functions have none. Say
-which arguments to differentiate by with their positions, counted from 0:
+"Only floats have derivatives, with respect to floats; integers, truth values and functions have
+none. Name the arguments to differentiate with respect to by their positions, counted from 0:
 
     grad(loss, wrt = 0)(weights, labels)
 
 `grad`, `value_and_grad`, `hvp` and `hessian` are for functions whose result is a scalar. Sum the
-result, or ask for `jacobian(f)`, `vjp(f)` or `jvp(f)`. A function that gives more than its loss
-gives a pair `(loss, rest)` and is differentiated with `aux = true`.
+result, or use `jacobian(f)`, `vjp(f)` or `jvp(f)`. A function that returns more than its loss
+returns a pair `(loss, rest)` and is differentiated with `aux = true`.
 ";
     IndexOutOfRange = Warning 301, "A constant index outside its axis.",
 "A read outside an array gives 0 (`false`). That is well defined, but a constant index that always
-does so is hardly what was meant. Indices count from 0 and do not count from the end.
+reads outside is probably a mistake. Indices count from 0; only a negative literal, as in `x[-1]`,
+counts from the end.
 ";
     SizeCondition = Note 401, "A definition that is right for some sizes only.",
 "`cotan check` looks at each definition for all sizes at once. What is wrong for all of them is an
@@ -272,9 +272,9 @@ error; what is wrong for some is a note with the condition that the sizes have t
     def heads(x: [d]f64) = reshape(x, [8, d // 8])       # needs d divisible by 8
     def same(x: [n]f64, y: [m]f64) = x + y               # needs n = m, or one of them 1
 
-Nothing has to be done: calls with sizes that do not satisfy the condition are errors. If all sizes
-are meant, the definition has a fault; if one condition is always meant, say it in the types: both
-parameters `[n]f64`, or `x: [8 * k]f64`.
+A note needs no action: calls with sizes that violate the condition are errors. If the definition
+should work for all sizes, it needs to be changed; if the condition is intended, state it in the
+types: both parameters `[n]f64`, or `x: [8 * k]f64`.
 ";
 }
 

@@ -44,9 +44,10 @@ mod loader;
 pub mod parse;
 mod precedence;
 pub mod render;
+mod session;
 mod sizes;
 
-pub use check::{check, check_at, sample};
+pub use check::{Declaration, check, check_at, sample};
 pub use code::{Code, Severity};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, abbreviated};
 pub use elab::library::{Builtin, Group, builtins};
@@ -57,3 +58,4 @@ pub use interface::{Interface, Leaf, Parameter};
 pub use load::{Failure, FunctionInfo, Modules, load, load_expression, load_text};
 pub use loader::{FileLoader, Loader, MAX_TEXT, MemoryLoader, read_text};
 pub use parse::{Parsed, parse};
+pub use session::{Session, Variable};

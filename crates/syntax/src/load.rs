@@ -102,20 +102,32 @@ impl Modules {
         entry
             .into_iter()
             .flat_map(|file| file.module.items.iter().map(move |item| (file, item)))
-            .filter_map(|(file, item)| match item {
-                Item::Def(def) => Some(FunctionInfo {
-                    name: &def.name.name,
-                    signature: self.sources.slice(def.head_span).trim(),
-                    doc: def.doc.as_deref(),
-                    params: def
-                        .params
-                        .iter()
-                        .map(|p| (&*p.name.name, self.sources.slice(file.module.ast[p.ty].span)))
-                        .collect(),
-                    span: def.span,
-                }),
-                Item::Import(_) | Item::Type(_) => None,
+            .filter_map(|(file, item)| self.info(file, item))
+    }
+
+    /// The functions that the entry file can call by their names alone, its own and others, by name.
+    pub fn visible_functions(&self) -> Vec<FunctionInfo<'_>> {
+        let defs = self.files.first().map(|file| &file.defs).into_iter().flatten();
+        let mut all: Vec<FunctionInfo<'_>> = defs
+            .filter_map(|(_, id)| {
+                let file = self.files.get(id.file)?;
+                self.info(file, file.module.items.get(id.item)?)
             })
+            .collect();
+        all.sort_by_key(|info| info.name);
+        all
+    }
+
+    fn info<'m>(&'m self, file: &'m File, item: &'m Item) -> Option<FunctionInfo<'m>> {
+        let Item::Def(def) = item else { return None };
+        let ty = |p: &ast::Param| self.sources.slice(file.module.ast[p.ty].span);
+        Some(FunctionInfo {
+            name: &def.name.name,
+            signature: self.sources.slice(def.head_span).trim(),
+            doc: def.doc.as_deref(),
+            params: def.params.iter().map(|p| (&*p.name.name, ty(p))).collect(),
+            span: def.span,
+        })
     }
 
     /// A definition; `None` never happens for the ids we hand out.
@@ -178,10 +190,10 @@ pub fn load_expression(name: &str, text: &str) -> Result<Modules, Failure> {
     loading.finish()
 }
 
-struct Loading<'l> {
+pub(crate) struct Loading<'l> {
     loader: &'l dyn Loader,
     sources: SourceMap,
-    files: Vec<File>,
+    pub(crate) files: Vec<File>,
     by_name: FxHashMap<String, usize>,
     /// Per file: what each of its imports, by place among the declarations, refers to.
     imports: Vec<Vec<(usize, Option<usize>)>>,
@@ -191,7 +203,7 @@ struct Loading<'l> {
 }
 
 impl<'l> Loading<'l> {
-    fn new(loader: &'l dyn Loader) -> Loading<'l> {
+    pub(crate) fn new(loader: &'l dyn Loader) -> Loading<'l> {
         Loading {
             loader,
             sources: SourceMap::new(),
@@ -206,6 +218,11 @@ impl<'l> Loading<'l> {
     /// Adds a file and, one after the other, everything it imports.
     fn add(&mut self, name: String, text: String) {
         self.parse(name, text);
+        self.follow_all_imports();
+    }
+
+    /// Parses everything that the files import which are there.
+    pub(crate) fn follow_all_imports(&mut self) {
         let mut at = 0;
         while at < self.files.len() {
             self.follow_imports(at);
@@ -224,11 +241,11 @@ impl<'l> Loading<'l> {
         }
     }
 
-    fn parse(&mut self, name: String, text: String) -> usize {
+    pub(crate) fn parse(&mut self, name: String, text: String) -> usize {
         self.parse_by(name, text, crate::parse)
     }
 
-    fn parse_by(
+    pub(crate) fn parse_by(
         &mut self,
         name: String,
         text: String,
@@ -276,7 +293,13 @@ impl<'l> Loading<'l> {
         self.imports.push(found);
     }
 
-    fn finish(mut self) -> Result<Modules, Failure> {
+    fn finish(self) -> Result<Modules, Failure> {
+        self.finish_sharing(0)
+    }
+
+    /// Finds out what names mean. The first files share one scope, in which later definitions take the
+    /// place of earlier ones.
+    pub(crate) fn finish_sharing(mut self, first: usize) -> Result<Modules, Failure> {
         self.refuse_cycles();
         for at in 0..self.files.len() {
             self.define_own(at);
@@ -284,11 +307,32 @@ impl<'l> Loading<'l> {
         for at in 0..self.files.len() {
             self.define_imported(at);
         }
+        self.share_scope(first);
         let sources = Arc::new(self.sources);
         if self.diagnostics.has_errors() {
             return Err(Failure { diagnostics: self.diagnostics, sources });
         }
         Ok(Modules { files: self.files, sources })
+    }
+
+    fn share_scope(&mut self, first: usize) {
+        let Some((entry, others)) = self.files.get_mut(..first).and_then(<[File]>::split_first_mut)
+        else {
+            return;
+        };
+        for file in others.iter() {
+            let copied = |table: &FxHashMap<Name, DefId>| -> Vec<(Name, DefId)> {
+                table.iter().map(|(name, id)| (name.clone(), *id)).collect()
+            };
+            entry.defs.extend(copied(&file.defs));
+            entry.types.extend(copied(&file.types));
+            entry.aliases.extend(file.aliases.iter().map(|(name, at)| (name.clone(), *at)));
+        }
+        for file in others {
+            file.defs.clone_from(&entry.defs);
+            file.types.clone_from(&entry.types);
+            file.aliases.clone_from(&entry.aliases);
+        }
     }
 
     /// Depth first over the imports; an import of a file that is being visited closes a cycle.

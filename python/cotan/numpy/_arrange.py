@@ -246,7 +246,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """
     x = _core.asarray(a)
     if axis is None:
-        return lib.reshape(lib.roll(ravel(x), int(shift), 0), list(x.shape))
+        return lib.reshape(lib.roll(ravel(x), sum(sizes_of(shift)), 0), list(x.shape))
     axes = sizes_of(axis)
     shifts = sizes_of(shift) * (len(axes) if isinstance(shift, int) else 1)
     for by, k in zip(shifts, axes, strict=True):

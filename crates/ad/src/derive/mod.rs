@@ -7,6 +7,7 @@
 mod forward;
 mod jacobian;
 mod jet;
+mod kept;
 mod linearize;
 mod reverse;
 

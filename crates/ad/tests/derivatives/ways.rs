@@ -36,7 +36,8 @@ pub fn forward_ways(source: &Program, point: &Point, mode: Mode) -> Checked<Vec<
     Ok(vec![
         ("forward, by scalars", forward_by_scalars(source, point, mode)?),
         ("forward, staged", forward_staged(&bulk, point, mode)?),
-        ("forward, Delta staged", forward_linearized(&bulk, point, mode)?),
+        ("forward, Delta staged", forward_linearized(&bulk, point, mode, false)?),
+        ("forward, Delta staged, without views", forward_linearized(&bulk, point, mode, true)?),
         ("forward, Delta eager", forward_delta_eager(&bulk, point, mode)?),
         ("forward, eager", forward_eager(&bulk, point, mode)?),
     ])
@@ -57,8 +58,16 @@ pub fn forward_staged(bulk: &Program, point: &Point, mode: Mode) -> Checked<Vec<
 }
 
 /// The two programs of `linearize`, one after the other.
-pub fn forward_linearized(bulk: &Program, point: &Point, mode: Mode) -> Checked<Vec<Value>> {
-    let split = linearize(bulk, None).map_err(text)?;
+pub fn forward_linearized(
+    bulk: &Program,
+    point: &Point,
+    mode: Mode,
+    small: bool,
+) -> Checked<Vec<Value>> {
+    let mut split = linearize(bulk, None).map_err(text)?;
+    if small {
+        split = split.without_views(bulk.outputs().len()).map_err(text)?;
+    }
     let (primal, linear) = (checked(Ok(split.primal))?, checked(Ok(split.linear))?);
     let mut inputs = run(&primal, &point.inputs, mode)?.split_off(bulk.outputs().len());
     inputs.extend(point.tangents.iter().cloned());

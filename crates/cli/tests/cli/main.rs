@@ -12,12 +12,17 @@ mod fmt;
 mod grad;
 mod inputs;
 mod limits;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod mistakes;
 #[path = "../common/promised.rs"]
 mod promised;
 mod readme;
 mod reference;
+#[cfg(feature = "repl")]
+mod repl;
 mod right_and_wrong;
 mod run;
 mod session;
 mod test;
+mod tools;

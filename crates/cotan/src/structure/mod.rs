@@ -27,6 +27,7 @@ mod feed;
 mod impls;
 mod ops;
 mod option;
+mod rows;
 mod shapes;
 mod tree;
 
@@ -36,6 +37,7 @@ pub(crate) use ops::expect_same;
 pub use ops::{
     ScalarValue, all_finite, dot_tensors, flat_floats, map_tensors, with_floats, zip_tensors,
 };
+pub use rows::{row_count, take_rows};
 pub use shapes::Shapes;
 pub use tree::{Fixed, Plain, Tree};
 

@@ -497,8 +497,8 @@ impl<'m> Elab<'m> {
                     .to_owned()
             }
             (Some(_), Some(name)) => format!(
-                "recursion must end by an `if` on a static value, and `{name}` is not known when \
-                 the program is made"
+                "recursion must end by an `if` on a static value, and `{name}` is not known at \
+                 compile time"
             ),
             _ => "recursion must end by an `if` on a static value".to_owned(),
         };

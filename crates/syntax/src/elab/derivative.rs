@@ -234,7 +234,8 @@ impl Elab<'_> {
         };
         let name = derived.name;
         let part = self.part_name(&derived.function, k, &path);
-        let message = format!("`{name}` cannot differentiate by {part}, which is {found}");
+        let message =
+            format!("`{name}` cannot differentiate with respect to {part}, which is {found}");
         let mut floats = Vec::new();
         for (n, (arg, _)) in args.iter().enumerate() {
             let spec = self.declared_type(&derived.function, n);
@@ -246,10 +247,14 @@ impl Elab<'_> {
         let hint = match floats.len() {
             0 => "only f64 and f32 have derivatives; convert it: `f64(…)`".to_owned(),
             _ if name == "linearize" => {
-                format!("let a lambda use it from around: `{name}(x => f(x, n), x)`")
+                format!("capture it in a lambda: `{name}(x => f(x, n), x)`")
             }
-            1 => format!("differentiate by the rest only: `{name}(f, wrt = {others})`"),
-            _ => format!("differentiate by the rest only: `{name}(f, wrt = ({others}))`"),
+            1 => format!(
+                "differentiate with respect to the others only: `{name}(f, wrt = {others})`"
+            ),
+            _ => format!(
+                "differentiate with respect to the others only: `{name}(f, wrt = ({others}))`"
+            ),
         };
         let diagnostic = Diagnostic::new(Code::NotDifferentiable, *span, message);
         Err(self.report(diagnostic.label("floats are needed here").hint(hint)))

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::ops::Operand;
 use super::value::{Callable, Closure, Function, Known, Value};
-use super::{Elab, R, Reported, library, suggest};
+use super::{Elab, R, Reported, foreign, library, suggest};
 use crate::ast::{Binding, ExprId, ExprKind, Ident, Literal, Name, TypeId};
 use crate::diagnostic::{Code, Diagnostic};
 
@@ -173,9 +173,11 @@ impl<'m> Elab<'m> {
             let message = format!("only records have fields; this is {}", self.describe(value));
             let diagnostic = Diagnostic::new(Code::NoSuchField, base, message);
             let diagnostic = diagnostic.also(field.span, "this field");
-            let hint = format!("functions are not methods: write `{}(…)`", field.name);
-            let is_function = library::find(&field.name).is_some();
-            return Err(self.report(if is_function { diagnostic.hint(hint) } else { diagnostic }));
+            let hint = match library::find(&field.name) {
+                Some(_) => Some(format!("functions are not methods: write `{}(…)`", field.name)),
+                None => foreign::advice(&field.name).map(str::to_owned),
+            };
+            return Err(self.report(hint.into_iter().fold(diagnostic, Diagnostic::hint)));
         };
         match record.items.iter().find(|(name, _)| *name == field.name) {
             Some((_, Value::Error)) => Err(Reported),
@@ -233,7 +235,7 @@ impl<'m> Elab<'m> {
             return Err(Reported);
         }
         let message = format!(
-            "an integer known when the program is made is needed here, not {}",
+            "an integer known at compile time is needed here, not {}",
             self.describe(value)
         );
         let hint =

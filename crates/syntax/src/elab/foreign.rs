@@ -9,7 +9,7 @@ const NAMES: &[(&str, &str)] = &[
     // Modules.
     (
         "np numpy jnp jax torch lax tf math nn Math scipy Base",
-        "functions stand without a module: `sum(x)`, `exp(x)`, `grad(f)`",
+        "functions are written without a module: `sum(x)`, `exp(x)`, `grad(f)`",
     ),
     // Making arrays.
     ("range", "write `iota(n)` for the integers from 0, `f64(iota(n))` for floats"),
@@ -21,7 +21,7 @@ const NAMES: &[(&str, &str)] = &[
     ("tabulate generate", "write `build n (i => f(i))`"),
     (
         "rand randn random normal uniform seed PRNGKey",
-        "programs have no random numbers: take them as an argument, `noise: [n]f64`",
+        "programs draw no random numbers: pass them as an argument, `noise: [n]f64`",
     ),
     // Arranging.
     ("cat hstack append", "write `concat(a, b)`, with `axis = k` along another axis"),
@@ -30,13 +30,13 @@ const NAMES: &[(&str, &str)] = &[
     ("T", "write `transpose(a)` or `transpose(a, [1, 0])`"),
     ("newaxis", "write `x[:, None]` or `x[None]`"),
     ("reversed fliplr flipud rev", "write `reverse(a)` or `reverse(a, axis = 1)`"),
-    ("rotate circshift", "write `build n (i => x[(i - k) % n])`"),
-    ("chunk", "take slices: `x[:k]`, `x[k:]`"),
+    ("rotate circshift", "write `roll(x, k)`"),
+    ("chunk", "write `split(x, k)`, or take slices: `x[:k]`, `x[k:]`"),
     ("index_select gather_nd", "write `take(a, ix)`, or `build n (i => a[i, ix[i]])`"),
     ("dynamic_slice", "write `x[i : i + 3]`: the length of a slice is static"),
     (
         "histogram scatter_add index_add hist",
-        "write `segment_sum(x, ix, bins)`, which adds up what meets at one place",
+        "write `segment_sum(x, ix, bins)`, or `bincount(ix, bins)` to count",
     ),
     (
         "segment_prod scatter_max scatter_min scatter_reduce index_reduce",
@@ -58,12 +58,12 @@ const NAMES: &[(&str, &str)] = &[
     ("amin nanmin", "write `min(x, axis = 0)`"),
     ("nansum", "write `sum(where(x == x, x, 0.0))`"),
     ("average", "write `mean(x)`"),
-    ("stdev", "write `sqrt(mean(square(x - mean(x))))`"),
-    ("tr", "write `sum(build n (i => a[i, i]))`"),
+    ("stdev", "write `std(x)`"),
+    ("tr", "write `trace(a)`"),
     // Products.
     ("vdot", "write `dot(a, b)`"),
     ("mm bmm mv", "write `matmul(a, b)`"),
-    ("convolve correlate", "write `build n (i => sum(build k (j => x[i + j] * w[j])))`"),
+    ("correlate", "write `build n (i => sum(build k (j => x[i + j] * w[j])))`"),
     ("inv", "write `inverse(a)`, or `solve(a, b)` for systems"),
     ("cho_solve solve_cholesky", "write `cholesky_solve(l, b)`"),
     ("logdet", "write `slogdet(a)`, a pair of the sign and the logarithm"),
@@ -110,7 +110,7 @@ const NAMES: &[(&str, &str)] = &[
     ("False", "write `false`"),
     (
         "None null nil Nothing",
-        "there is no such value: leave the argument out, or take a `bool` beside it",
+        "there is no such value: leave the argument out, or pass a `bool` with it",
     ),
     ("eps epsilon", "write the number: `2.220446049250313e-16` for f64"),
     // Conversions and types.
@@ -149,7 +149,10 @@ const NAMES: &[(&str, &str)] = &[
     ("jac", "write `jacobian(f)(x)`"),
     ("pullback vjp2 backward", "write `vjp(f)(x, cotangent)`"),
     ("pushforward jvp2", "write `jvp(f)(x, tangent)`"),
-    ("requires_grad requires_grad_", "write `grad(f)(x)`: by the arguments of `f`"),
+    (
+        "requires_grad requires_grad_",
+        "write `grad(f)(x)`: derivatives are with respect to arguments",
+    ),
     ("detach no_grad stop_grad", "write `stop_gradient(x)`"),
     (
         "checkpoint remat",
@@ -188,14 +191,10 @@ pub(crate) fn type_advice(name: &str) -> Option<&'static str> {
 /// there is none.
 const PARAMS: &[(&str, &str, &str)] = &[
     ("dim axes dims", "axis", ""),
-    (
-        "keepdims keepdim",
-        "",
-        "there is no such switch: put the axis back by `x[:, None]`, or by `x[None]` in front",
-    ),
+    ("keepdims keepdim", "keep", ""),
     ("argnums argnum", "wrt", ""),
     ("has_aux", "aux", ""),
-    ("dtype", "", "convert what comes out: `f32(x)`"),
+    ("dtype", "", "convert the result: `f32(x)`"),
     ("maxiter max_iter max_steps", "at_most", ""),
 ];
 
@@ -264,7 +263,7 @@ mod tests {
         }
         assert_eq!(param_advice("dim", &["a", "axis"]).unwrap(), "it is called `axis` here");
         assert_eq!(param_advice("dim", &["a"]), None);
-        assert!(param_advice("keepdims", &["a"]).unwrap().contains("None"));
+        assert_eq!(param_advice("keepdims", &["x", "keep"]).unwrap(), "it is called `keep` here");
     }
 
     /// Code in advice parses, and calls only what exists.

@@ -72,7 +72,7 @@ struct Frame {
     span: Span,
     /// A digest of the sizes and static arguments: recursion that changes them may come to an end.
     statics: u64,
-    /// An integer argument that is not known when the program is made.
+    /// An integer argument that is not known at compile time.
     unknown: Option<Name>,
 }
 
@@ -101,6 +101,16 @@ pub(crate) struct Elab<'m> {
     stopped: bool,
     /// What is found out about sizes, while these are followed.
     trace: Option<Box<Trace>>,
+    /// What is noted about the expressions of a definition, if someone asked.
+    seen: Option<Box<Seen>>,
+}
+
+/// The types of expressions and of names that are bound, by place, as they were met first.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// Expressions elsewhere are not noted.
+    pub(crate) within: Span,
+    pub(crate) types: FxHashMap<Span, String>,
 }
 
 impl<'m> Elab<'m> {
@@ -118,12 +128,38 @@ impl<'m> Elab<'m> {
             steps: 0,
             stopped: false,
             trace: None,
+            seen: None,
         }
     }
 
     /// An elaboration that follows sizes.
     pub(crate) fn traced(modules: &'m Modules, limits: Limits, trace: Trace) -> Elab<'m> {
         Elab { trace: Some(Box::new(trace)), ..Elab::new(modules, limits) }
+    }
+
+    /// The same, noting the types of expressions of a definition.
+    pub(crate) fn watching(self, within: Span) -> Elab<'m> {
+        Elab { seen: Some(Box::new(Seen { within, types: FxHashMap::default() })), ..self }
+    }
+
+    /// What was noted, and what was found out about sizes.
+    pub(crate) fn into_seen(self) -> (Option<Seen>, Option<Trace>) {
+        (self.seen.map(|seen| *seen), self.trace.map(|trace| *trace))
+    }
+
+    /// Notes the type of what stands at a place.
+    fn note_type(&mut self, span: Span, value: &Value) {
+        let Some(seen) = &self.seen else { return };
+        let inside = span.file == seen.within.file
+            && seen.within.start <= span.start
+            && span.end <= seen.within.end;
+        if !inside || matches!(value, Value::Error) || seen.types.contains_key(&span) {
+            return;
+        }
+        let described = self.describe(value);
+        if let Some(seen) = &mut self.seen {
+            seen.types.insert(span, described);
+        }
     }
 
     /// How many steps it took so far.
@@ -487,6 +523,9 @@ impl<'m> Elab<'m> {
         let outer = self.b.set_span(span);
         let value = stacker::maybe_grow(RED_ZONE, MORE_STACK, || self.expression(expr, span));
         self.b.set_span(outer);
+        if let (true, Ok(value)) = (self.seen.is_some(), &value) {
+            self.note_type(span, value);
+        }
         value
     }
 

@@ -44,12 +44,18 @@ impl Elab<'_> {
         let file = &self.modules.files[self.file];
         let message = format!("unknown name `{name}`");
         let mut diagnostic = Diagnostic::new(Code::UnknownName, span, message);
-        let own = self.env.names().chain(file.defs.keys().map(|name| &**name));
         let foreign = foreign::advice(name);
-        // A name that other languages know is no slip for the name of a builtin.
-        let near = match foreign {
-            Some(_) => suggest::nearest(name, own),
-            None => suggest::nearest(name, own.chain(library::names())),
+        let before = self.modules.sources.text(span.file).get(..span.start as usize);
+        let comment = before.is_some_and(|text| text.trim_end_matches(' ').ends_with("//"));
+        // A name that other languages know is no misspelling of a builtin or of a short name (`np`
+        // of `n`), and neither is the first word of a comment.
+        let near = {
+            let own = self.env.names().chain(file.defs.keys().map(|name| &**name));
+            match foreign {
+                _ if comment => None,
+                Some(_) => suggest::nearest(name, own.filter(|own| own.len() > 2)),
+                None => suggest::nearest(name, own.chain(library::names())),
+            }
         };
         if file.aliases.contains_key(name) {
             diagnostic = diagnostic.hint(format!("`{name}` is an import: write `{name}.f(…)`"));
@@ -59,8 +65,7 @@ impl Elab<'_> {
                 diagnostic = diagnostic.hint(format!("did you mean `{near}`?"));
             }
         }
-        let before = self.modules.sources.text(span.file).get(..span.start as usize);
-        if before.is_some_and(|text| text.trim_end_matches(' ').ends_with("//")) {
+        if comment {
             diagnostic = diagnostic.hint("comments begin with `#`; `//` divides");
         }
         self.report(diagnostic)

@@ -13,7 +13,10 @@ impl Elab<'_> {
     pub(crate) fn bind_pattern(&mut self, pattern: PatId, value: Value, value_span: Span) {
         let ast = self.ast();
         match &ast[pattern].kind {
-            PatternKind::Name(name) => self.env.bind(name.clone(), value),
+            PatternKind::Name(name) => {
+                self.note_type(ast[pattern].span, &value);
+                self.env.bind(name.clone(), value);
+            }
             PatternKind::Wildcard | PatternKind::Error => {}
             PatternKind::Tuple(items) => {
                 let span = ast[pattern].span;

@@ -553,8 +553,7 @@ impl<'m> Elab<'m> {
         value.map_err(|fault| match fault {
             SizeFault::Unknown(name) => {
                 let message = format!("the size `{name}` is not known here");
-                let hint =
-                    "a size is a size parameter, or an integer known when the program is made";
+                let hint = "a size is a size parameter, or an integer known at compile time";
                 self.report(Diagnostic::new(Code::SizeUnknown, size.span, message).hint(hint))
             }
             SizeFault::Overflow => {

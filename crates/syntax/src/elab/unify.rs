@@ -240,8 +240,7 @@ impl Elab<'_> {
     ) -> super::Reported {
         if let Some((param, spec)) = signature.params.iter().find(|(param, _)| param.name == *name)
         {
-            let message =
-                format!("`{name}` is used as a size, but is not known when the program is made");
+            let message = format!("`{name}` is used as a size, but is not known at compile time");
             let hint = "give a literal, a size, or arithmetic on these; on the command line, \
                         `--arg` or `--size`";
             let diagnostic = Diagnostic::new(Code::NotStatic, wait.size.span, message);

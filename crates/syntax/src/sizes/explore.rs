@@ -104,8 +104,7 @@ impl Explorer<'_> {
 
     /// The events of a trace, their messages with expressions in place of numbers.
     fn say_sizes(&mut self, trace: Trace) -> Vec<Event> {
-        let names: FxHashMap<String, String> =
-            trace.named_numbers().map(|(k, p)| (k.to_string(), trace.space.show(p))).collect();
+        let names = names(&trace);
         let mut events = trace.events;
         self.space = trace.space;
         for event in &mut events {
@@ -232,8 +231,13 @@ impl Explorer<'_> {
     }
 }
 
+/// What numbers in messages stand for.
+pub(crate) fn names(trace: &Trace) -> FxHashMap<String, String> {
+    trace.named_numbers().map(|(k, p)| (k.to_string(), trace.space.show(p))).collect()
+}
+
 /// A text with numbers replaced by what they stand for.
-fn rename(text: &str, names: &FxHashMap<String, String>) -> String {
+pub(crate) fn rename(text: &str, names: &FxHashMap<String, String>) -> String {
     let mut renamed = String::new();
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {

@@ -19,7 +19,7 @@ mod system;
 mod trace;
 mod words;
 
-pub(crate) use explore::{Explored, explore};
+pub(crate) use explore::{Explored, explore, names, rename};
 pub(crate) use poly::Poly;
 pub(crate) use space::{Atom, Space};
 pub(crate) use system::{Condition, Scale, System};

@@ -82,7 +82,7 @@ pub fn linearize<F: Function<M>, M>(f: F) -> Linearizer<F, M> {
 fn split(program: &Program, inputs: usize) -> Result<cotan_ad::Linearized> {
     let bulk = Pipeline::new(&[Pass::BULK]).run(program)?;
     let wrt: Vec<usize> = (0..inputs).collect();
-    Ok(cotan_ad::linearize(&bulk, Some(&wrt))?)
+    Ok(cotan_ad::linearize(&bulk, Some(&wrt))?.without_views(program.outputs().len())?)
 }
 
 /// Checks that all leaves are floats.

@@ -133,7 +133,7 @@ fn of_two(function: &Function, call: &Call) -> Option<Op> {
     }
 }
 
-/// An argument that is known when the program is made.
+/// An argument that is known at compile time.
 pub(super) fn known(elab: &mut Elab<'_>, arg: &Arg, kind: Kind) -> R<Given> {
     Ok(match kind {
         Kind::Axis | Kind::Whole | Kind::Size => {
@@ -164,7 +164,7 @@ pub(super) fn known(elab: &mut Elab<'_>, arg: &Arg, kind: Kind) -> R<Given> {
                 Value::Error => return Err(Reported),
                 Value::Term(_) | Value::Tuple(_) | Value::Record(_) | Value::Function(_) => {
                     let message = format!(
-                        "a number that is known when the program is made is needed here, not {}",
+                        "a number that is known at compile time is needed here, not {}",
                         elab.describe(&value)
                     );
                     return Err(elab.report(Diagnostic::new(Code::NotStatic, span, message)));

@@ -1,0 +1,87 @@
+//! The options of `cotan explain`: which stages there are.
+
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use cotan_pipeline::CompilePass;
+
+use super::{CallArgs, LimitArgs};
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub call: CallArgs,
+
+    /// Only this stage, as a program
+    #[arg(long)]
+    pub stage: Option<Stage>,
+
+    /// Show every rule that fired: its place, the term before, the term after
+    #[arg(long)]
+    pub trace: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// A stage of compilation: what a pass leaves, or a look into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Source,
+    Core,
+    Bot,
+    Dual,
+    Delta,
+    Gradient,
+    Optimised,
+    Placements,
+    Nests,
+    Schedule,
+    Kernels,
+    Memory,
+}
+
+impl Stage {
+    /// The name on the command line, and what is shown.
+    fn described(self) -> (&'static str, &'static str) {
+        let pass = |pass: CompilePass| (pass.name, pass.description);
+        match self {
+            Stage::Source => ("source", "The source, formatted"),
+            Stage::Core => ("core", "The core program: functions inlined, sizes known"),
+            Stage::Bot => pass(CompilePass::TRANSFORM),
+            Stage::Dual => ("dual", "Dual arrays: the primal part and the Delta terms"),
+            Stage::Delta => ("delta", "The Delta terms alone"),
+            Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
+            Stage::Optimised => pass(CompilePass::OPTIMISE),
+            Stage::Placements => pass(CompilePass::PLACE),
+            Stage::Nests => pass(CompilePass::LOWER),
+            Stage::Schedule => {
+                ("schedule", "Groups, blocks, orders of loops, and what threads have")
+            }
+            Stage::Kernels => pass(CompilePass::SCHEDULE),
+            Stage::Memory => pass(CompilePass::MEMORY),
+        }
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.described().0
+    }
+}
+
+impl ValueEnum for Stage {
+    fn value_variants<'a>() -> &'a [Stage] {
+        use Stage::{
+            Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements,
+            Schedule, Source,
+        };
+        &[
+            Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Schedule,
+            Kernels, Memory,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = self.described();
+        Some(PossibleValue::new(name).help(help))
+    }
+}
