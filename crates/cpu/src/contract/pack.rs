@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::vector::Real;
+use crate::vector::Real;
 
 /// A value that must lie in `0..size` for an element to be read: a part for each row, one for each
 /// position of the depth, and what does not depend on either.

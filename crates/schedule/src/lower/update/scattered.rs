@@ -66,7 +66,10 @@ impl Lowering<'_> {
                     && is_scattered(*buffer, at, steps)
                     && matches!(self.buffers[buffer.index()].role, Role::Temporary(_))
                 {
-                    return Some((*buffer, without(nest, sum, other)));
+                    let rest = without(nest, sum, other);
+                    if !rest.reads(|b| b == *buffer) {
+                        return Some((*buffer, rest));
+                    }
                 }
             }
             sums.extend(args.iter().copied());
