@@ -47,6 +47,7 @@ mod eager;
 mod forward;
 mod guard;
 mod implicit;
+mod laplace;
 mod linear;
 mod map_accum;
 mod partials;

@@ -2,10 +2,11 @@
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::Op;
-use cotan_ir::{Builder, Error, ErrorKind, Output, Param, Program, Result, TermId};
+use cotan_ir::{Builder, Error, ErrorKind, Node, Output, Param, Program, Result, TermId, Type};
 
 use super::{Names, chosen, declare_inputs, named_outputs, output_name};
 use crate::algebra::{Algebra, interpret};
+use crate::laplace::{Beside, Laplace};
 use crate::series::Series;
 use crate::staged::Staged;
 
@@ -66,41 +67,88 @@ pub fn jet(program: &Program, wrt: Option<&[usize]>, order: usize) -> Result<Pro
 /// The Laplacian of each float output: the sum of its second derivatives by all elements of the chosen
 /// inputs (all float ones by default). The outputs are called `laplacian.NAME`.
 ///
-/// A series of order 2 along each unit vector has half of a second derivative, and the value is the same
-/// for all. The result has `build`s over the unit vectors, which share what does not depend on them.
+/// It is found in one pass, beside the derivatives along all unit vectors. In programs
+/// with loops, routines or derivatives of their own, a series of order 2 along each unit vector has half
+/// of a second derivative; the result has `build`s over the unit vectors, which share what does not
+/// depend on them.
 pub fn laplacian(program: &Program, wrt: Option<&[usize]>) -> Result<Program> {
     let wrt = chosen(program, wrt)?;
-    let along = jet(program, Some(&wrt), 2)?;
+    let steps = |t| {
+        let node = program.node(t);
+        matches!(node, Node::MapAccum(_) | Node::While(_) | Node::Custom(_) | Node::Routine(..))
+    };
+    let along = match program.terms().any(steps) {
+        true => Some(jet(program, Some(&wrt), 2)?),
+        false => None,
+    };
     let mut b = Builder::new();
     let inputs = declare_inputs(program, &mut b)?;
     let floats: Vec<usize> = (0..program.outputs().len())
         .filter(|&k| program.ty(program.outputs()[k].term).dtype.is_float())
         .collect();
     let mut sums: Vec<Option<TermId>> = vec![None; floats.len()];
+    let mut staged = Staged::new(b);
     for &k in &wrt {
         let size = program.inputs()[k].ty.shape.numel();
-        let made = along_unit_vectors(&mut b, program, &along, &inputs, (&wrt, k), size)?;
+        let made = match &along {
+            None => in_one_pass(&mut staged, program, &inputs, k, &floats)?,
+            Some(along) => {
+                let b = &mut staged.b;
+                let halves = along_unit_vectors(b, program, along, &inputs, (&wrt, k), size)?;
+                let twice = halves.into_iter().map(|half| b.op(Op::Add, &[half, half]).map(Some));
+                twice.collect::<Result<_>>()?
+            }
+        };
         for (sum, own) in sums.iter_mut().zip(made) {
-            *sum = Some(match *sum {
-                Some(sum) => b.op(Op::Add, &[sum, own])?,
-                None => own,
-            });
+            *sum = staged.plus(*sum, own)?;
         }
     }
-    let mut staged = Staged::new(b);
     let mut outputs = Vec::with_capacity(floats.len());
     for (&k, sum) in floats.iter().zip(sums) {
         let ty = program.ty(program.outputs()[k].term);
         let term = match sum {
-            Some(sum) => {
-                let two = staged.number(2.0, ty)?;
-                staged.op(Op::Mul, &[two, sum])?
-            }
+            Some(sum) => sum,
             None => staged.number(0.0, ty)?,
         };
         outputs.push(Output { name: format!("laplacian.{}", output_name(program, k)), term });
     }
     staged.b.finish_with_sources(outputs, program.sources().clone())
+}
+
+/// The sums of the second derivatives of some outputs by the elements of an input; none is zero.
+fn in_one_pass(
+    staged: &mut Staged,
+    program: &Program,
+    inputs: &[TermId],
+    moved: usize,
+    outputs: &[usize],
+) -> Result<Vec<Option<TermId>>> {
+    let ty = &program.inputs()[moved].ty;
+    let size = ty.shape.numel();
+    let vars = staged.b.open(&[Param::Index(size)])?;
+    let unit = unit_vector(&mut staged.b, ty, vars[0]);
+    let region = match unit {
+        Ok(unit) => staged.b.close(&[unit])?,
+        Err(error) => {
+            staged.b.abandon();
+            return Err(error);
+        }
+    };
+    let slopes = staged.b.build1(region)?;
+    let mut arguments: Vec<Beside> = inputs.iter().map(|&x| Beside::fixed(x)).collect();
+    arguments[moved].slopes = Some(slopes);
+    let made = interpret(program, &arguments, &mut Laplace::new(staged, size))?;
+    Ok(outputs.iter().map(|&k| made[k].sum).collect())
+}
+
+/// The unit vector of an element, in the shape of a type.
+fn unit_vector(b: &mut Builder, ty: &Type, at: TermId) -> Result<TermId> {
+    let one = match ty.dtype {
+        Dtype::F32 => b.scalar(1f32)?,
+        _ => b.scalar(1.0)?,
+    };
+    let flat = b.one_hot(&[ty.shape.numel()], one, &[at])?;
+    b.reshape(ty.shape.dims(), flat)
 }
 
 /// The sums of the second coefficients of all float outputs along the unit vectors of an input.
@@ -144,22 +192,16 @@ fn second_coefficient(
     let mut all = inputs.to_vec();
     for &k in wrt {
         let ty = &program.inputs()[k].ty;
-        let size = ty.shape.numel();
-        let number = |b: &mut Builder, x: f64| match ty.dtype {
-            Dtype::F32 => b.scalar(x as f32),
-            _ => b.scalar(x),
-        };
-        let flat = match k == moved {
-            true => {
-                let one = number(b, 1.0)?;
-                b.one_hot(&[size], one, &[at])?
-            }
+        all.push(match k == moved {
+            true => unit_vector(b, ty, at)?,
             false => {
-                let zero = number(b, 0.0)?;
-                b.replicate(size, zero)?
+                let zero = match ty.dtype {
+                    Dtype::F32 => b.scalar(0f32)?,
+                    _ => b.scalar(0.0)?,
+                };
+                b.broadcast_to(zero, ty.shape.dims())?
             }
-        };
-        all.push(b.reshape(ty.shape.dims(), flat)?);
+        });
     }
     let made = b.inline(along, &all)?;
     let second = b.scalar(1i64)?;

@@ -150,6 +150,67 @@ fn laplacians_are_traces_of_hessians() {
     assert!((found - trace).abs() < 1e-13 * trace.abs().max(1.0), "{found} and {trace}");
 }
 
+/// The sum of twice the second coefficients along all unit vectors, exactly in the field.
+fn is_a_sum_of_second_derivatives(source: &Program, rng: &mut Rng) -> Checked {
+    let point = Point::random(source, rng, InputKind::Field)?;
+    let source = &bulked(source)?;
+    let made = match (jet(source, None, 2), laplacian(source, None)) {
+        (Err(error), Err(_)) if error.op() == "jet" => return Ok(()),
+        (series, found) => (checked(series)?, bulked(&found.map_err(crate::support::text)?)?),
+    };
+    let found = run(&made.1, &point.inputs, Mode::Field)?;
+    let mut sums: Vec<Vec<Fp>> =
+        found.iter().map(|value| vec![Fp::from_i64(0); value.elements().len()]).collect();
+    let number = |x: i64| Scalar::Fp(Fp::from_i64(x));
+    for (k, tangent) in point.tangents.iter().enumerate() {
+        for e in 0..tangent.elements().len() {
+            let unit = |n: usize, like: &Value| {
+                let at = |m: usize| number(i64::from(n == k && m == e));
+                let elements = (0..like.elements().len()).map(at).collect();
+                Value::new(like.ty().clone(), elements).map_err(crate::support::text)
+            };
+            let units = point.tangents.iter().enumerate().map(|(n, like)| unit(n, like));
+            let inputs = [point.inputs.clone(), units.collect::<Checked<_>>()?].concat();
+            let all = run(&made.0, &inputs, Mode::Field)?;
+            for (sum, series) in sums.iter_mut().zip(&all[source.outputs().len()..]) {
+                let second = &series.elements()[sum.len()..];
+                for (sum, x) in sum.iter_mut().zip(second) {
+                    let Scalar::Fp(x) = x else { return Err(format!("{x:?} in the field")) };
+                    *sum = *sum + *x + *x;
+                }
+            }
+        }
+    }
+    for (found, expected) in found.iter().zip(&sums) {
+        let same = found.elements().iter().zip(expected).all(|(x, y)| *x == Scalar::Fp(*y));
+        if !same {
+            return Err(format!("{found:?}, not {expected:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn laplacians_are_sums_of_second_derivatives_of_random_programs() {
+    let compared = |name: &str, cases: usize, config: &Config| {
+        for_each_case(name, cases, |rng| {
+            on_random_program(config, rng, is_a_sum_of_second_derivatives)
+        });
+    };
+    compared("laplacians, ring", 150, &ring().nodes(20));
+    compared("laplacians, everything", 150, &everything().nodes(16));
+}
+
+/// What is of the second order is computed once, not for each direction.
+#[test]
+fn laplacians_have_one_product_of_matrices_for_each_layer() {
+    let text = "def f(x: [8]f64, w: [8][8]f64) = sum(tanh(matmul(w, tanh(matmul(w, x)))))";
+    let f = function(text, &[]);
+    let size = laplacian(&f, Some(&[0])).expect("a Laplacian").len() as f64;
+    let value = f.len() as f64;
+    assert!(size < 8.0 * value, "{size} nodes for {value}");
+}
+
 #[test]
 fn orders_out_of_range_and_factors_that_move_are_refused() {
     let f = function("def f(x: f64) = exp(x)", &[]);
