@@ -33,6 +33,7 @@ mod split;
 mod sums;
 mod twice;
 mod update;
+mod window;
 
 use branch::Side;
 pub(crate) use expand::row_major;

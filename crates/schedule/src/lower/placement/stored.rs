@@ -169,7 +169,10 @@ impl Lowering<'_> {
         let looped = in_loop
             && (sum.stacked || sum.cost > self.target.inlining.max_repeated_cost && !nothing);
         let repeated = users.repeated.contains(&t);
-        let looked_up = repeated && self.looks_up(node);
+        // What is computed would be computed at each place, what is read would be checked; from
+        // memory either takes one read.
+        let computed = sum.cost > 0 && matches!(node, Node::Op(..) | Node::Cond(..));
+        let looked_up = repeated && self.looks_up(node) || computed && users.looked_up.contains(&t);
         let dear = sum.cost > self.target.inlining.max_repeated_cost
             && (used > 1 && !again || repeated)
             || looked_up
@@ -220,7 +223,7 @@ impl Lowering<'_> {
     }
 
     /// Whether a node reads at places that stand in arrays.
-    fn looks_up(&self, node: &Node) -> bool {
+    pub(in crate::lower) fn looks_up(&self, node: &Node) -> bool {
         let Node::Gather(_, r) = node else { return false };
         let order = self.scopes.region(*r).order();
         order.iter().any(|&t| matches!(self.program.node(t), Node::Index(..)))

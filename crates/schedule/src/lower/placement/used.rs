@@ -18,7 +18,7 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
         }
     }
     let mut users = NodeUses::default();
-    let NodeUses { uses, repeated, captured, summed } = &mut users;
+    let NodeUses { uses, repeated, looked_up, captured, summed } = &mut users;
     for &t in scope.order() {
         let node = program.node(t);
         node.for_each_operand(|u| uses.add(u, 1));
@@ -27,6 +27,9 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
                 lowering.count_captures(*r, uses);
                 if program.shape(t).numel() > program.shape(*u).numel() {
                     repeated.insert(*u);
+                    if lowering.looks_up(node) {
+                        looked_up.insert(*u);
+                    }
                 }
             }
             Node::Scatter(_, _, r) | Node::Build1(r) => lowering.count_captures(*r, uses),
