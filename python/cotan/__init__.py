@@ -21,6 +21,7 @@ from . import errors, interop, linalg, nn, numpy, random, tree
 from . import optim as optim
 from ._complex import Complex
 from ._control import (
+    Residual,
     build,
     checkpoint,
     cond,
@@ -31,6 +32,7 @@ from ._control import (
     map,
     map_accum,
     range,
+    residuals,
     scan,
     scatter,
     stop_gradient,
@@ -75,6 +77,7 @@ __all__ = [
     "CotanError",
     "Function",
     "Program",
+    "Residual",
     "SparseFunction",
     "associative_scan",
     "build",
@@ -120,6 +123,7 @@ __all__ = [
     "range",
     "reduce",
     "reduce_by_index",
+    "residuals",
     "root",
     "scan",
     "scatter",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -262,9 +262,22 @@ def while_loop(
     return anywhere(staged, init)
 
 
-def checkpoint(f: Callable[..., Any]) -> Function:
+def checkpoint(
+    f: Callable[..., Any],
+    policy: str = "nothing",
+    *,
+    bytes: int | None = None,
+    states: int | None = None,
+) -> Function:
     """The function, of which reverse mode keeps the arguments only, and computes the rest again: for
-    functions that make much more than they take and give.
+    functions that make much more than they take and give. Values and derivatives, of any order, are
+    the same; memory and time change.
+
+    ``policy`` says what else is kept: ``"nothing"``, ``"contractions"`` (the results of products of
+    matrices and the like, and of factorisations), or ``"everything"``. With ``bytes`` it is what saves
+    the most work among so many bytes. With ``states`` each loop of known length (``scan``,
+    ``fori_loop`` with known bounds) is run again from at most so many of its states at a time, chosen
+    so that few steps are.
 
     >>> import cotan as ct, numpy as np
     >>> def layers(x, w):
@@ -284,30 +297,75 @@ def checkpoint(f: Callable[..., Any]) -> Function:
 
     def apart(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = tree_flatten((args, kwargs))
+        found: list[TreeDef] = []
 
-        def call(arrays: list[Any]) -> tuple[list[Array], TreeDef]:
+        def call(arrays: list[Any]) -> list[Array]:
             rest = iter(arrays)
             own = [x if _is_known(x) else next(rest) for x in leaves]
             args, kwargs = tree.unflatten(own)
-            return _flat(f(*args, **kwargs))
-
-        # A loop of one step: what a step computes is not kept, and shared with nothing outside.
-        def step(state: Any) -> Any:
-            n, arrays, _ = state
-            return n + 1, arrays, call(arrays)[0]
+            results, out = _flat(f(*args, **kwargs))
+            found.append(out)
+            return results
 
         arrays = [x for x in leaves if not _is_known(x)]
-        results, out = call(arrays)
-        first = (0, arrays, [_zeros(x) for x in results])
-        return out.unflatten(while_loop(lambda s: s[0] < 1, step, first, max_steps=1)[2])
+        results = _core.checkpoint(arrays, call, kind, amount)
+        return found[-1].unflatten(results)
 
     expect_function("checkpoint", f)
+    kind, amount = _policy(policy, bytes, states)
     return Function(apart, like=f, accepts="anything", **statics_of(f))
 
 
-def _zeros(like: Array) -> Array:
-    made: Array = _core.lib.broadcast_to(np.zeros((), like.dtype_name), list(like.shape))
-    return made
+def _policy(policy: str, size: int | None, states: int | None) -> tuple[str, int]:
+    """What a checkpoint keeps, as the compiled part has it."""
+    hint = "write one of `policy`, `bytes` and `states`"
+    if policy not in ("nothing", "contractions", "everything"):
+        message = f"there is no policy {policy!r}"
+        hint = '"nothing", "contractions" or "everything"; or say `bytes` or `states`'
+        raise make("ArrayTypeError", "checkpoint", message, hint)
+    said = (policy != "nothing") + (size is not None) + (states is not None)
+    if said > 1:
+        raise make("ArrayTypeError", "checkpoint", "a checkpoint has one policy", hint)
+    if size is not None:
+        if size < 0:
+            raise make("ArrayTypeError", "checkpoint", f"{size} bytes cannot be kept", None)
+        return "bytes", size
+    if states is not None:
+        if states < 1:
+            message = f"a loop is run again from at least one state, not {states}"
+            raise make("ArrayTypeError", "checkpoint", message, None)
+        return "states", states
+    return policy, 0
+
+
+class Residual(NamedTuple):
+    """An array that reverse mode keeps between the forward and the reverse pass."""
+
+    bytes: int
+    """Its size."""
+    type: str
+    """Its type, such as ``[3]f64``."""
+    source: str
+    """The operation that makes it, or the argument that it is."""
+    is_argument: bool
+    """Whether it is an argument, and there anyway."""
+
+
+def residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+    """What reverse mode keeps of a function at arguments like these between the forward and the
+    reverse pass, for derivatives by all its floats: the largest first. Arrays that are cheap to
+    compute from others may be computed again.
+
+    >>> import cotan as ct, numpy as np
+    >>> f = lambda x: ct.numpy.sin(ct.numpy.exp(x)).sum()
+    >>> sum(r.bytes for r in ct.residuals(f, np.ones(1000)) if not r.is_argument) >= 8000
+    True
+    >>> [r.source for r in ct.residuals(ct.checkpoint(f), np.ones(1000)) if not r.is_argument]
+    []
+    """
+    expect_function("residuals", f)
+    program = Function(f, name=getattr(f, "__name__", "f")).lower(*args, **kwargs)
+    return [Residual(*row) for row in program.residual_rows()]
 
 
 # The element types that branches with this code had in common when they were last traced. Without it,

@@ -1,7 +1,7 @@
 //! `build`, loops and branches over lists of arrays; structures are taken apart in Python.
 
 use cotan::untyped::AnyArr;
-use cotan::{Arr, Error, Neutral};
+use cotan::{Arr, Error, Keep, Neutral};
 use cotan_array::Dtype;
 use pyo3::prelude::*;
 
@@ -203,6 +203,34 @@ impl Neutral<Vec<AnyArr>> for Whole {
     fn neutral(self) -> Vec<AnyArr> {
         self.0
     }
+}
+
+/// A function that the reverse pass computes again.
+#[pyfunction]
+pub fn checkpoint(
+    py: Python<'_>,
+    args: Vec<Operand>,
+    f: &Bound<'_, PyAny>,
+    kind: &str,
+    amount: u64,
+) -> PyResult<Vec<Tracer>> {
+    let raised = Raised::default();
+    let keep = match kind {
+        "everything" => Keep::Everything,
+        "contractions" => Keep::Contractions,
+        "bytes" => Keep::Bytes(amount),
+        "states" => Keep::States(u32::try_from(amount).unwrap_or(u32::MAX)),
+        _ => Keep::Nothing,
+    };
+    let weak: Vec<bool> = args.iter().map(|x| x.weak).collect();
+    let own = |xs: Vec<AnyArr>| -> Result<Vec<AnyArr>, Error> {
+        let pairs = xs.into_iter().zip(&weak);
+        let given: Vec<Operand> = pairs.map(|(value, &weak)| Operand { value, weak }).collect();
+        Ok(values(&raised.call(py, f, &[&given])?))
+    };
+    let given = values(&args);
+    let made = raised.watched(py, || Ok(cotan::checkpoint_with(keep, own).at(given)))?;
+    tracers(py, &made)
 }
 
 /// The same arrays, as constants for derivatives.

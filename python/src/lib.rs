@@ -67,6 +67,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::associative_scan, module)?)?;
     module.add_function(wrap_pyfunction!(control::reduce, module)?)?;
     module.add_function(wrap_pyfunction!(control::reduce_by_index, module)?)?;
+    module.add_function(wrap_pyfunction!(control::checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(control::stop_gradient, module)?)?;
     module.add_function(wrap_pyfunction!(control::custom, module)?)?;
     module.add_function(wrap_pyfunction!(derive::derivative, module)?)?;

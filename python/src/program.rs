@@ -255,6 +255,22 @@ impl Inspected {
         format!("{:?}", self.compiled.prepared.backend()).to_lowercase()
     }
 
+    /// What reverse mode keeps: for each array its bytes, its type, where it comes from, and whether
+    /// that is an argument.
+    fn residual_rows(&self, py: Python<'_>) -> PyResult<Vec<(u64, String, String, bool)>> {
+        let source = &self.compiled.source;
+        let found = guarded(py, || cotan_pipeline::residuals(source))?;
+        let found = found.map_err(|error| of_library(py, &Error::from(error)))?;
+        let row = |residual: cotan_pipeline::Residual| {
+            let argument = residual.input.and_then(|k| source.inputs().get(k));
+            let from = argument.map_or(residual.op, |input| &input.name);
+            let ty = &residual.ty;
+            let bytes = ty.shape.bytes(ty.dtype);
+            (bytes, ty.to_string(), from.to_owned(), argument.is_some())
+        };
+        Ok(found.into_iter().map(row).collect())
+    }
+
     /// What one call costs: scalar operations, bytes of arrays made, bytes at once.
     fn cost_numbers(&self) -> (u64, u64, u64) {
         let cost = self.compiled.prepared.cost();

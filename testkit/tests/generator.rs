@@ -22,7 +22,11 @@ fn every_former_and_every_typed_operation_is_generated() {
     let mut ops: HashMap<TypedOp, usize> = HashMap::new();
     let mut extremes = [0; 2];
     for seed in 0..PROGRAMS {
-        let program = generate(&Config::default(), &mut Rng::new(seed)).unwrap();
+        let mut config = Config::default();
+        if seed % 2 == 0 {
+            config = config.with_checkpoints();
+        }
+        let program = generate(&config, &mut Rng::new(seed)).unwrap();
         for node in live(&program) {
             *formers.entry(Former::of(node)).or_default() += 1;
             match node {

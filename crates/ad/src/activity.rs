@@ -71,7 +71,9 @@ impl Uses {
                     Node::MapAccum(_) | Node::While(_) => {
                         scopes.for_each_dependency(program, t, |u| f(u, t))
                     }
-                    Node::Custom(c) if c.kind == CustomKind::Implicit => {
+                    Node::Custom(c)
+                        if matches!(c.kind, CustomKind::Implicit | CustomKind::Checkpoint(_)) =>
+                    {
                         scopes.for_each_dependency(program, t, |u| f(u, t))
                     }
                     node => node.for_each_operand(|u| f(u, t)),

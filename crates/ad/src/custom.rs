@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use cotan_ir::{
-    Builder, Copier, Custom, CustomKind, Output, Param, Program, Result, Scopes, TermId, Type,
+    Builder, Copier, Custom, CustomKind, Error, Output, Param, Program, Result, Scopes, TermId,
+    Type,
 };
 use rustc_hash::FxHashSet;
 
 use crate::algebra::{Algebra, interpret};
+use crate::checkpoint::CheckpointPart;
 use crate::delta::Delta;
 use crate::dual::{Dual, DualArray};
 use crate::staged::Staged;
@@ -51,12 +53,12 @@ impl CustomFunction {
     }
 
     /// The positions of the inputs by which there is a derivative: the float arguments, and of an
-    /// equation what is captured, too.
+    /// equation or a checkpoint what is captured, too.
     pub(crate) fn float_args(&self) -> Vec<usize> {
         let float = |k: &usize| self.function.inputs()[*k].ty.dtype.is_float();
         let inputs = match self.kind {
             CustomKind::Vjp | CustomKind::Jvp => self.args,
-            CustomKind::Implicit => self.function.inputs().len(),
+            CustomKind::Implicit | CustomKind::Checkpoint(_) => self.function.inputs().len(),
         };
         (0..inputs).filter(float).collect()
     }
@@ -76,7 +78,7 @@ impl CustomFunction {
     /// Where its derivative is taken: the inputs, and of an equation its solution.
     fn point<T: Clone>(&self, mut inputs: Vec<T>, results: &[T]) -> Vec<T> {
         match self.kind {
-            CustomKind::Vjp | CustomKind::Jvp => {}
+            CustomKind::Vjp | CustomKind::Jvp | CustomKind::Checkpoint(_) => {}
             CustomKind::Implicit => inputs.extend_from_slice(results),
         }
         inputs
@@ -93,6 +95,7 @@ impl CustomFunction {
             CustomKind::Vjp => self.run(a, inputs, cotangents),
             CustomKind::Jvp => self.run_transposed(a, inputs, cotangents),
             CustomKind::Implicit => self.pull_solution(a, inputs, cotangents),
+            CustomKind::Checkpoint(_) => Err(Error::internal("a checkpoint without its Deltas")),
         }
     }
 
@@ -107,6 +110,7 @@ impl CustomFunction {
             CustomKind::Jvp => self.run(a, inputs, tangents),
             CustomKind::Vjp => self.run_transposed(a, inputs, tangents),
             CustomKind::Implicit => self.push_solution(a, inputs, tangents),
+            CustomKind::Checkpoint(_) => Err(Error::internal("a checkpoint without its Deltas")),
         }
     }
 
@@ -159,6 +163,8 @@ pub struct DeltaCustom<A: Algebra + ?Sized> {
     pub inputs: Vec<A::T>,
     /// The derivatives of the float arguments.
     pub deltas: Vec<Option<crate::delta::DeltaId>>,
+    /// Of a checkpoint, what computes again; then what is kept for that is among the inputs, last.
+    pub part: Option<Arc<CheckpointPart>>,
 }
 
 impl<A: Algebra> DeltaCustom<A> {
@@ -168,6 +174,9 @@ impl<A: Algebra> DeltaCustom<A> {
         a: &mut A,
         results: &[Option<A::T>],
     ) -> Result<Vec<Option<A::T>>> {
+        if let Some(part) = &self.part {
+            return self.transpose_part(a, part, results);
+        }
         let mut cotangents = Vec::new();
         for k in self.custom.float_results() {
             cotangents.push(match results.get(k).cloned().flatten() {
@@ -184,6 +193,9 @@ impl<A: Algebra> DeltaCustom<A> {
         a: &mut A,
         tangents: &[Option<A::T>],
     ) -> Result<Vec<Option<A::T>>> {
+        if self.part.is_some() {
+            return self.forward_part(a, tangents);
+        }
         tangents_of_results(a, &self.custom, &self.inputs, tangents)
     }
 }
@@ -217,6 +229,9 @@ impl<A: Algebra> Dual<'_, A> {
         custom: &Arc<CustomFunction>,
         args: &[DualArray<A>],
     ) -> Result<Vec<DualArray<A>>> {
+        if let CustomKind::Checkpoint(checkpoint) = custom.kind {
+            return self.dual_checkpoint(custom, checkpoint.keep, args);
+        }
         let inputs: Vec<A::T> = args.iter().map(|t| t.primal.clone()).collect();
         let results = self.a.custom(custom, &inputs)?;
         let deltas: Vec<_> = custom.float_args().into_iter().map(|k| args[k].delta).collect();
@@ -224,7 +239,7 @@ impl<A: Algebra> Dual<'_, A> {
             return Ok(results.into_iter().map(|t| self.lift(t)).collect());
         }
         let inputs = custom.point(inputs, &results);
-        let delta = DeltaCustom { custom: custom.clone(), inputs, deltas };
+        let delta = DeltaCustom { custom: custom.clone(), inputs, deltas, part: None };
         let ty = Type::scalar(cotan_array::Dtype::F64);
         let whole = self.deltas.push(Delta::Custom(Box::new(delta)), ty);
         let mut duals = Vec::with_capacity(results.len());
@@ -245,6 +260,9 @@ impl<A: Algebra> Tangent<'_, A> {
         custom: &Arc<CustomFunction>,
         args: &[TangentArray<A>],
     ) -> Result<Vec<TangentArray<A>>> {
+        if let CustomKind::Checkpoint(_) = custom.kind {
+            return self.tangent_checkpoint(custom, args);
+        }
         let inputs: Vec<A::T> = args.iter().map(|t| t.primal.clone()).collect();
         let results = self.a.custom(custom, &inputs)?;
         let tangents: Vec<Option<A::T>> =

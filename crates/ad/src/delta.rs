@@ -11,6 +11,7 @@ use cotan_array::Shape;
 use cotan_ir::{Routine, Span, Type};
 
 use crate::algebra::Algebra;
+use crate::binomial::Rerun;
 use crate::custom::DeltaCustom;
 use crate::linear::Linear;
 use crate::step::Step;
@@ -108,12 +109,15 @@ pub struct DeltaLoop<A: Algebra + ?Sized> {
     pub active_outputs: Vec<bool>,
     /// The types of the loop's results.
     pub result_types: Vec<Type>,
+    /// If nothing was saved, what it takes to run the loop again.
+    pub again: Option<Box<Rerun<A::T>>>,
 }
 
 impl<A: Algebra + ?Sized> DeltaLoop<A> {
     /// The arrays that it mentions.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = &A::T> {
-        self.saved.iter().chain(&self.inputs).chain(&self.captures)
+        let again = self.again.iter().flat_map(|again| again.arrays());
+        self.saved.iter().chain(&self.inputs).chain(&self.captures).chain(again)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
 use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{Extreme, Result, Routine, Span, TermId, Type};
+use cotan_ir::{Extreme, Keep, Result, Routine, Span, TermId, Type};
 
 use crate::algebra::{Algebra, Lambda, Loop, batched, element};
 use crate::custom::CustomFunction;
@@ -37,13 +37,15 @@ pub struct Dual<'a, A: Algebra> {
     pub a: &'a mut A,
     /// The derivatives.
     pub deltas: Deltas<A>,
+    /// What loops of known length may keep, if not all that their derivatives need.
+    pub(crate) budget: Option<Keep>,
 }
 
 impl<'a, A: Algebra> Dual<'a, A> {
     /// Dual arrays over an algebra.
     pub fn new(a: &'a mut A) -> Dual<'a, A> {
         let deltas = Deltas::following(a.follows_places());
-        Dual { a, deltas }
+        Dual { a, deltas, budget: None }
     }
 
     /// An input whose derivative is wanted, by number; a discrete one has none.

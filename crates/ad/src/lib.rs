@@ -8,6 +8,7 @@
 //! * [`Delta`] is the second component of a dual array. [`reverse_pass`] transposes it,
 //!   [`forward_pass`] runs it forwards, both over any algebra.
 //! * [`vjp`], [`value_and_grad`], [`jvp`] and their relatives take a program to a program.
+//! * [`residuals()`] says what a reverse pass keeps of the forward pass.
 //! * [`fn@dual`] shows the stage between: the primal part of a program and its Delta terms.
 //! * [`section2`] is the report's introduction, the algorithm on scalars.
 //!
@@ -32,12 +33,16 @@
 //!   the program, on all examples. A loop inside a loop is run again for its states, once for each
 //!   level. A `while` without a bound is run once more for its states up to [`CHECKPOINTS`] steps,
 //!   and twice up to their square, with memory for twice as many states.
+//! * **Checkpoints change memory and time only.** Values and derivatives of a part of a program under
+//!   any policy are those of the part, exactly.
 //! * **What has no derivative has none.** Integers and truth values are data: a gradient has no entry
 //!   for an integer input, and what is computed through one passes nothing on. A gradient that is
 //!   zero everywhere is zeros of the type of its input.
 
 mod activity;
 mod algebra;
+mod binomial;
+mod checkpoint;
 mod custom;
 mod cut;
 mod delta;
@@ -67,11 +72,13 @@ mod while_loop;
 mod while_transpose;
 
 pub use algebra::{Algebra, Lambda, Loop, interpret};
+pub use binomial::Rerun;
+pub use checkpoint::CheckpointPart;
 pub use custom::{CustomFunction, DeltaCustom};
 pub use delta::{Delta, DeltaId, DeltaLoop, Deltas};
 pub use derive::{
-    Linearized, MOST_ORDER, grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian,
-    linearize, split_vjp, value_and_grad, vjp,
+    Linearized, MOST_ORDER, Residual, grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp,
+    laplacian, linearize, residuals, split_vjp, value_and_grad, vjp,
 };
 pub use dual::{Dual, DualArray};
 pub use eager::{Eager, Table};

@@ -83,7 +83,7 @@ impl Linear {
 
     /// Decides what to save.
     fn choose(&mut self) -> Result<()> {
-        let needed = self.needed();
+        let needed = self.deltas.needed_by(&self.results, &self.w.staged.b);
         let primals = self.results.iter().map(|r| r.primal);
         let program = finished(self.w.staged.b.clone(), primals.chain(needed.iter().copied()))?;
         let scopes = Scopes::new(&program);
@@ -96,28 +96,6 @@ impl Linear {
             }
         }
         Ok(())
-    }
-
-    /// The arrays that the Deltas of the results mention, each once.
-    fn needed(&self) -> Vec<TermId> {
-        let mut reached = vec![false; self.deltas.len()];
-        self.results.iter().filter_map(|r| r.delta).for_each(|d| reached[d.index()] = true);
-        let mut needed = TermSet::new();
-        let mut found = Vec::new();
-        // Operands have lower numbers.
-        for d in self.deltas.ids().rev() {
-            if !reached[d.index()] {
-                continue;
-            }
-            let delta = self.deltas.get(d);
-            delta.for_each_operand(|d| reached[d.index()] = true);
-            delta.for_each_array(&self.w.staged.b, &mut |t| {
-                if needed.insert(t) {
-                    found.push(t);
-                }
-            });
-        }
-        found
     }
 
     /// `(s; x; c) -> (s'; y, r)`: the step that also gives what is to be saved.
@@ -216,17 +194,17 @@ impl Linear {
     }
 }
 
-fn declare(b: &mut Builder, types: &[Type]) -> Result<Vec<TermId>> {
+pub(crate) fn declare(b: &mut Builder, types: &[Type]) -> Result<Vec<TermId>> {
     let named = types.iter().enumerate();
     named.map(|(n, ty)| b.input(format!("v{}", n + 1), ty.clone())).collect()
 }
 
-fn finished(b: Builder, outputs: impl Iterator<Item = TermId>) -> Result<Program> {
+pub(crate) fn finished(b: Builder, outputs: impl Iterator<Item = TermId>) -> Result<Program> {
     b.finish(outputs.map(|term| Output { name: String::new(), term }).collect())
 }
 
 /// What some terms need, themselves included, without what is behind the borders: operands first.
-fn closure(
+pub(crate) fn closure(
     program: &Program,
     scopes: &Scopes,
     terms: &[TermId],
@@ -248,7 +226,7 @@ fn closure(
 }
 
 /// Some terms of a program in a builder, in which something stands for others.
-fn copied(
+pub(crate) fn copied(
     b: &mut Builder,
     program: &Program,
     images: &[(TermId, TermId)],
@@ -321,6 +299,30 @@ pub(crate) fn for_each_capture(arena: &Arena, r: RegionId, f: &mut impl FnMut(Te
         let node = arena.node(t);
         node.for_each_operand(|u| stack.push(u));
         stack.extend(node.region().iter().flat_map(|&r| arena.region(r).results()));
+    }
+}
+
+impl Deltas<Staged> {
+    /// The arrays that the Deltas of some results mention, each once.
+    pub(crate) fn needed_by(&self, results: &[DualArray<Staged>], arena: &Arena) -> Vec<TermId> {
+        let mut reached = vec![false; self.len()];
+        results.iter().filter_map(|r| r.delta).for_each(|d| reached[d.index()] = true);
+        let mut needed = TermSet::new();
+        let mut found = Vec::new();
+        // Operands have lower numbers.
+        for d in self.ids().rev() {
+            if !reached[d.index()] {
+                continue;
+            }
+            let delta = self.get(d);
+            delta.for_each_operand(|d| reached[d.index()] = true);
+            delta.for_each_array(arena, &mut |t| {
+                if needed.insert(t) {
+                    found.push(t);
+                }
+            });
+        }
+        found
     }
 }
 

@@ -13,6 +13,8 @@ use cotan_ir::{Output, Result, TermId, Type};
 
 use crate::activity::active_in_loop;
 use crate::algebra::{Algebra, Loop, element, interpret};
+use crate::binomial::{Rerun, transpose_again};
+use crate::checkpoint::states_kept;
 use crate::delta::{Delta, DeltaId, DeltaLoop, Deltas};
 use crate::dual::{Dual, DualArray};
 use crate::linear::Linear;
@@ -43,11 +45,22 @@ impl<A: Algebra> Dual<'_, A> {
             return Ok(results.into_iter().map(|t| self.lift(t)).collect());
         }
         let linear = Arc::new(Linear::new(&m.step, &active_inputs)?);
-        arrays.step = linear.saving_step()?;
+        let saving = linear.saving_step()?;
+        let Step { states, inputs, .. } = *m.step;
+        let saved: Vec<&Type> =
+            (m.step.outputs()..saving.outputs()).map(|n| saving.output_type(n)).collect();
+        let types = input_types(&m.step);
+        let count = states_kept(self.budget, m.length, &types[..states], &saved);
+        let again = count.map(|count| {
+            let Loop { init, inputs, captures, .. } = arrays.clone();
+            Box::new(Rerun { init, inputs, captures, count })
+        });
+        if again.is_none() {
+            arrays.step = saving.clone();
+        }
         let mut results = self.a.map_accum(&arrays)?;
         let saved = results.split_off(m.step.program.outputs().len());
         let result_types: Vec<Type> = results.iter().map(|t| self.a.ty(t)).collect();
-        let Step { states, inputs, .. } = *m.step;
         let delta = Delta::MapAccum(Box::new(DeltaLoop {
             length: m.length,
             reverse: m.reverse,
@@ -60,6 +73,7 @@ impl<A: Algebra> Dual<'_, A> {
             active_inputs,
             active_outputs: active_outputs.clone(),
             result_types,
+            again,
         }));
         self.several(delta, results, &active_outputs)
     }
@@ -157,8 +171,7 @@ pub(crate) fn transpose_loop<A: Algebra>(
     for &k in &active_captures {
         init.push(a.number(0.0, &types[k])?);
     }
-    let mut arrays: Vec<A::T> = m.saved.iter().chain(&m.inputs).cloned().collect();
-    arrays.extend(seeded.iter().filter_map(|&k| result(k)));
+    let y_bars: Vec<A::T> = seeded.iter().filter_map(|&k| result(k)).collect();
     let seeded_types: Vec<Type> = seeded.iter().map(|&k| element(&m.result_types[k])).collect();
     let program = m.linear.transposed(&Transposed {
         states: &active_states,
@@ -167,14 +180,17 @@ pub(crate) fn transpose_loop<A: Algebra>(
         seeded: &seeded,
         seeded_types: &seeded_types,
     })?;
-    let out = a.map_accum(&Loop {
-        length: m.length,
-        reverse: !m.reverse,
-        init,
-        inputs: arrays,
-        captures: m.captures.clone(),
-        step: program,
-    })?;
+    let out = match &m.again {
+        Some(again) => transpose_again(a, m, again, &program, init, y_bars)?,
+        None => a.map_accum(&Loop {
+            length: m.length,
+            reverse: !m.reverse,
+            init,
+            inputs: m.saved.iter().chain(&m.inputs).cloned().chain(y_bars).collect(),
+            captures: m.captures.clone(),
+            step: program,
+        })?,
+    };
     let mut contributions: Vec<Option<A::T>> = vec![None; types.len()];
     let order = active_states.iter().chain(&active_captures).chain(&active_elements);
     for (&k, t) in order.zip(out) {
@@ -236,6 +252,9 @@ pub(crate) fn forward_loop<A: Algebra>(
 ) -> Result<Vec<Option<A::T>>> {
     let step = &m.step;
     let (states, inputs) = (step.states, step.inputs);
+    if let Some(again) = &m.again {
+        return forward_again(a, m, again, tangents);
+    }
     let types = input_types(step);
     let tangent = |k: usize| tangents.get(k).cloned().flatten();
     let active_states = marked(&m.active_inputs[..states]);
@@ -267,6 +286,26 @@ pub(crate) fn forward_loop<A: Algebra>(
         results[k] = Some(t);
     }
     Ok(results)
+}
+
+/// The same of a loop of which nothing was saved: it is run again with its tangents.
+fn forward_again<A: Algebra>(
+    a: &mut A,
+    m: &DeltaLoop<A>,
+    again: &Rerun<A::T>,
+    tangents: &[Option<A::T>],
+) -> Result<Vec<Option<A::T>>> {
+    let mut moved = tangents.iter().cloned().chain(std::iter::repeat(None));
+    let mut with = |ts: &[A::T]| -> Vec<TangentArray<A>> {
+        let pairs = ts.iter().cloned().zip(moved.by_ref());
+        pairs.map(|(primal, tangent)| TangentArray { primal, tangent }).collect()
+    };
+    let (init, inputs) = (with(&again.init), with(&again.inputs));
+    let captures = with(&again.captures);
+    let (length, reverse, step) = (m.length, m.reverse, m.step.clone());
+    let again = Loop { length, reverse, init, inputs, captures, step };
+    let results = Tangent::new(a).tangent_loop(&again)?;
+    Ok(results.into_iter().map(|result| result.tangent).collect())
 }
 
 /// `(s, ds; x, dx; c, dc) -> (s', ds'; y, dy)` for the states, elements, captures and outputs that

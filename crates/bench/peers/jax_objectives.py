@@ -107,6 +107,100 @@ def rnn(p, data):
     return cross_entropy(last @ p["Wo"] + p["bo"], data["y"])
 
 
+# ----------------------------------------------------------------------------- other kinds
+
+
+def convolution(x, kernel, strides, padding, **others):
+    spatial = "HW"[: x.ndim - 2]
+    order = (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}")
+    return lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=order, **others)
+
+
+def wavenet(p, data):
+    h = data["x"]
+    for k, back in enumerate((1, 4, 16)):
+        def look_back(w):
+            return convolution(h, w[:, :, ::-1], (1,), [(back, 0)], rhs_dilation=(back,))
+        h = h + jnp.tanh(look_back(p["w"][k])) * jax.nn.sigmoid(look_back(p["v"][k]))
+    return 0.5 * jnp.mean(h * h)
+
+
+def mobile(p, data):
+    def halved(x, k):
+        channels = x.shape[1]
+        return convolution(x, k[:, None], (2, 2), [(1, 0), (1, 0)], feature_group_count=channels)
+
+    def mixed(x, k):
+        return convolution(x, k[:, :, None, None], (1, 1), "VALID")
+
+    first = jax.nn.relu(mixed(jax.nn.relu(halved(data["x"], p["k1"])), p["m1"]))
+    second = jax.nn.relu(mixed(jax.nn.relu(halved(first, p["k2"])), p["m2"]))
+    return cross_entropy(jnp.mean(second, axis=(2, 3)), data["y"])
+
+
+def autoencoder(p, data):
+    x = data["x"]
+    small = jnp.tanh(convolution(x, p["k1"], (2, 2), [(1, 0), (1, 0)]))
+    large = jnp.repeat(jnp.repeat(small, 2, axis=2), 2, axis=3)
+    return jnp.mean((convolution(large, p["k2"], (1, 1), "SAME") - x) ** 2)
+
+
+def graph_attention(p, data):
+    h, src, dst = data["h"], data["src"], data["dst"]
+    m = h @ p["w"]
+    score = jnp.exp(jax.nn.leaky_relu((m @ p["a"])[src] + (m @ p["b"])[dst], 0.2))
+    total = jnp.zeros(len(h), h.dtype).at[dst].add(score)
+    weight = score / total[dst]
+    z = jax.nn.elu(jnp.zeros_like(m).at[dst].add(weight[:, None] * m[src]))
+    return 0.5 * jnp.mean(z * z)
+
+
+def skipgram(p, data):
+    u = p["U"][data["word"]]
+    right = jax.nn.log_sigmoid(jnp.sum(u * p["V"][data["near"]], 1))
+    wrong = jax.nn.log_sigmoid(-jnp.sum(u[:, None] * p["V"][data["other"]], 2))
+    return -(jnp.sum(right) + jnp.sum(wrong)) / len(u)
+
+
+def alignment(p, data):
+    table, gap, t = p["table"], p["gap"], data["t"]
+
+    def row(above, letter):
+        begin = above[0] - gap
+
+        def cell(left, e):
+            match, corner, up = e
+            v = logsumexp(jnp.stack([corner + match, up - gap, left - gap]))
+            return v, v
+        _, rest = lax.scan(cell, begin, (table[letter][t], above[:-1], above[1:]))
+        return jnp.concatenate([begin[None], rest]), None
+
+    last, _ = lax.scan(row, -gap * jnp.arange(len(t) + 1), data["s"])
+    return last[-1]
+
+
+def filters(p, data):
+    y = data["x"]
+    for b, a in zip(p["b"], p["a"]):
+        def step(state, x, b=b, a=a):
+            y = b[0] * x + state[0]
+            return (b[1] * x - a[0] * y + state[1], b[2] * x - a[1] * y), y
+        _, y = lax.scan(step, (jnp.zeros(y.shape[1]), jnp.zeros(y.shape[1])), y)
+    return 0.5 * jnp.mean(y * y)
+
+
+def warp(p, data):
+    moving, fixed, m = p["moving"], data["fixed"], p["map"]
+    i, j = jnp.meshgrid(*map(jnp.arange, fixed.shape), indexing="ij")
+    y, x = (m[k, 0] * i + m[k, 1] * j + m[k, 2] for k in range(2))
+    top, side = jnp.floor(y), jnp.floor(x)
+    u, v = y - top, x - side
+    a, b = top.astype(int), side.astype(int)
+    above = (1 - v) * moving[a, b] + v * moving[a, b + 1]
+    below = (1 - v) * moving[a + 1, b] + v * moving[a + 1, b + 1]
+    return 0.5 * jnp.mean(((1 - u) * above + u * below - fixed) ** 2)
+
+
 # ----------------------------------------------------------------------------- second order
 
 
@@ -300,6 +394,14 @@ OBJECTIVES = {
     "ba": ba,
     "ba_grad": ba_squares,
     "lse": lse,
+    "wavenet": wavenet,
+    "mobile": mobile,
+    "autoencoder": autoencoder,
+    "graph_attention": graph_attention,
+    "skipgram": skipgram,
+    "alignment": alignment,
+    "filters": filters,
+    "warp": warp,
 }
 
 

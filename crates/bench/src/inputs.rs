@@ -1,6 +1,7 @@
 //! What benchmarks run on: made from seeds, or read from files.
 
 mod adbench;
+mod kinds;
 mod random;
 
 use std::path::Path;
@@ -137,6 +138,14 @@ pub fn generate(benchmark: &Benchmark, case: &Case) -> Result<Inputs> {
         "lstm" => adbench::lstm(&mut made, size)?,
         "ba" | "ba_grad" => adbench::ba(&mut made, size)?,
         "hand" | "hand_grad" => adbench::hand(&mut made, size)?,
+        "wavenet" => kinds::wavenet(&mut made, size)?,
+        "mobile" => kinds::mobile(&mut made, size)?,
+        "autoencoder" => kinds::autoencoder(&mut made, size)?,
+        "graph_attention" => kinds::graph_attention(&mut made, size)?,
+        "skipgram" => kinds::skipgram(&mut made, size)?,
+        "alignment" => kinds::alignment(&mut made, size)?,
+        "filters" => kinds::filters(&mut made, size)?,
+        "warp" => kinds::warp(&mut made, size)?,
         other => return Err(format!("no inputs are known for `{other}`").into()),
     }
     Ok(made)

@@ -28,7 +28,8 @@ struct Args {
     /// none are given
     filters: Vec<String>,
 
-    /// Only these groups: A (ADBench), B (training), C (kernels), D (second order), E (GradBench)
+    /// Only these groups: A (ADBench), B (training), C (kernels), D (second order), E (GradBench), F
+    /// (other kinds)
     #[arg(long, value_name = "LETTERS")]
     groups: Option<String>,
 

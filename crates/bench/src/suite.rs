@@ -57,7 +57,7 @@ pub struct Benchmark {
     /// Its name.
     pub name: &'static str,
     /// A: the problems of ADBench. B: steps of training. C: kernels. D: second order. E: problems of
-    /// GradBench.
+    /// GradBench. F: programs of other kinds, for which nothing was tuned.
     pub group: char,
     /// The text of the program.
     pub text: &'static str,
@@ -221,4 +221,25 @@ pub const ALL: &[Benchmark] = &[
         [case!("n10000": n = 10_000), case!("n1280000": n = 1_280_000)], case!("small": n = 11)),
     benchmark!("llsq" 'E' "llsq" Gradient, ["x"] -> ["x"], F64,
         [case!("n16392_m128": n = 16_392, m = 128)], case!("small": n = 9, m = 4), statics: &["n"]),
+    benchmark!("wavenet" 'F' "wavenet" Gradient, ["w", "v"] -> ["w", "v"], F32,
+        [case!("b4_c32_t1024": b = 4, c = 32, t = 1024)], case!("small": b = 2, c = 3, t = 19)),
+    benchmark!("mobile" 'F' "mobile" Gradient, ["k1", "m1", "k2", "m2"] -> ["k1", "m1", "k2", "m2"], F32,
+        [case!("b16_c16_hw32": b = 16, c = 16, o = 32, p = 64, h = 32, w = 32)],
+        case!("small": b = 2, c = 2, o = 3, p = 4, h = 8, w = 12)),
+    benchmark!("autoencoder" 'F' "autoencoder" Gradient, ["k1", "k2"] -> ["k1", "k2"], F64,
+        [case!("b4_c8_hw32": b = 4, c = 8, o = 16, h = 32, w = 32)],
+        case!("small": b = 2, c = 2, o = 3, h = 6, w = 8)),
+    benchmark!("graph_attention" 'F' "graph_attention" Gradient, ["w", "a", "b"] -> ["w", "a", "b"], F64,
+        [case!("n5000_e50000_d32": n = 5000, e = 50_000, d = 32)],
+        case!("small": n = 7, e = 20, d = 3)),
+    benchmark!("skipgram" 'F' "skipgram" Gradient, ["U", "V"] -> ["U", "V"], F32,
+        [case!("w10000_d64_p5000": words = 10_000, d = 64, p = 5000, k = 5)],
+        case!("small": words = 11, d = 5, p = 9, k = 2)),
+    benchmark!("alignment" 'F' "alignment" Gradient, ["table", "gap"] -> ["table", "gap"], F64,
+        [case!("n150_m150": letters = 20, n = 150, m = 150)],
+        case!("small": letters = 4, n = 6, m = 5)),
+    benchmark!("filters" 'F' "filters" Gradient, ["b", "a"] -> ["b", "a"], F64,
+        [case!("t2000_c8": t = 2000, c = 8)], case!("small": t = 12, c = 3)),
+    benchmark!("warp" 'F' "warp" Gradient, ["map", "moving"] -> ["map", "moving"], F64,
+        [case!("hw200": h = 200, w = 200)], case!("small": h = 9, w = 8)),
 ];

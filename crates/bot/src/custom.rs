@@ -1,6 +1,6 @@
 //! `build1` of a function with a derivative of its own: function and rule are vectorised together.
 
-use cotan_ir::{Custom, Param, Result, TermId};
+use cotan_ir::{Custom, CustomKind, Param, Result, TermId};
 
 use crate::build::{Batch, Image};
 use crate::order::{all_dependencies, post_order};
@@ -8,7 +8,8 @@ use crate::transform::{Bot, rule};
 
 impl Bot<'_> {
     /// `build1 k (\i -> withVjp ts f)` is `withVjp` of the vectorised arguments and function. Every
-    /// argument gets a lane, so that the rule's cotangents have one too.
+    /// argument gets a lane, so that the rule's cotangents have one too; of a checkpoint, which has no
+    /// rule, those that differ.
     pub(crate) fn vectorise_custom(
         &mut self,
         batch: &mut Batch,
@@ -16,12 +17,26 @@ impl Bot<'_> {
         c: &Custom,
     ) -> Result<TermId> {
         let region = self.b.region(c.region).clone();
+        // A checkpoint has no rule: what is the same for every lane stays that.
+        let alone = matches!(c.kind, CustomKind::Checkpoint(_));
         let mut args = Vec::with_capacity(c.args.len());
-        for &arg in &c.args {
-            args.push(self.many(batch, arg)?);
-        }
         let mut params = Vec::with_capacity(region.params().len());
-        for &p in region.params() {
+        let mut shared = vec![false; region.params().len()];
+        for (n, &arg) in c.args.iter().enumerate() {
+            match self.lookup(batch, arg)? {
+                Image::One(arg) if alone => {
+                    shared[n] = true;
+                    params.push(Param::Value(self.b.ty(arg).clone()));
+                    args.push(arg);
+                }
+                Image::One(_) | Image::Many(_) => {
+                    let arg = self.many(batch, arg)?;
+                    params.push(Param::Value(self.b.ty(arg).clone()));
+                    args.push(arg);
+                }
+            }
+        }
+        for &p in region.params().iter().skip(c.args.len()) {
             params.push(Param::Value(self.batched(batch.k, self.b.ty(p))?));
         }
         let order = {
@@ -33,8 +48,8 @@ impl Bot<'_> {
             )
         };
         let vars = self.b.open(&params)?;
-        for (&p, &var) in region.params().iter().zip(&vars) {
-            batch.images.insert(p, Image::Many(var));
+        for ((&p, &var), &shared) in region.params().iter().zip(&vars).zip(&shared) {
+            batch.images.insert(p, if shared { Image::One(var) } else { Image::Many(var) });
         }
         let made = self.vectorise_all(batch, region.results()).and_then(|()| {
             region.results().iter().map(|&t| self.many(batch, t)).collect::<Result<Vec<TermId>>>()

@@ -100,7 +100,8 @@ const PRELUDE: &str = r#"#include <float.h>
 fn write_function(function: &Function<'_>, library: &mut Library) -> Result<(Made, String), Error> {
     let Function { name, program, plan, .. } = function;
     let room = rooms(plan);
-    let layout = Layout::of(plan, |dtype| room.get(&dtype).copied().unwrap_or(0));
+    let layout =
+        Layout::of(plan, crate::target().alignment, |dtype| room.get(&dtype).copied().unwrap_or(0));
     let layout = layout.ok_or_else(|| {
         Error::new(format!("`{name}` needs more memory than there are addresses"))
     })?;

@@ -1,7 +1,7 @@
 //! Where arrays lie: in the caller's workspace, a structure with one array for each type of elements.
 
 use cotan_array::Dtype;
-use cotan_nest::{Buffer, Plan, Role, place_temporaries};
+use cotan_nest::{Alignment, Buffer, Plan, Role, place_temporaries};
 
 use crate::literal::{suffix, type_of};
 
@@ -30,7 +30,11 @@ pub(crate) struct Layout {
 impl Layout {
     /// Places the temporaries of a plan, those of each type for themselves: then every element of the
     /// workspace has one type, as the rules of C on aliases want.
-    pub(crate) fn of(plan: &Plan, room: impl Fn(Dtype) -> usize) -> Option<Layout> {
+    pub(crate) fn of(
+        plan: &Plan,
+        alignment: Alignment,
+        room: impl Fn(Dtype) -> usize,
+    ) -> Option<Layout> {
         let mut layout =
             Layout { offsets: vec![0; plan.buffers.len()], counts: [0; 4], room: ORDER.map(room) };
         for (n, dtype) in ORDER.into_iter().enumerate() {
@@ -40,7 +44,7 @@ impl Layout {
                 false => Buffer { role: Role::View, ..b.clone() },
             };
             let mut buffers: Vec<Buffer> = plan.buffers.iter().map(own).collect();
-            let bytes = place_temporaries(&mut buffers, &plan.steps);
+            let bytes = place_temporaries(&mut buffers, &plan.steps, alignment);
             if bytes == usize::MAX {
                 return None;
             }

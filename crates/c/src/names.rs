@@ -106,6 +106,21 @@ const LOCAL: &[&str] = &[
     "room", "row", "rows", "s", "sorted", "sums", "to", "v",
 ];
 
+/// Functions of the standard library: a program must not define another one of that name. Those of
+/// numbers are there with an `f` or an `l` at their end, too.
+const LIBRARY: &str = "
+abort abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol bsearch cabs calloc carg
+cbrt ceil cexp cimag clock clog conj copysign cos cosh cpow cproj creal csin csqrt difftime div
+erf erfc exit exp exp2 expm1 fabs fclose fdim fflush floor fma fmax fmin fmod fopen fprintf
+fputc fputs fread free frexp fscanf fseek ftell fwrite getc getchar getenv gets gmtime hypot
+ilogb isalnum isalpha isdigit islower isspace isupper labs ldexp ldiv lgamma llabs lldiv llrint
+llround localtime log log10 log1p log2 logb longjmp lrint lround malloc memchr memcmp memcpy
+memmove memset mktime modf nan nearbyint nextafter nexttoward perror pow printf putc putchar
+puts qsort raise rand realloc remainder remove remquo rename rewind rint round scalbln scalbn
+scanf signal sin sinh snprintf sprintf sqrt srand sscanf strcat strchr strcmp strcpy strlen
+strncmp strncpy strstr strtod strtol strtoul system tan tanh tgamma time tmpfile tolower toupper
+trunc ungetc";
+
 /// Whether a name is a word of the language, or one of ours.
 pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name) || name.starts_with("cotan_") || name.starts_with("COTAN_")
@@ -120,6 +135,10 @@ pub(crate) fn refusal(name: &str) -> Option<&'static str> {
     }
     if name == "main" {
         return Some("is where a C program begins");
+    }
+    let short = name.strip_suffix(['f', 'l']).unwrap_or(name);
+    if LIBRARY.split_ascii_whitespace().any(|known| known == name || known == short) {
+        return Some("is a function of the standard library");
     }
     if RESERVED.contains(&name) {
         return Some("is a word of C or C++");
@@ -184,9 +203,10 @@ mod tests {
 
     #[test]
     fn some_names_are_refused() {
-        for name in ["", "2d", "a-b", "int", "class", "main", "_x", "cotan_exp"] {
+        for name in ["", "2d", "a-b", "int", "class", "main", "_x", "cotan_exp", "sin", "powf"] {
             assert!(refusal(name).is_some(), "{name}");
         }
         assert_eq!(refusal("loss_2"), None);
+        assert_eq!(refusal("model"), None);
     }
 }

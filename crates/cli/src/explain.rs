@@ -90,7 +90,7 @@ pub fn stages(
         }
     }
     drop(core);
-    let stages = [Stage::Dual, Stage::Delta, Stage::Gradient, Stage::Optimised];
+    let stages = [Stage::Dual, Stage::Delta, Stage::Gradient, Stage::Residuals, Stage::Optimised];
     if stages.into_iter().any(|stage| wants(args, stage)) {
         match differentiable(&bulk) {
             // What has no derivatives is optimised all the same.
@@ -205,6 +205,9 @@ fn derivatives(
             text += &dual.to_string();
         }
     }
+    if args.stage == Some(Stage::Residuals) {
+        return kept(bulk, args, terminal);
+    }
     if wants(args, Stage::Gradient) || wants(args, Stage::Optimised) {
         let gradient = gradient(bulk, &args.limits, terminal)?;
         if args.stage == Some(Stage::Optimised) {
@@ -228,6 +231,27 @@ fn derivatives(
             text += &optimised(&gradient, args, begin, terminal)?;
         }
     }
+    Ok(text)
+}
+
+/// What the reverse pass reads of the forward pass: a line for each array, the largest first.
+fn kept(bulk: &Program, args: &ExplainArgs, terminal: &Terminal) -> Outcome<String> {
+    let found = watched(terminal, "differentiating", || cotan_pipeline::residuals(bulk))
+        .map_err(|error| not_made(&error, bulk.sources(), &args.limits, terminal))?;
+    let (mut text, mut total) = (String::new(), 0u64);
+    for residual in &found {
+        let ty = &residual.ty;
+        let bytes = ty.shape.bytes(ty.dtype);
+        let from = match residual.input.and_then(|k| bulk.inputs().get(k)) {
+            Some(input) => format!("the argument `{}`", input.name),
+            None => {
+                total = total.saturating_add(bytes);
+                format!("{}`{}`", place(residual.span, bulk.sources()), residual.op)
+            }
+        };
+        let _ = writeln!(text, "#   {bytes:12} bytes {:20} {from}", ty.to_string());
+    }
+    let _ = writeln!(text, "# {total} bytes beside the arguments");
     Ok(text)
 }
 

@@ -34,6 +34,7 @@ impl Terminal {
     }
 
     /// The same, for one evaluation that can be cancelled.
+    #[cfg(feature = "repl")]
     pub fn cancelled_by(&self, cancel: CancelToken) -> Terminal {
         Terminal { cancel, ..self.clone() }
     }
@@ -44,6 +45,7 @@ impl Terminal {
     }
 
     /// Whether to use colours.
+    #[cfg(feature = "repl")]
     pub fn has_colours(&self) -> bool {
         matches!(self.style, Style::Colour)
     }

@@ -93,6 +93,9 @@ mod sparse;
 mod stage;
 pub mod structure;
 mod tensor;
+#[cfg(feature = "text")]
+#[doc(hidden)]
+pub mod text;
 pub mod untyped;
 
 pub use arr::{Arr, Operand, constant, full, iota, ones, zeros};
@@ -100,7 +103,34 @@ pub use backend::Backend;
 pub use build::{Extent, build};
 pub use compile::{CompileOptions, Compiled, Cost, Explanation, RunOptions, compile, compile_like};
 pub use cotan_derive::Arrays;
-pub use cotan_ir::CancelToken;
+/// The functions of a `.ct` file as functions of [`Arr`]s, with the feature `text`.
+///
+/// The file is read and checked when the Rust program is compiled, by the compiler of the language: what
+/// is wrong with it is an error of the Rust program, with the message and the line. When it changes, or
+/// what it imports, it is read again. The path is relative to the source file with the macro.
+///
+/// Each function becomes one of the same name. An array is an [`Arr`] of its element type; a tuple or a
+/// record, as parameter or result, is the tuple of its arrays in order. An integer or a truth value on
+/// which sizes or the number of steps depend is a number of Rust. Sizes are found and checked when the
+/// function is staged, with the message of the language and the line of the call. The functions are
+/// functions as any other, for [`jit`], [`grad`], [`vmap`] and all the rest; functions of functions are
+/// left out.
+///
+/// ```text
+/// mod model {
+///     // type Model[n] = {w: [n]f64, b: f64}
+///     // def loss(p: Model[n], x: [m, n]f64, y: [m]f64): f64 = ..
+///     cotan::include_ct!("model.ct");
+/// }
+///
+/// let step = jit(grad(model::loss));
+/// let (w, b) = step.call(((&w, &b), &x, &y))?;
+/// ```
+///
+/// `examples/text.rs` is a program with it.
+#[cfg(feature = "text")]
+pub use cotan_include::include_ct;
+pub use cotan_ir::{CancelToken, Keep};
 pub use cotan_stablehlo::{Options as StableHloOptions, Sharding};
 pub use data::{load_npz, load_npz_like, save_npz};
 #[cfg(feature = "safetensors")]
@@ -115,13 +145,14 @@ pub use function::{AllArgs, Arg, Function};
 pub use index::Index;
 pub use jit::{CacheInfo, Jit, jit};
 pub use library::nn;
-pub use library::{Complex, Norm, fftfreq, rfftfreq};
 pub use library::{
-    CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Vmap, associative_scan,
-    associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop,
-    linearize, map, map_accum, map_accum_right, reduce, reduce_by_index, scan, scan_right,
-    stop_gradient, switch, tensordot, vmap, while_at_most, while_checkpointed, while_loop,
+    Checkpointed, CustomJvp, CustomVjp, Linear, Linearized, Linearizer, Neutral, Residual,
+    Residuals, Vmap, associative_scan, associative_scan_reverse, checkpoint, checkpoint_with, cond,
+    custom_jvp, custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum,
+    map_accum_right, reduce, reduce_by_index, residuals, scan, scan_right, stop_gradient, switch,
+    tensordot, vmap, while_at_most, while_checkpointed, while_loop,
 };
+pub use library::{Complex, Norm, fftfreq, rfftfreq};
 pub use library::{
     Krylov, Method, Ode, Stop, fixed_point, gauss_legendre, linear_solve, minimize, odeint,
     quadrature, root,
@@ -154,10 +185,10 @@ pub mod prelude {
     };
     pub use crate::{Slice, arange, concat, eye, linspace, meshgrid, s, scatter_add, stack, tri};
     pub use crate::{
-        associative_scan, associative_scan_reverse, cond, custom_jvp, custom_vjp, einsum, fold,
-        fold_right, for_loop, linearize, map, map_accum, map_accum_right, reduce, reduce_by_index,
-        scan, scan_right, stop_gradient, switch, tensordot, vmap, while_at_most,
-        while_checkpointed, while_loop,
+        associative_scan, associative_scan_reverse, checkpoint, checkpoint_with, cond, custom_jvp,
+        custom_vjp, einsum, fold, fold_right, for_loop, linearize, map, map_accum, map_accum_right,
+        reduce, reduce_by_index, scan, scan_right, stop_gradient, switch, tensordot, vmap,
+        while_at_most, while_checkpointed, while_loop,
     };
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use cotan_ad::Origin;
 use cotan_interp::Value;
+use cotan_ir::{Program, Span};
 
 use crate::compile::Compiled;
 use crate::error::Result;
@@ -24,6 +25,9 @@ pub struct NonFinite {
     pub value: f64,
     /// The first operation that made one of finite operands, with these; or the argument that has it.
     pub origin: String,
+    /// The line of the operation, or of that of which it is the derivative: `file:line:column`. Empty
+    /// where the caller's line is not known.
+    pub place: String,
 }
 
 impl fmt::Display for NonFinite {
@@ -32,7 +36,11 @@ impl fmt::Display for NonFinite {
         let part = if self.in_derivative { "derivative" } else { "value" };
         let space = if self.in_derivative || self.name.is_empty() { "" } else { " " };
         let (name, index) = (&self.name, element("", &self.index));
-        write!(f, "{what}{space}{name}{index} is {}: in the {part}, {}", self.value, self.origin)
+        write!(f, "{what}{space}{name}{index} is {}: in the {part}, {}", self.value, self.origin)?;
+        if !self.place.is_empty() {
+            write!(f, " ({})", self.place)?;
+        }
+        Ok(())
     }
 }
 
@@ -41,6 +49,14 @@ fn element(name: &str, index: &[usize]) -> String {
         [] => name.to_owned(),
         _ => format!("{name}{index:?}"),
     }
+}
+
+/// `file:line:column`, where it is known.
+pub(crate) fn place_of(program: &Program, span: Span) -> String {
+    let sources = program.sources();
+    sources.position(span).map_or_else(String::new, |at| {
+        format!("{}:{}:{}", sources.name(span.file), at.line, at.column)
+    })
 }
 
 impl<A: Arrays, R: Arrays> Compiled<A, R> {
@@ -59,7 +75,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// assert_eq!(found.index, [1]);
     /// let found = f.trace_nan([1.0, 4.0, -1.0])?.unwrap();
     /// assert!(!found.in_derivative);
-    /// assert_eq!(found.to_string(), "the result is NaN: in the value, `sqrt(-1.0)` made NaN at [2]");
+    /// let text = found.to_string();
+    /// assert!(text.starts_with("the result is NaN: in the value, `sqrt(-1.0)` made NaN at [2]"));
+    /// // With the line of `sqrt` above.
+    /// assert!(found.place.contains(".rs:"));
     /// # Ok::<(), cotan::Error>(())
     /// ```
     #[track_caller]
@@ -83,6 +102,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
             },
             index: found.index,
             value: found.value,
+            place: match &found.origin {
+                Origin::Operation { span, .. } => place_of(program, *span),
+                Origin::Input { .. } | Origin::Constant => String::new(),
+            },
             origin: match found.origin {
                 Origin::Input { number, index } => {
                     format!("the argument {} is not finite", element(input(number), &index))

@@ -236,7 +236,8 @@ pub fn library(
 /// The results of a program at arrays.
 #[track_caller]
 pub fn inline(program: &Program, arguments: &[AnyArr]) -> Result<Vec<AnyArr>> {
-    let made = emit_all("apply", &raws_of(arguments), |b, ts| b.inline(program, ts));
+    let program = stage::of_text(program);
+    let made = emit_all("apply", &raws_of(arguments), |b, ts| b.inline(&program, ts));
     Ok(any(made.ok_or_else(Error::recorded)?))
 }
 

@@ -19,6 +19,9 @@ mod newton;
 mod ode_fit;
 #[path = "../examples/physics.rs"]
 mod physics;
+#[cfg(feature = "text")]
+#[path = "../examples/text.rs"]
+mod text;
 
 use cotan::prelude::*;
 use cotan::structure::{flat_floats, map_tensors};
@@ -41,6 +44,12 @@ macro_rules! examples_run {
 
 examples_run! {
     linear_regression logistic_regression gmm bundle_adjustment ode_fit newton physics
+}
+
+#[cfg(feature = "text")]
+#[test]
+fn functions_of_text_run() {
+    text::main().unwrap();
 }
 
 /// Elements from -1 to 1.

@@ -25,6 +25,7 @@ mod segment;
 mod target;
 mod threads;
 mod transform;
+mod vector;
 mod vm;
 mod workspace;
 

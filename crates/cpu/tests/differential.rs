@@ -129,6 +129,15 @@ fn updates() {
     check("exec.updates.sums.vjp", 400, 10, how, |p| gradient(p).filter(exact::never_rounds));
 }
 
+/// Checkpoints, what reverse passes compute again, and loops that are run again from a few states.
+#[test]
+fn checkpoints() {
+    let config = Config { max_nodes: 24, ..Config::default() }.with_checkpoints();
+    let how = (&config, Executable::in_order as Plan, &ALL[..]);
+    check("exec.checkpoints", 300, 90, how, bulk);
+    check("exec.checkpoints.vjp", 300, 85, how, |p| derive(p, Derivative::Vjp, None).ok());
+}
+
 #[test]
 fn programs_as_written() {
     // Reductions inside a build are for the transform.

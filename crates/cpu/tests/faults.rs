@@ -280,7 +280,7 @@ fn changed_memory_plans_are_caught_or_harmless() {
     for_each_case("faults.memory", 600, |rng| {
         n += 1;
         let Some((mut plan, inputs)) = sample(rng, n) else { return Ok(()) };
-        let arena = place_temporaries(&mut plan.buffers, &plan.steps);
+        let arena = place_temporaries(&mut plan.buffers, &plan.steps, Target::portable().alignment);
         check_memory(&plan.buffers, &plan.steps, arena).map_err(|fault| fault.to_string())?;
         let run = |plan: &Plan| -> Result<Vec<String>, InterpretError> {
             let one = |a: &Vec<Array>| Ok(format!("{:?}", plan.interpret_placed(a, LIMIT)?));

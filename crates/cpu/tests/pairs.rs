@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{array, numbers, same, size};
+use common::{array, numbers, planned, same, size};
 use cotan_array::{Array, Element};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Result, TermId};
@@ -111,10 +111,9 @@ fn what_is_made_without_a_look_is_read_where_it_is_made() {
     };
     for n in [size(40, 5), size(400, 6)] {
         let mut inputs = [numbers(&[n]), numbers(&[n])];
-        let kernels = same(&inputs, summed);
+        let program = same(&inputs, summed);
         if n == 400 {
-            assert!(kernels.contains("of moderate size"), "not relaxed:\n{kernels}");
-            assert!(kernels.contains("blocks with"), "no wedge:\n{kernels}");
+            planned("pairs_without_a_look", &program);
         }
         // Without a number that is not of moderate size, and with one.
         let mut elements = inputs[0].to_vec::<f64>().unwrap();
@@ -141,15 +140,11 @@ fn pairs_that_count_by_their_order() {
 
 #[test]
 fn large_blocks_leave_out_what_does_not_count() {
-    for op in [Op::Lt, Op::Ge] {
-        let counted = Counted { op, shift: 1 };
-        let kernels = same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted));
-        assert!(cfg!(miri) || kernels.matches(" only\n").count() >= 3, "{kernels}");
-    }
     // Not all comparisons are of an order.
-    let counted = Counted { op: Op::Ne, shift: 1 };
-    let kernels = same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted));
-    assert!(!kernels.contains(" only"), "{kernels}");
+    for (op, name) in [(Op::Lt, "pairs_below"), (Op::Ge, "pairs_above"), (Op::Ne, "pairs_apart")] {
+        let counted = Counted { op, shift: 1 };
+        planned(name, &same(&[numbers(&[N]), numbers(&[N])], |b, xs| sums(b, xs, counted)));
+    }
 }
 
 #[test]
@@ -207,7 +202,7 @@ fn totals_are_taken_with_what_comes_later() {
     for turned in [false, true] {
         for n in [6, 300].into_iter().take(size(2, 1)) {
             let counted = Counted { op: Op::Lt, shift: 0 };
-            let kernels = same(&[numbers(&[n]), numbers(&[n])], |b, xs| {
+            let program = same(&[numbers(&[n]), numbers(&[n])], |b, xs| {
                 let (difference, weight) = weights_of(b, xs, counted, 1)?;
                 let first = if turned { b.transpose(&[1, 0], weight)? } else { weight };
                 let total = b.sum_outer(first)?;
@@ -218,7 +213,7 @@ fn totals_are_taken_with_what_comes_later() {
                 Ok(vec![total, b.sum_outer(force)?, b.sum_outer(turned)?])
             });
             if n == 300 {
-                assert_eq!(kernels.matches(" = sin(").count(), 7, "{kernels}");
+                planned(if turned { "total_of_columns" } else { "total_of_rows" }, &program);
             }
         }
     }
@@ -227,13 +222,13 @@ fn totals_are_taken_with_what_comes_later() {
 #[test]
 fn a_total_and_an_array_in_one_nest() {
     let (n, m) = (size(100, 6), size(80, 5));
-    let kernels = same(&[numbers(&[n, m])], |b, xs| {
+    let program = same(&[numbers(&[n, m])], |b, xs| {
         let square = b.op(Op::Mul, &[xs[0], xs[0]])?;
         let total = b.sum_outer(square)?;
         let total = b.sum_outer(total)?;
         Ok(vec![total, b.op(Op::Neg, &[xs[0]])?])
     });
-    assert!(cfg!(miri) || kernels.matches("kernel").count() == 1, "{kernels}");
+    planned("total_and_array", &program);
     // What waits for the total does not go with it.
     same(&[numbers(&[n, m])], |b, xs| {
         let rows = b.sum_outer(xs[0])?;
@@ -247,12 +242,10 @@ fn a_total_and_an_array_in_one_nest() {
 #[test]
 fn copies_of_what_is_read_anyway() {
     // The gradient of a product of vectors is the other vector, which its value goes through.
-    let kernels = same(&[numbers(&[5000]), numbers(&[5000]), numbers(&[70])], |b, xs| {
+    // Nothing goes through the last input.
+    let program = same(&[numbers(&[5000]), numbers(&[5000]), numbers(&[70])], |b, xs| {
         let product = b.op(Op::Mul, &[xs[0], xs[1]])?;
         Ok(vec![b.sum_outer(product)?, xs[1], xs[0], xs[1], xs[2]])
     });
-    assert_eq!(kernels.matches("kernel").count(), 1, "{kernels}");
-    assert!(kernels.contains("result1[i0] = ") && kernels.contains("result2[i0] = "), "{kernels}");
-    // Nothing else goes through the last.
-    assert!(kernels.contains("result4 = "), "{kernels}");
+    planned("copies_beside_a_sum", &program);
 }

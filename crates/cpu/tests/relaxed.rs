@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{agrees, array, numbers, program, size};
+use common::{agrees, array, numbers, planned, program, size};
 use cotan_array::{Array, Dtype};
 use cotan_cpu::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
@@ -80,20 +80,19 @@ fn changed(x: &Array, at: usize, number: f64) -> Array {
 
 #[test]
 fn zeros_annihilate_whatever_is_read() {
-    annihilates(scaled);
+    annihilates("scaled", scaled);
 }
 
 #[test]
 fn zeros_of_either_factor_annihilate() {
-    annihilates(strong);
+    annihilates("strong", strong);
 }
 
-fn annihilates(made: fn(&mut Builder, &[TermId]) -> Result<Vec<TermId>>) {
+fn annihilates(name: &str, made: fn(&mut Builder, &[TermId]) -> Result<Vec<TermId>>) {
     let [g, x, y] = [numbers(&[ROWS, COLUMNS]), numbers(&[COLUMNS]), numbers(&[ROWS])];
     let program = program(&[g.clone(), x.clone(), y.clone()], made);
     let all = in_all_ways(&program);
-    let kernels = all.last().unwrap().kernels(&program);
-    assert!(cfg!(miri) || kernels.contains("of moderate size"), "not relaxed:\n{kernels}");
+    planned(name, &program);
     for number in NUMBERS {
         for at in [0, 1, COLUMNS / 2, COLUMNS - 1] {
             let inputs = [g.clone(), changed(&x, at, number), y.clone()];
@@ -128,8 +127,7 @@ fn zeros_annihilate_in_single_precision() {
     let [g, x, y] = [numbers(&[ROWS, COLUMNS]), numbers(&[COLUMNS]), numbers(&[ROWS])];
     let program = program(&[single(&g), single(&x), single(&y)], scaled);
     let all = in_all_ways(&program);
-    let kernels = all.last().unwrap().kernels(&program);
-    assert!(cfg!(miri) || kernels.contains("of moderate size"), "not relaxed:\n{kernels}");
+    planned("scaled_single", &program);
     let none = array(&[ROWS, COLUMNS], &vec![0.0; ROWS * COLUMNS]);
     for number in [f64::INFINITY, f64::NAN, 1e30, -1e20, 2.0] {
         for g in [&g, &none] {
@@ -226,8 +224,7 @@ fn factors_that_are_made_meanwhile_are_looked_at() {
         Ok(vec![by_rows, b.sum_outer(second)?])
     });
     let all = in_all_ways(&program);
-    let kernels = all.last().unwrap().kernels(&program);
-    assert!(cfg!(miri) || kernels.contains("blocks of"), "not in blocks:\n{kernels}");
+    planned("factors_made_meanwhile", &program);
     agree(&program, &all, &[g, x]).unwrap();
 }
 
@@ -260,10 +257,7 @@ fn conditions_of_factors_are_not_looked_at() {
         Ok(vec![b.sum_outer(once)?])
     });
     let all = in_all_ways(&program);
-    let kernels = all.last().unwrap().kernels(&program);
-    let relaxed = "of x2, x3 are of moderate size";
-    assert!(cfg!(miri) || kernels.contains(relaxed), "not relaxed:\n{kernels}");
-    assert!(cfg!(miri) || kernels.contains("blocks of"), "not in blocks:\n{kernels}");
+    planned("conditions_of_factors", &program);
     for number in NUMBERS {
         let inputs = [changed(&h, M, number), x.clone(), y.clone(), z.clone()];
         agree(&program, &all, &inputs).unwrap_or_else(|m| panic!("{number} chooses: {m}"));

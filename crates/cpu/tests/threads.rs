@@ -6,7 +6,9 @@ use cotan_cpu::{Engine, Executable, RunLimits};
 use cotan_interp::Value;
 use cotan_ir::scalar::Op;
 use cotan_ir::{Builder, Output, Program, Type};
+use cotan_nest::{Nest, Step};
 use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
+use cotan_schedule::{Target, Thresholds, lower};
 use cotan_testkit::{
     Config, Equality, InputKind, first_difference, for_each_case, generate, inputs_for,
 };
@@ -119,8 +121,10 @@ fn contractions() {
         for (op, dtype, more) in kinds {
             let program = products(op, dtype, batch, [m, k, n], more);
             let executable = Executable::in_tiny_blocks(&program, false, Engine::Native).unwrap();
-            let text = executable.kernels(&program);
-            assert!(text.contains("multiplications"), "no contraction in\n{text}");
+            let target = Target::portable().with_thresholds(Thresholds::TINY);
+            let plan = lower(&program, false, &target).unwrap();
+            let contracts = |step: &Step<Nest>| matches!(step, Step::Contract(_));
+            assert!(plan.steps.iter().any(contracts), "no contraction in\n{plan}");
             let array = |dims: &[usize], infinite: bool| {
                 let shape = Shape::new("test", dims).unwrap();
                 let number = move |ix: &[usize]| {

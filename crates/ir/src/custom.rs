@@ -7,6 +7,32 @@ use crate::build::Builder;
 use crate::error::{Error, Result};
 use crate::term::{Arena, Custom, CustomKind, Node, TermId, Type};
 
+/// A part of a program of which reverse mode keeps what is said here, and computes the rest again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Checkpoint {
+    /// What is kept between the forward and the reverse pass.
+    pub keep: Keep,
+    /// Whether this is what a reverse pass computes again: it is run apart from all other code, so
+    /// that it is not found to be equal to what was computed, and kept, before.
+    pub again: bool,
+}
+
+/// What is kept of a part of a program for its reverse pass, beside what the part is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// Whatever the derivative needs.
+    Everything,
+    /// Of what the derivative needs, the results of contractions, of routines and of loops.
+    Contractions,
+    /// What saves the most work among arrays of so many bytes in total. Loops of known length keep
+    /// as many states as have room in them.
+    Bytes(u64),
+    /// Nothing, and of loops of known length so many states at a time.
+    States(u32),
+}
+
 impl Builder {
     /// A function with a derivative of its own; see [`Custom`]. Its results are read by
     /// [`Builder::result`].
@@ -47,6 +73,7 @@ fn custom_rule(arena: &Arena, c: &Custom) -> std::result::Result<(), String> {
             }
             (&*twice, &*thrice, ("unknown and the right side", "residual and two solutions"))
         }
+        CustomKind::Checkpoint(_) => (&[][..], &[][..], ("nothing", "nothing")),
     };
     for (side, expected, found) in [("take", from, taken), ("give", to, given)] {
         let expected = expected.iter().map(|&t| arena.ty(t)).filter(|ty| ty.dtype.is_float());

@@ -53,6 +53,7 @@ pub use bounds::Interval;
 pub use build::Builder;
 pub use check::{CheckError, Place};
 pub use copy::Copier;
+pub use custom::{Checkpoint, Keep};
 pub use error::{Error, ErrorKind, Result};
 pub use extract::Extracted;
 pub use limits::{CancelToken, Limits, Watch, look, within};

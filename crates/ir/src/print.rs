@@ -8,8 +8,11 @@ use std::fmt::{self, Write};
 
 use cotan_array::{Array, Dtype};
 
+use crate::custom::{Checkpoint, Keep};
 use crate::scalar::{Notation, Op, precedence};
-use crate::term::{MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type, While};
+use crate::term::{
+    CustomKind, MapAccum, Node, Output, Param, Program, Region, RegionId, TermId, Type, While,
+};
 use crate::walk::{Scope, Scopes, use_counts};
 
 /// The tallest expression written without a `let`.
@@ -201,6 +204,9 @@ impl<'a> Printer<'a> {
             Node::While(w) => call(self.while_accum(w, indent)),
             Node::Custom(c) => {
                 let args = tuple(&self.arguments(&c.args, indent));
+                if let CustomKind::Checkpoint(checkpoint) = c.kind {
+                    return call(self.checkpoint(checkpoint, &args, c.region, indent));
+                }
                 // The types of what the rule takes, by example.
                 let region = self.program.region(c.region);
                 let taken = region.params().iter().skip(c.args.len());
@@ -288,6 +294,21 @@ impl<'a> Printer<'a> {
         });
         let bound = w.bound.map_or(String::new(), |bound| format!(", at_most = {bound}"));
         format!("while_accum({init}, {step}{bound})")
+    }
+
+    fn checkpoint(&mut self, c: Checkpoint, args: &str, r: RegionId, indent: usize) -> String {
+        let function = self.lambda(r, Params::Tuple, indent, |printer, region| {
+            tuple(&printer.arguments(region.results(), indent + 1))
+        });
+        let keep = match c.keep {
+            Keep::Nothing => String::new(),
+            Keep::Everything => ", everything = true".to_owned(),
+            Keep::Contractions => ", contractions = true".to_owned(),
+            Keep::Bytes(bytes) => format!(", bytes = {bytes}"),
+            Keep::States(states) => format!(", states = {states}"),
+        };
+        let again = if c.again { ", again = true" } else { "" };
+        format!("with_checkpoint({args}, {function}{keep}{again})")
     }
 
     /// `((p, ..), (q, ..)) => ((t, ..), (u, ..))`, parameters and results each in two parts.

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::term::Program;
+
 /// A file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
@@ -27,6 +29,11 @@ impl Span {
     /// The bytes `start..end` of `file`.
     pub const fn new(file: FileId, start: u32, end: u32) -> Span {
         Span { file, start, end }
+    }
+
+    /// A line and a column, from 1, of a file whose text is not known: see [`SourceMap::add_unread`].
+    pub const fn at_line(file: FileId, line: u32, column: u32) -> Span {
+        Span { file, start: line, end: column }
     }
 
     /// Is this [`Span::NONE`]?
@@ -70,7 +77,8 @@ pub struct Position {
 struct SourceFile {
     name: String,
     text: String,
-    /// The byte at which each line begins; the first is 0.
+    /// The byte at which each line begins; the first is 0. None if the text is not known: then spans
+    /// are lines and columns.
     lines: Vec<u32>,
 }
 
@@ -97,6 +105,12 @@ impl SourceMap {
         FileId((self.files.len() - 1) as u32)
     }
 
+    /// Adds a file whose text is not known; spans in it are made by [`Span::at_line`].
+    pub fn add_unread(&mut self, name: impl Into<String>) -> FileId {
+        self.files.push(SourceFile { name: name.into(), text: String::new(), lines: Vec::new() });
+        FileId((self.files.len() - 1) as u32)
+    }
+
     /// The name of a file; empty for a file that is not in the map.
     pub fn name(&self, file: FileId) -> &str {
         self.file(file).map_or("", |f| &f.name)
@@ -115,6 +129,9 @@ impl SourceMap {
     /// Where a span begins; `None` for a span that is not within its file.
     pub fn position(&self, span: Span) -> Option<Position> {
         let file = self.file(span.file)?;
+        if file.lines.is_empty() {
+            return Some(Position { line: span.start, column: span.end });
+        }
         let line = file.lines.partition_point(|&begin| begin <= span.start);
         let begin = *file.lines.get(line.checked_sub(1)?)?;
         let before = file.text.get(begin as usize..span.start as usize)?;
@@ -128,6 +145,19 @@ impl SourceMap {
 
     fn file(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)
+    }
+}
+
+impl Program {
+    /// The same program, whose nodes come from other places of other texts.
+    pub fn with_places(
+        mut self,
+        sources: std::sync::Arc<SourceMap>,
+        mut place: impl FnMut(Span) -> Span,
+    ) -> Program {
+        self.arena.spans.spans.iter_mut().for_each(|span| *span = place(*span));
+        self.sources = sources;
+        self
     }
 }
 
@@ -152,6 +182,14 @@ mod tests {
         assert_eq!(place(12), at(3, 1), "the end of the text");
         assert_eq!(place(13), None);
         assert_eq!(place(4), None, "the middle of a character");
+    }
+
+    #[test]
+    fn files_that_were_not_read_have_lines() {
+        let mut map = SourceMap::new();
+        let file = map.add_unread("main.rs");
+        assert_eq!(map.position(Span::at_line(file, 12, 5)), at(12, 5));
+        assert_eq!(map.slice(Span::at_line(file, 0, 0)), "");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use cotan_array::{Array, Dtype, Shape};
 use smallvec::SmallVec;
 
 use crate::bounds::Interval;
+use crate::custom::Checkpoint;
 use crate::literal::Literal;
 use crate::operands::Operands;
 use crate::routine::Routine;
@@ -264,6 +265,9 @@ pub enum CustomKind {
     /// `g(x)`, and the solutions `v` of `g'(x) v = r` and of `g'(x)^T v = r`. Unlike a rule it counts
     /// for what is captured, too.
     Implicit,
+    /// No rule: the derivative is that of the function, by what it captures, too. The checkpoint says
+    /// what reverse mode keeps for it.
+    Checkpoint(Checkpoint),
 }
 
 /// A function and its derivative, side by side in one region.
@@ -418,6 +422,7 @@ impl Node {
                 CustomKind::Vjp => "with_vjp",
                 CustomKind::Jvp => "with_jvp",
                 CustomKind::Implicit => "with_equation",
+                CustomKind::Checkpoint(_) => "with_checkpoint",
             },
             Node::Result(..) => "result",
         }

@@ -12,6 +12,20 @@ use crate::nest::{Affine, BufferId, Component, Instr, Val};
 /// nothing that is computed from them overflows. Others may wrap, and are checked one by one.
 const MODERATE: i64 = 1 << 60;
 
+/// What is made of more instructions is not evaluated to find out where it is 0.
+const MOST_EVALUATED: usize = 32;
+
+/// Whether a number is 0, the negative zero being another one.
+fn is_zero(x: Scalar) -> bool {
+    match x {
+        Scalar::F64(x) => x.to_bits() == 0,
+        Scalar::F32(x) => x.to_bits() == 0,
+        Scalar::I64(x) => x == 0,
+        Scalar::Bool(x) => !x,
+        Scalar::Fp(_) => false,
+    }
+}
+
 /// A body in the making.
 #[derive(Debug)]
 pub struct Body {
@@ -283,8 +297,8 @@ impl Body {
         self.extents.contains(&0)
     }
 
-    /// Whether a value is 0 wherever a component of an index is out of range, because all that it
-    /// is made of is read with the same checks.
+    /// Whether a value is 0 wherever a component of an index is out of range, because that is what
+    /// its instructions make of reads with the same checks: 0, the negative zero being another number.
     fn zero_outside(&self, value: Val, ix: &[(Val, usize, bool)]) -> bool {
         let checked = |checks: &[(Affine, i64)]| {
             ix.iter().filter(|(v, size, _)| self.in_range(*v, *size) != Some(true)).all(
@@ -294,31 +308,59 @@ impl Body {
                 },
             )
         };
-        // Times such a number 0 stays 0, not -0.
-        let finite = |v: Val| match self.known(v) {
-            Some(Scalar::F64(x)) => x.is_finite() && x.is_sign_positive(),
-            Some(Scalar::F32(x)) => x.is_finite() && x.is_sign_positive(),
-            _ => false,
-        };
-        let mut open: SmallVec<[Val; 8]> = SmallVec::from_slice(&[value]);
-        let mut seen = 0;
-        while let Some(v) = open.pop() {
-            seen += 1;
-            if seen > 16 {
-                return false;
-            }
-            match &self.instrs[v.index()] {
-                Instr::Load { checks, .. } if checked(checks) => {}
-                Instr::Op(Op::Add | Op::Sub, args) => open.extend(args.iter().copied()),
-                Instr::Op(Op::Select, args) => open.extend(args[1..].iter().copied()),
-                Instr::Op(Op::Scale | Op::StrongMul, args) => open.push(args[0]),
-                Instr::Op(Op::Mul, args) if finite(args[0]) => open.push(args[1]),
-                Instr::Op(Op::Mul, args) if finite(args[1]) => open.push(args[0]),
-                Instr::Const(0) => {}
-                _ => return false,
-            }
+        let Some(needed) = self.needed(value, MOST_EVALUATED) else { return false };
+        let mut outside: FxHashMap<Val, Option<Scalar>> = FxHashMap::default();
+        for &v in &needed {
+            let of = |n: usize, args: &[Val]| outside.get(args.get(n)?).copied().flatten();
+            let zero = Scalar::zero(self.dtype(v), false);
+            let x = match &self.instrs[v.index()] {
+                Instr::Load { checks, .. } if checked(checks) => Some(zero),
+                Instr::Load { .. } | Instr::LoadAt { .. } | Instr::MulAdd { .. } => None,
+                Instr::Const(_) | Instr::Affine(_) => self.known(v),
+                // A zero annihilates whatever it multiplies.
+                Instr::Op(Op::Scale | Op::StrongMul, args) if of(0, args).is_some_and(is_zero) => {
+                    Some(zero)
+                }
+                Instr::Op(Op::Select, args) => match (of(0, args), of(1, args), of(2, args)) {
+                    (_, Some(a), Some(b)) if is_zero(a) && is_zero(b) => Some(zero),
+                    (Some(Scalar::Bool(holds)), a, b) => {
+                        if holds {
+                            a
+                        } else {
+                            b
+                        }
+                    }
+                    _ => None,
+                },
+                Instr::Op(op, args) => {
+                    let known: Option<SmallVec<[Scalar; 3]>> =
+                        (0..args.len()).map(|n| of(n, args)).collect();
+                    known.and_then(|known| scalar::eval(*op, &known))
+                }
+            };
+            outside.insert(v, x);
         }
-        true
+        outside.get(&value).copied().flatten().is_some_and(is_zero)
+    }
+
+    /// What a value is made of, operands first, if these are at most so many instructions.
+    fn needed(&self, value: Val, most: usize) -> Option<Vec<Val>> {
+        let mut needed = vec![value];
+        let mut at = 0;
+        while at < needed.len() {
+            let v = needed[at];
+            self.instrs[v.index()].for_each_operand(|u| {
+                if !needed.contains(&u) {
+                    needed.push(u);
+                }
+            });
+            if needed.len() > most {
+                return None;
+            }
+            at += 1;
+        }
+        needed.sort_unstable();
+        Some(needed)
     }
 
     /// `value` where each component is in range, 0 elsewhere.

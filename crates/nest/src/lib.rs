@@ -21,19 +21,15 @@ mod plan;
 mod routine;
 mod segment;
 mod text;
-mod transform;
 
 pub use body::{Body, components};
 pub use check::{PlanFault, check_memory};
 pub use draft::Draft;
 pub use interp::InterpretError;
-pub use memory::place_temporaries;
+pub use memory::{Alignment, place_temporaries};
 pub use nest::{Affine, Also, BufferId, Component, Instr, Nest, Reduction, Touches, Val, Write};
 pub use packed::{MAX_PACKED, Packed, PackedStore, Short};
 pub use plan::{Branches, Buffer, Compute, Loop, Plan, Role, Step, WhileStep};
-pub use routine::{
-    Cells, PANEL, REFLECTED, Room, RoutineStep, family, fewest, is_read, routine_room,
-};
+pub use routine::{Cells, RoutineStep, family, fewest, is_read};
 pub use segment::{SegmentStep, Strided};
 pub use text::{ParseError, Printer, Show};
-pub use transform::Transform;

@@ -5,20 +5,29 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::plan::{Buffer, Compute, Role, Step};
 
-/// Buffers begin at multiples of this many bytes.
-const ALIGNMENT: usize = 64;
+/// The bytes of the place of one element, whatever its type.
+const SCALAR_BYTES: usize = 8;
 
-/// Where there are more temporaries of one element than this, they lie side by side: a line of the cache
-/// for each would be most of what a long program of scalars takes to run.
-const MANY_SCALARS: usize = 4096;
-const SCALAR: usize = 8;
+/// Where buffers may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// At multiples of this many bytes.
+    pub bytes: usize,
+    /// .. but where there are more temporaries of one element than this, those lie side by side: so
+    /// many bytes for each would be most of what a long program of scalars takes to run.
+    pub max_aligned_scalars: usize,
+}
 
 /// Gives temporaries their places, and says how many bytes they need together.
 ///
 /// What a loop touches is needed from its beginning to its end. The time is that of sorting. Sizes
 /// saturate: a plan that needs more bytes than there are addresses needs `usize::MAX` of them,
 /// which no run can get.
-pub fn place_temporaries<C: Compute>(buffers: &mut [Buffer], steps: &[Step<C>]) -> usize {
+pub fn place_temporaries<C: Compute>(
+    buffers: &mut [Buffer],
+    steps: &[Step<C>],
+    alignment: Alignment,
+) -> usize {
     // Numbers of buffers and of steps, of which a long program has millions.
     let mut first = vec![u32::MAX; buffers.len()];
     let mut last = vec![0u32; buffers.len()];
@@ -34,14 +43,14 @@ pub fn place_temporaries<C: Compute>(buffers: &mut [Buffer], steps: &[Step<C>]) 
     let mut order: Vec<u32> =
         (0..buffers.len()).filter(|&k| is_placed(k)).map(|k| k as u32).collect();
     order.sort_unstable_by_key(|&k| (first[k as usize], k));
-    let is_scalar = |buffer: &Buffer| buffer.bytes() <= SCALAR;
+    let is_scalar = |buffer: &Buffer| buffer.bytes() <= SCALAR_BYTES;
     let scalars = order.iter().filter(|&&k| is_scalar(&buffers[k as usize])).count();
-    let apart = scalars > MANY_SCALARS;
+    let apart = scalars > alignment.max_aligned_scalars;
     // The memory of a buffer, and how many bytes it takes there. The places of scalars, if they are
     // apart, come after the others.
     let needs = |buffer: &Buffer| {
         let which = usize::from(apart && is_scalar(buffer));
-        let unit = [ALIGNMENT, SCALAR][which];
+        let unit = [alignment.bytes, SCALAR_BYTES][which];
         (which, buffer.bytes().max(1).div_ceil(unit).saturating_mul(unit))
     };
     let mut memories = [FreeSpace::default(), FreeSpace::default()];
@@ -149,6 +158,8 @@ mod tests {
     use super::*;
     use crate::nest::{BufferId, Nest};
 
+    const LINES: Alignment = Alignment { bytes: 64, max_aligned_scalars: 4096 };
+
     fn temporary(n: usize) -> Buffer {
         let shape = Shape::new("test", &[n]).unwrap();
         Buffer::new(Dtype::F64, shape, Role::Temporary(0))
@@ -176,7 +187,7 @@ mod tests {
             let steps_count = rng.below(40);
             let mut buffers: Vec<Buffer> = (0..count).map(|_| temporary(rng.below(40))).collect();
             let steps = random_steps(&mut rng, count, steps_count);
-            let arena = place_temporaries(&mut buffers, &steps);
+            let arena = place_temporaries(&mut buffers, &steps, LINES);
             let life = |k: usize| {
                 let mut at = Vec::new();
                 for (n, step) in steps.iter().enumerate() {
@@ -191,7 +202,7 @@ mod tests {
             for (a, buffer) in buffers.iter().enumerate() {
                 let Some((from, to)) = life(a) else { continue };
                 let (begin, end) = place(buffer);
-                assert!(begin % ALIGNMENT == 0 && end <= arena);
+                assert!(begin % LINES.bytes == 0 && end <= arena);
                 for (b, other) in buffers[..a].iter().enumerate() {
                     let Some((other_from, other_to)) = life(b) else { continue };
                     let (other_begin, other_end) = place(other);
@@ -207,7 +218,7 @@ mod tests {
         let mut buffers: Vec<Buffer> = (0..100).map(|_| temporary(8)).collect();
         let link = |n: u32| Step::Copy { from: BufferId(n), to: BufferId(n + 1) };
         let steps: Vec<Step<Nest>> = (0..99).map(link).collect();
-        assert_eq!(place_temporaries(&mut buffers, &steps), 128);
+        assert_eq!(place_temporaries(&mut buffers, &steps, LINES), 128);
     }
 
     #[test]
@@ -221,17 +232,21 @@ mod tests {
             let left = order.map(|n| Step::Zero(BufferId(n)));
             let steps: Vec<Step<Nest>> =
                 made.chain(left).chain([Step::Zero(BufferId(3))]).collect();
-            assert_eq!(place_temporaries(&mut buffers, &steps), 3 * 64, "{order:?}");
+            assert_eq!(place_temporaries(&mut buffers, &steps, LINES), 3 * 64, "{order:?}");
         }
     }
 
     #[test]
     fn many_scalars_lie_side_by_side() {
-        let mut buffers: Vec<Buffer> = (0..3 * MANY_SCALARS).map(|_| temporary(1)).collect();
+        let mut buffers: Vec<Buffer> =
+            (0..3 * LINES.max_aligned_scalars).map(|_| temporary(1)).collect();
         buffers.push(temporary(9));
         let all = || (0..buffers.len() as u32).map(|n| Step::Zero(BufferId(n)));
         let steps: Vec<Step<Nest>> = all().chain(all()).collect();
-        assert_eq!(place_temporaries(&mut buffers, &steps), 128 + 3 * MANY_SCALARS * SCALAR);
+        assert_eq!(
+            place_temporaries(&mut buffers, &steps, LINES),
+            128 + 3 * LINES.max_aligned_scalars * SCALAR_BYTES
+        );
         let mut places: Vec<(usize, usize)> = buffers.iter().map(place).collect();
         places.sort_unstable();
         assert!(places.windows(2).all(|pair| pair[0].1 <= pair[1].0));
@@ -242,6 +257,6 @@ mod tests {
         let mut buffers: Vec<Buffer> = (0..6).map(|_| temporary(1 << 59)).collect();
         let all: Vec<Step<Nest>> =
             (0..6).flat_map(|_| (0..6).map(|n| Step::Zero(BufferId(n)))).collect();
-        assert_eq!(place_temporaries(&mut buffers, &all), usize::MAX);
+        assert_eq!(place_temporaries(&mut buffers, &all, LINES), usize::MAX);
     }
 }

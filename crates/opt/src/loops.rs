@@ -6,8 +6,8 @@
 //! a gradient.
 
 use cotan_ir::{
-    Custom, Error, MapAccum, Node, Param, Program, RegionId, Result, Scopes, TermId, TermMap,
-    TermSet, While,
+    Custom, CustomKind, Error, MapAccum, Node, Param, Program, RegionId, Result, Scopes, TermId,
+    TermMap, TermSet, While,
 };
 
 use crate::accumulate::SumsAfterLoop;
@@ -458,6 +458,9 @@ impl Opt<'_> {
     /// A function with a derivative of its own is what it computes: the program will be run.
     pub(crate) fn custom(&mut self, t: TermId, c: &Custom) -> Result<()> {
         let body = self.body(c.region);
+        if matches!(c.kind, CustomKind::Checkpoint(checkpoint) if checkpoint.again) {
+            return self.again(t, c, &body);
+        }
         let (params, _) = body
             .params
             .split_at_checked(c.args.len())
@@ -471,6 +474,40 @@ impl Opt<'_> {
         self.forget(&body.order);
         self.forget(&body.params);
         let images = made?.into_iter().map(Some).collect();
+        self.results.insert(t, images);
+        Ok(())
+    }
+
+    /// What a reverse pass computes again stays apart, or it would be found to be equal to what was
+    /// computed before, and that be kept. Results and arguments that nothing needs leave it.
+    fn again(&mut self, t: TermId, c: &Custom, body: &LoopBody) -> Result<()> {
+        let used = self.read_results(t);
+        let wanted: Vec<usize> =
+            (0..c.outputs).filter(|&n| used[n] || !self.options.loops).collect();
+        let needed = self.needed(body, &wanted, |_| usize::MAX);
+        let (mut args, mut kept, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
+        for ((&p, &arg), &needed) in body.params.iter().zip(&c.args).zip(&needed) {
+            let image = self.image(arg)?;
+            match self.b.node(image) {
+                _ if !needed => {}
+                Node::Const(_) | Node::Iota(_) => fixed.push((p, image)),
+                _ => {
+                    args.push(image);
+                    kept.push(p);
+                }
+            }
+        }
+        let params = self.params(&kept);
+        let roots: Vec<TermId> = wanted.iter().map(|&n| body.results[n]).collect();
+        let made = self.step(body, &params, &kept, &fixed, &roots)?;
+        self.b.open(&params)?;
+        let region = self.b.close(&made)?;
+        let (kind, outputs) = (c.kind, made.len());
+        let remade = self.b.custom(Custom { kind, args: args.into(), outputs, region })?;
+        let mut images = vec![None; c.outputs];
+        for (place, &n) in wanted.iter().enumerate() {
+            images[n] = Some(self.b.result(remade, place)?);
+        }
         self.results.insert(t, images);
         Ok(())
     }

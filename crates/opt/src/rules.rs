@@ -214,5 +214,5 @@ pub const RULES: &[Rule] = &[
     rule(Loops, "loop/sum", "a state s with next state s + f  ~>  s0 + sum over steps of f", "f made of inputs, of what no step changes, and of arrays half its size, which are stored", Reassociates),
     rule(Loops, "loop/merge", "loops with the same start, inputs and next states  ~>  one with the outputs of all", "no output needs what comes after the first of them", Bits),
     rule(Loops, "loop/stored", "a term of a step that an earlier loop's step has too  ~>  an output of that loop, read here", "it takes many operations an element; at most 4 times what the loop reads already", Bits),
-    rule(Loops, "custom/inline", "with_vjp(ts, f), with_jvp(ts, f)  ~>  f(ts)", "always: the program is to be run", Bits),
+    rule(Loops, "custom/inline", "with_vjp(ts, f), with_jvp(ts, f)  ~>  f(ts)", "always: the program is to be run; of checkpoints, those that are not computed again", Bits),
 ];

@@ -82,7 +82,8 @@ fn both_engines_agree_on_what_is_optimised() {
     });
 }
 
-/// The gradients of `logsumexp` and `softmax` need no position, that of pooling does.
+/// The gradients of `logsumexp` and `softmax` need no position, that of pooling does. Their plans are
+/// files in `crates/pipeline/tests/plans`.
 #[test]
 fn maxima_are_reductions_where_nothing_needs_the_position() {
     let optimised_gradient = |text: &str| {
@@ -97,9 +98,6 @@ fn maxima_are_reductions_where_nothing_needs_the_position() {
     for text in [rows, columns, softmax] {
         let gradient = optimised_gradient(text);
         assert!(!gradient.to_string().contains("argmax"), "{gradient}");
-        let kernels = Executable::new(&gradient).unwrap().kernels(&gradient);
-        assert!(kernels.contains("= largest"), "{kernels}");
-        assert!(!kernels.contains("position of"), "{kernels}");
     }
     let pooling = "def main(x: [400]f64) = sum(build 50 (i => max(build 8 (j => x[8 * i + j]))))";
     let gradient = optimised_gradient(pooling);

@@ -68,6 +68,14 @@ fn derivatives_in_forward_mode_are_kept() {
     }
 }
 
+/// What a reverse pass computes again stays apart, and means the same.
+#[test]
+fn checkpoints_are_kept() {
+    let config = Config::ring().with_checkpoints();
+    derivatives_are_kept("optimise checkpoints, vjp", Derivative::Vjp, &config, 200);
+    derivatives_are_kept("optimise checkpoints, jvp", Derivative::Jvp, &config, 100);
+}
+
 #[test]
 fn meaning_is_kept_with_each_group_of_rules_off() {
     let switched: [(&str, Options); 8] = [

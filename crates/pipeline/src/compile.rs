@@ -263,9 +263,9 @@ fn schedule<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     }
 }
 
-fn plan_memory<'a>(form: Form<'a>, _: &CompileOptions) -> Result<Form<'a>> {
+fn plan_memory<'a>(form: Form<'a>, options: &CompileOptions) -> Result<Form<'a>> {
     let Form::Schedule(program, mut schedule) = form else { return Ok(form) };
-    schedule.place_buffers();
+    schedule.place_buffers(&options.target);
     Ok(Form::Schedule(program, schedule))
 }
 

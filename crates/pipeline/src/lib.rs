@@ -5,6 +5,7 @@
 //! * [`compile()`] takes a program through all passes ([`CompilePass::ALL`]) to something that runs.
 //! * [`Pipeline`] is a list of named passes from program to program; the driver checks the program
 //!   after each (in debug builds, or when asked) and can show every stage.
+//! * [`residuals()`] says what reverse mode keeps.
 //! * [`Cost`] counts the work of a program from its text, [`peak_bytes`] the memory.
 //! * [`Derivative`] names the derivatives; [`derive()`] takes a program of the core language, `build`s
 //!   and all, to the program of its derivative.
@@ -34,9 +35,12 @@ mod cost;
 mod derivative;
 mod peak;
 mod pipeline;
+mod residual;
 
 pub use compile::{Backend, CompileOptions, CompilePass, Compiled, Form, compile, compile_to};
 pub use cost::Cost;
+pub use cotan_ad::Residual;
 pub use derivative::{Derivative, Taylor, derive, derive_owned, derive_taylor};
 pub use peak::peak_bytes;
 pub use pipeline::{Pass, Pipeline, Stage};
+pub use residual::residuals;

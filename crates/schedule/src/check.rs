@@ -15,6 +15,7 @@ use cotan_nest::{Buffer, BufferId, Instr, Nest, Role, Step};
 use crate::contract::Contraction;
 use crate::group::{Group, Local, Member, Partial};
 use crate::order::LoopOrder;
+use crate::routine::routine_room;
 use crate::schedule::Schedule;
 
 type R<T> = Result<T, String>;
@@ -51,7 +52,11 @@ impl Checker<'_> {
                     self.steps(&branches.then).and_then(|()| self.steps(&branches.otherwise))
                 }
                 Step::Scalars(_) | Step::Zero(_) | Step::Copy { .. } => Ok(()),
-                Step::ArgSort { .. } | Step::SegmentArg(_) | Step::Routine(_) => Ok(()),
+                Step::ArgSort { .. } | Step::SegmentArg(_) => Ok(()),
+                Step::Routine(step) => {
+                    let needed = routine_room(step.routine, step.rows, step.columns);
+                    ensure(step.needed >= needed, || format!("a routine without room: {needed}"))
+                }
             };
             checked.map_err(|what| format!("step {}: {what}", n + 1))?;
         }

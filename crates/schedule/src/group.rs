@@ -30,6 +30,7 @@ use crate::contract::Contraction;
 use crate::lower::{R, Unsupported, look, row_major};
 use crate::order::LoopOrder;
 use crate::target::Target;
+pub(crate) use close::GROUP_PASSES;
 use join::{GroupItem, Joining, Open, SharedDims};
 pub use partial::{Partial, Spread};
 pub use relax::{Relaxed, largest};
@@ -270,7 +271,7 @@ impl Scheduler<'_> {
                     nest.for_each_buffer(&mut |b| touched.push(b));
                     touched.sort_unstable();
                     touched.dedup();
-                    Step::Compute(Box::new(self.alone(*nest, touched, &|_| false)))
+                    Step::Compute(Box::new(self.alone(*nest, touched, &|_| false)?))
                 }
                 Step::Compute(nest) => {
                     self.item(GroupItem::Nest(*nest), &mut slots)?;

@@ -14,9 +14,11 @@ mod explain;
 mod group;
 mod lower;
 mod order;
+mod routine;
 mod schedule;
 mod target;
 mod text;
+mod transform;
 
 pub use contract::form::{Axis, Extents, Operand, PlaceForm};
 pub use contract::{Blocking, Contraction, Product, Ranged};
@@ -27,7 +29,9 @@ pub use lower::{
     Placement, Placements, PlanDraft, Unsupported, columns_of_room, look, lower, split,
 };
 pub use order::{LoopOrder, fuse_products};
+pub use routine::{PANEL, REFLECTED, Room, routine_room};
 pub use schedule::{Machine, Schedule, Scheduled};
 pub use target::{
     Caches, Costs, Gains, Inlining, Search, Target, Thresholds, TileShape, Unrolling,
 };
+pub use transform::Transform;

@@ -23,6 +23,7 @@ mod order;
 mod part;
 mod placement;
 mod places;
+mod plan;
 mod product;
 mod repeat;
 mod routine;
@@ -32,11 +33,13 @@ mod split;
 mod sums;
 mod twice;
 mod update;
+mod window;
 
 use branch::Side;
 pub(crate) use expand::row_major;
 use placement::{MadeOperands, NOWHERE, ScopePlacements};
 pub use placement::{Placement, Placements};
+pub use plan::PlanDraft;
 
 /// Why a program has no plan: something in it is for the interpreter only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,41 +98,6 @@ pub(crate) struct Lowering<'a> {
 /// The plan of a program: the nests that make what is made. `in_order` keeps the order of additions.
 pub fn lower(program: &Program, in_order: bool, target: &Target) -> R<Plan> {
     Ok(PlanDraft::of(program, in_order, target)?.finish(target))
-}
-
-/// A plan that lacks what can be done without the program: a long program takes much memory, and its
-/// plan, too.
-pub struct PlanDraft {
-    buffers: Vec<Buffer>,
-    steps: Vec<Step<Nest>>,
-    outputs: Vec<BufferId>,
-    compact: scalars::Compact,
-    in_order: bool,
-}
-
-impl PlanDraft {
-    /// Plans a program, as far as it is needed.
-    pub fn of(program: &Program, in_order: bool, target: &Target) -> R<PlanDraft> {
-        PlanDraft::placed(program, &Placements::of(program, in_order, target)?, target)
-    }
-
-    /// The same, if it is decided what becomes of each node, for the same target.
-    pub fn placed(program: &Program, placements: &Placements, target: &Target) -> R<PlanDraft> {
-        drafted(program, placements, target)
-    }
-
-    /// The plan.
-    pub fn finish(self, target: &Target) -> Plan {
-        let PlanDraft { mut buffers, mut steps, mut outputs, compact, in_order } = self;
-        compact.finish(&mut steps, &mut buffers, &mut outputs);
-        arrange::arrange(&mut steps, &buffers, &FxHashSet::default(), target);
-        let run = (target.thresholds.min_scalar_run, target.search.max_fused_instrs);
-        scalars::fuse(&mut steps, &buffers, run);
-        if !in_order {
-            arrange::copy_columns(&mut steps, &mut buffers, target);
-        }
-        Plan { buffers, steps, outputs }
-    }
 }
 
 fn drafted(program: &Program, placements: &Placements, target: &Target) -> R<PlanDraft> {

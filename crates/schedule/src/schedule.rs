@@ -3,7 +3,7 @@
 use cotan_ir::Program;
 use cotan_nest::{
     Branches, Buffer, BufferId, Compute, Loop, Nest, Packed, Plan, Role, Step, WhileStep,
-    place_temporaries,
+    check_memory, place_temporaries,
 };
 
 use crate::contract::Contraction;
@@ -36,7 +36,13 @@ impl Schedule {
     pub fn of(program: &Program, in_order: bool, target: &Target) -> Result<Schedule, Unsupported> {
         let plan = lower(program, in_order, target)?;
         let mut schedule = Schedule::of_plan(plan, in_order, target)?;
-        schedule.place_buffers();
+        debug_assert_eq!(schedule.check(), Ok(()));
+        schedule.place_buffers(target);
+        debug_assert_eq!(
+            check_memory(&schedule.buffers, &schedule.steps, schedule.arena)
+                .map_err(|fault| fault.to_string()),
+            Ok(())
+        );
         Ok(schedule)
     }
 
@@ -54,8 +60,8 @@ impl Schedule {
     }
 
     /// Gives every temporary its place in memory: those that are needed at the same time lie apart.
-    pub fn place_buffers(&mut self) {
-        self.arena = place_temporaries(&mut self.buffers, &self.steps);
+    pub fn place_buffers(&mut self, target: &Target) {
+        self.arena = place_temporaries(&mut self.buffers, &self.steps, target.alignment);
     }
 
     /// The schedule with what a machine makes of it.

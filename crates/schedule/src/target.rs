@@ -1,6 +1,7 @@
 //! What planning knows about a machine, and every number that decides by it.
 
 use cotan_array::Dtype;
+use cotan_nest::Alignment;
 
 mod gains;
 mod search;
@@ -17,6 +18,8 @@ pub struct Target {
     pub tile_lanes: usize,
     /// The caches of a core.
     pub caches: Caches,
+    /// Where temporaries begin in memory.
+    pub alignment: Alignment,
     /// The tile of a matrix product that stays in registers, for elements of eight bytes and of four.
     pub tiles: [TileShape; 2],
     /// Most rows of a block of a matrix product: packed and as deep as a block, they stay in the
@@ -276,6 +279,7 @@ impl Target {
         Target {
             tile_lanes: 256,
             caches: Caches::USUAL,
+            alignment: Alignment { bytes: Caches::USUAL.line_bytes, max_aligned_scalars: 4096 },
             tiles,
             block_rows: 72,
             block_columns: 1024,

@@ -1,4 +1,5 @@
-//! A schedule as text: every decision that is taken of each group and each nest.
+//! A schedule as text: the decisions that are taken of each group, in their order, and what they are
+//! for each group and each nest.
 //!
 //! ```text
 //! group: 1000 positions of 840 operations, blocks of 128, chunks of 1
@@ -13,13 +14,16 @@ use std::fmt::{self, Write as _};
 use cotan_nest::{BufferId, Reduction, Role, Step};
 
 use crate::contract::Contraction;
-use crate::group::{Group, Local, Member, Partial};
+use crate::group::{GROUP_PASSES, Group, Local, Member, Partial};
 use crate::order::LoopOrder;
 use crate::schedule::Schedule;
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = ScheduleText { schedule: self, out: String::new(), depth: 0 };
+        for (n, pass) in GROUP_PASSES.iter().enumerate() {
+            text.line(format_args!("# {}. {}", n + 1, pass.name));
+        }
         let local = self.local;
         text.line(format_args!("{local} bytes for each thread, {} shared", self.arena));
         text.steps(&self.steps);
@@ -152,7 +156,10 @@ impl ScheduleText<'_> {
             let _ = write!(loops, "; i{dim} < {}{kind}{jam}", order.nest.extents[dim]);
         }
         let fused = if order.product.is_some() { "; products rounded with sums" } else { "" };
-        let to = self.name(order.nest.target);
+        let mut to = self.name(order.nest.target);
+        for also in &order.nest.also {
+            let _ = write!(to, ", {}", self.name(also.target));
+        }
         self.line(format_args!("nest {to}{loops}{fused}{how}"));
     }
 

@@ -1,7 +1,9 @@
 //! Programs node by node: one function for each former, here or in the file of its kind.
 
 use cotan_ir::scalar::Op;
-use cotan_ir::{Custom, Error, Literal, Node, Program, RegionId, Result, Scopes, TermId};
+use cotan_ir::{
+    Custom, CustomKind, Error, Literal, Node, Program, RegionId, Result, Scopes, TermId,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::branch::{Item, Plan};
@@ -303,7 +305,10 @@ impl<'a> Emitter<'a> {
 
     /// The function; its rule is for derivatives.
     fn custom(&mut self, c: &Custom) -> Result<Vec<Val>> {
-        let args = self.values(&c.args)?;
+        let mut args = self.values(&c.args)?;
+        if matches!(c.kind, CustomKind::Checkpoint(checkpoint) if checkpoint.again) {
+            args = self.w.barrier(&args);
+        }
         let results = &self.program.region(c.region).results()[..c.outputs];
         self.call(c.region, &args, results)
     }

@@ -119,6 +119,19 @@ impl Writer {
         }
     }
 
+    /// The same values, of which nobody knows that they are the same.
+    pub fn barrier(&mut self, values: &[Val]) -> Vec<Val> {
+        if values.is_empty() {
+            return Vec::new();
+        }
+        let name = self.fresh();
+        let definition = self.definition(&name, values.len());
+        let (names, kinds) = (list(values), types(values));
+        self.line(format_args!("{definition} = stablehlo.optimization_barrier {names} : {kinds}"));
+        let types: Vec<Ty> = values.iter().map(|v| v.ty.clone()).collect();
+        self.results(&name, &types)
+    }
+
     /// The results of another function.
     pub fn call(&mut self, function: &str, args: &[Val], kinds: &[Ty]) -> Vec<Val> {
         let name = self.fresh();

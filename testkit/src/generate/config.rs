@@ -87,7 +87,8 @@ pub enum Data {
 /// What generated programs may contain, and how large they get.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The formers to use. Constants, inputs and variables are always there.
+    /// The formers to use. Constants, inputs and variables are always there; checkpoints only if asked
+    /// for, as they mean what is in them.
     pub formers: Vec<Former>,
     /// The scalar operations to use, each at the typings to use.
     pub ops: Vec<TypedOp>,
@@ -135,7 +136,7 @@ impl Default for Config {
     fn default() -> Config {
         use Dtype::{Bool, F32, F64, I64};
         Config {
-            formers: Former::ALL.to_vec(),
+            formers: Former::ALL.into_iter().filter(|&f| f != Former::Checkpoint).collect(),
             ops: TypedOp::all(),
             dtypes: vec![F64, F64, F64, F64, F32, F32, I64, I64, Bool],
             max_nodes: 40,
@@ -191,6 +192,12 @@ impl Config {
         self.max_size = max_size;
         self.max_elements = max_size.saturating_mul(12);
         self.max_trips = max_size.saturating_mul(12);
+        self
+    }
+
+    /// The same with checkpoints.
+    pub fn with_checkpoints(mut self) -> Config {
+        self.formers.push(Former::Checkpoint);
         self
     }
 

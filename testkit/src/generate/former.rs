@@ -1,6 +1,6 @@
 //! The term formers by name, for choosing and counting them.
 
-use cotan_ir::Node;
+use cotan_ir::{CustomKind, Node};
 
 /// A former of [`Node`], without its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,12 +29,14 @@ pub enum Former {
     MapAccum,
     While,
     Custom,
+    /// A `Custom` without a rule.
+    Checkpoint,
     Result,
 }
 
 impl Former {
     /// All formers, in the order of [`Node`].
-    pub const ALL: [Former; 24] = [
+    pub const ALL: [Former; 25] = [
         Former::Const,
         Former::Input,
         Former::Var,
@@ -58,6 +60,7 @@ impl Former {
         Former::MapAccum,
         Former::While,
         Former::Custom,
+        Former::Checkpoint,
         Former::Result,
     ];
 
@@ -86,6 +89,7 @@ impl Former {
             Node::Routine(..) => Former::Routine,
             Node::MapAccum(_) => Former::MapAccum,
             Node::While(_) => Former::While,
+            Node::Custom(c) if matches!(c.kind, CustomKind::Checkpoint(_)) => Former::Checkpoint,
             Node::Custom(_) => Former::Custom,
             Node::Result(..) => Former::Result,
         }

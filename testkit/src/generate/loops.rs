@@ -2,7 +2,9 @@
 
 use cotan_array::{Array, Dtype};
 use cotan_ir::scalar::Op;
-use cotan_ir::{Custom, CustomKind, MapAccum, Param, Result, TermId, Type, While};
+use cotan_ir::{
+    Checkpoint, Custom, CustomKind, Keep, MapAccum, Param, Result, TermId, Type, While,
+};
 
 use super::{Generator, array_type};
 
@@ -222,6 +224,39 @@ impl Generator<'_> {
         let node = Custom { kind, args: args.into(), outputs: outputs.len(), region };
         let t = self.b.custom(node)?;
         self.b.result(t, wanted)
+    }
+
+    /// A checkpoint, one of whose results has a type.
+    pub(super) fn checkpoint(&mut self, ty: &Type, size: usize) -> Result<TermId> {
+        let keep = match self.rng.below(5) {
+            0 => Keep::Nothing,
+            1 => Keep::Everything,
+            2 => Keep::Contractions,
+            3 => Keep::Bytes(8 * self.rng.below(20) as u64),
+            _ => Keep::States(1 + self.rng.below(3) as u32),
+        };
+        let kind = CustomKind::Checkpoint(Checkpoint { keep, again: self.rng.chance(20) });
+        let (mut args, mut types) = (Vec::new(), vec![ty.clone()]);
+        for _ in 0..self.rng.below(3) {
+            let ty = self.any_type(1)?;
+            args.push(self.term(&ty, size / 4)?);
+        }
+        if self.rng.chance(30) {
+            types.push(self.any_type(1)?);
+        }
+        let params: Vec<Param> = args.iter().map(|&t| Param::Value(self.b.ty(t).clone())).collect();
+        let parts = self.split(size / 2, types.len());
+        let results = types.clone();
+        let region = self.lambda(&params, 1, |g: &mut Self, _: &[TermId]| {
+            results.iter().zip(parts).map(|(ty, part)| g.term(ty, part)).collect()
+        })?;
+        let args = args.into();
+        let t = self.b.custom(Custom { kind, args, outputs: types.len(), region })?;
+        for n in 1..types.len() {
+            let other = self.b.result(t, n)?;
+            self.pool.add(&self.b, other);
+        }
+        self.b.result(t, 0)
     }
 
     /// A number of steps that may be run here.

@@ -34,12 +34,18 @@ const MAP_ACCUM: usize = 4;
 const WHILE: usize = 3;
 /// The weight of a function with a derivative of its own, likewise.
 const CUSTOM: usize = 3;
+/// The weight of a checkpoint, likewise.
+const CHECKPOINT: usize = 3;
 
 impl Generator<'_> {
     /// A former for a type, or `None` when only a leaf fits.
     pub(super) fn choose_former(&mut self, ty: &Type) -> Option<Former> {
-        let several =
-            [(Former::MapAccum, MAP_ACCUM), (Former::While, WHILE), (Former::Custom, CUSTOM)];
+        let several = [
+            (Former::MapAccum, MAP_ACCUM),
+            (Former::While, WHILE),
+            (Former::Custom, CUSTOM),
+            (Former::Checkpoint, CHECKPOINT),
+        ];
         let all = || WEIGHTS.into_iter().chain(several);
         let weight = |former: Former, weight| match former {
             _ if !self.fits(former, ty) => 0,
@@ -79,7 +85,8 @@ impl Generator<'_> {
                 Former::ArgExtreme => integer && room,
                 Former::ArgSort | Former::SegmentArg => integer && outermost.is_some(),
                 Former::Routine => self.routine_fits(ty),
-                Former::MapAccum | Former::While | Former::Custom => self.may_open(1),
+                Former::MapAccum | Former::While => self.may_open(1),
+                Former::Custom | Former::Checkpoint => self.may_open(1),
             }
     }
 
@@ -182,6 +189,7 @@ impl Generator<'_> {
             Former::MapAccum => self.map_accum(ty, size),
             Former::While => self.while_accum(ty, size),
             Former::Custom => self.custom(ty, size),
+            Former::Checkpoint => self.checkpoint(ty, size),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Linearisation: a program at a point, and the linear program of its derivative there, or of the
 //! transpose of that.
 
-use cotan_ir::{Builder, Copier, Error, Node, Output, Program, Result, Scopes, TermId};
+use cotan_ir::{Builder, Copier, Error, Node, Output, Program, Result, Scopes, Span, TermId, Type};
 use rustc_hash::FxHashSet;
 
 use super::{Names, chosen, declare_inputs, dual_inputs, named_outputs, output_name};
@@ -62,10 +62,14 @@ pub fn split_vjp(program: &Program, vjp: &Program) -> Result<Linearized> {
     split(vjp, program.inputs().len(), program.outputs().len())
 }
 
-/// Splits a program in two: the first `early_outputs` from the first `early_inputs`, and the rest
-/// from the remaining inputs and from residuals, which the first part also returns.
-fn split(program: &Program, early_inputs: usize, early_outputs: usize) -> Result<Linearized> {
-    let scopes = Scopes::new(program);
+/// What the late part of a program reads of the early one, which depends on the first `early_inputs`
+/// only; and which nodes are late. Constants are repeated instead.
+fn between(
+    program: &Program,
+    scopes: &Scopes,
+    early_inputs: usize,
+    early_outputs: usize,
+) -> (Vec<TermId>, Vec<bool>) {
     let order = scopes.top().order();
     let mut late = vec![false; program.len()];
     for &t in order {
@@ -78,23 +82,74 @@ fn split(program: &Program, early_inputs: usize, early_outputs: usize) -> Result
             }
         };
     }
-    // What the late part reads of the early one. Constants are repeated instead.
     let mut residuals: Vec<TermId> = Vec::new();
     let mut seen: FxHashSet<TermId> = FxHashSet::default();
-    let constant = |t: TermId| matches!(program.node(t), Node::Const(_) | Node::Iota(_));
     let mut needed: Vec<TermId> = Vec::new();
     for &t in order.iter().filter(|t| late[t.index()]) {
         scopes.for_each_dependency(program, t, |u| needed.push(u));
     }
     needed.extend(program.outputs()[early_outputs..].iter().map(|output| output.term));
     for t in needed {
-        if late[t.index()] || constant(t) || !seen.insert(t) {
+        if !late[t.index()] && !is_constant(program, t) && seen.insert(t) {
+            residuals.push(t);
+        }
+    }
+    (residuals, late)
+}
+
+fn is_constant(program: &Program, t: TermId) -> bool {
+    matches!(program.node(t), Node::Const(_) | Node::Iota(_))
+}
+
+/// An array that is kept between the forward and the reverse pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Residual {
+    /// Its type.
+    pub ty: Type,
+    /// The operation that makes it.
+    pub op: &'static str,
+    /// Where that was written.
+    pub span: Span,
+    /// Of an argument, its number: it is there anyway.
+    pub input: Option<usize>,
+}
+
+/// What the program that [`vjp`](super::vjp) makes of `program`, simplified since or not, keeps of
+/// the forward pass until the reverse pass reads it, the largest first. Of what is only another view
+/// of an array, that array.
+pub fn residuals(program: &Program, vjp: &Program) -> Vec<Residual> {
+    let scopes = Scopes::new(vjp);
+    let (found, _) = between(vjp, &scopes, program.inputs().len(), program.outputs().len());
+    let mut seen: FxHashSet<TermId> = FxHashSet::default();
+    let mut residuals = Vec::new();
+    for mut t in found {
+        while let Node::Transpose(_, u) | Node::Reshape(_, u) | Node::Replicate(_, u) = vjp.node(t)
+        {
+            t = *u;
+        }
+        if is_constant(vjp, t) || !seen.insert(t) {
             continue;
         }
-        if program.result_types(t).is_some() {
-            return Err(Error::internal("a loop without a chosen result is a residual"));
-        }
-        residuals.push(t);
+        let (op, input) = match vjp.node(t) {
+            Node::Input(k) => ("input", Some(*k as usize)),
+            Node::Result(u, _) => (vjp.node(*u).name(), None),
+            node => (node.name(), None),
+        };
+        residuals.push(Residual { ty: vjp.ty(t).clone(), op, span: vjp.span(t), input });
+    }
+    let size = |r: &Residual| r.ty.shape.bytes(r.ty.dtype);
+    residuals.sort_by_key(|r| std::cmp::Reverse(size(r)));
+    residuals
+}
+
+/// Splits a program in two: the first `early_outputs` from the first `early_inputs`, and the rest
+/// from the remaining inputs and from residuals, which the first part also returns.
+fn split(program: &Program, early_inputs: usize, early_outputs: usize) -> Result<Linearized> {
+    let scopes = Scopes::new(program);
+    let order = scopes.top().order();
+    let (residuals, late) = between(program, &scopes, early_inputs, early_outputs);
+    if residuals.iter().any(|&t| program.result_types(t).is_some()) {
+        return Err(Error::internal("a loop without a chosen result is a residual"));
     }
 
     let mut b = Builder::new();
@@ -119,7 +174,7 @@ fn split(program: &Program, early_inputs: usize, early_outputs: usize) -> Result
         copier.set(t, b.input(names.fresh(format!("res{n}")), program.ty(t).clone())?);
     }
     copy_inputs(program, &mut b, &mut copier, early_inputs..program.inputs().len())?;
-    copy_some(order, &mut b, &mut copier, |t| late[t.index()] || constant(t))?;
+    copy_some(order, &mut b, &mut copier, |t| late[t.index()] || is_constant(program, t))?;
     let mut outputs = Vec::new();
     for output in &program.outputs()[early_outputs..] {
         outputs.push(Output { name: output.name.clone(), term: copier.image(output.term)? });

@@ -21,7 +21,7 @@ use crate::dual::{Dual, DualArray};
 pub use forward::{hvp, jvp};
 pub use jacobian::{hessian, jacfwd, jacobian, jacrev};
 pub use jet::{MOST_ORDER, jet, laplacian};
-pub use linearize::{Linearized, linearize, split_vjp};
+pub use linearize::{Linearized, Residual, linearize, residuals, split_vjp};
 pub use reverse::{grad, value_and_grad, vjp};
 
 /// The inputs that can be differentiated by: those of a float type, by position.

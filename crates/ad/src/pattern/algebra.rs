@@ -327,8 +327,8 @@ impl Dependence {
                     results[k] = Some(Rc::new(rows));
                 }
             }
-            // A solution depends on whatever is in its equation.
-            CustomKind::Implicit => {
+            // A solution depends on whatever is in its equation. (Checkpoints have no rule.)
+            CustomKind::Implicit | CustomKind::Checkpoint(_) => {
                 let mut all: Vec<u32> = Vec::new();
                 for rows in args.iter().filter_map(|t| t.rows.as_ref()) {
                     (0..rows.len()).for_each(|k| all.extend_from_slice(rows.row(k)));
@@ -567,6 +567,9 @@ impl Algebra for Dependence {
     }
 
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[Dependent]) -> Result<Vec<Dependent>> {
+        if let CustomKind::Checkpoint(_) = c.kind {
+            return interpret(&c.function, args, self);
+        }
         let rows = self.by_rule(c, args)?;
         let still: Vec<Dependent> =
             args.iter().map(|t| Dependent { rows: None, ..t.clone() }).collect();

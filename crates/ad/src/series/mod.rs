@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use cotan_array::Array;
 use cotan_ir::scalar::{Op, Rule};
-use cotan_ir::{Error, ErrorKind, Extreme, Result, Routine, TermId, Type};
+use cotan_ir::{CustomKind, Error, ErrorKind, Extreme, Result, Routine, TermId, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::algebra::{Algebra, Lambda, Loop};
+use crate::algebra::{Algebra, Lambda, Loop, interpret};
 use crate::custom::CustomFunction;
 use crate::partials::{Partial, emit, partials};
 use crate::while_loop::WhileLoop;
@@ -501,6 +501,9 @@ impl<A: Algebra> Algebra for Series<'_, A> {
     }
 
     fn custom(&mut self, c: &Arc<CustomFunction>, args: &[SeriesId]) -> Result<Vec<SeriesId>> {
+        if let CustomKind::Checkpoint(_) = c.kind {
+            return interpret(&c.function, args, self);
+        }
         let values = self.values(args);
         if args.iter().any(|&x| self.moves(x)) {
             let message = "a function with a derivative of its own has no series";

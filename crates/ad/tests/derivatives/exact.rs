@@ -42,7 +42,7 @@ pub fn check(source: &Program, rng: &mut Rng) -> Checked {
 pub fn everything() -> Config {
     let mut config = Config { data: Data::Moderate, roots: false, ..Config::default() };
     config.ops.retain(|row| row.is_exact_in_field() || row.result != Dtype::F32);
-    config.without(OWN_RULES)
+    config.without(OWN_RULES).with_checkpoints()
 }
 
 /// A function with a rule of its own has that for its derivative, right or wrong; the scalars of
@@ -51,7 +51,7 @@ const OWN_RULES: &[Former] = &[Former::Custom];
 
 /// Programs of the operations that have a meaning over the field.
 pub fn ring() -> Config {
-    Config { data: Data::Moderate, ..Config::ring() }.without(OWN_RULES)
+    Config { data: Data::Moderate, ..Config::ring() }.without(OWN_RULES).with_checkpoints()
 }
 
 #[test]

@@ -10,6 +10,7 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must fail the comparison")]
 
 mod boundary;
+mod checkpoints;
 mod corners;
 mod cost;
 mod define_by_run;

@@ -32,6 +32,7 @@ pub enum Stage {
     Dual,
     Delta,
     Gradient,
+    Residuals,
     Optimised,
     Placements,
     Nests,
@@ -51,6 +52,10 @@ impl Stage {
             Stage::Dual => ("dual", "Dual arrays: the primal part and the Delta terms"),
             Stage::Delta => ("delta", "The Delta terms alone"),
             Stage::Gradient => pass(CompilePass::DIFFERENTIATE),
+            Stage::Residuals => (
+                "residuals",
+                "What is kept between the forward and the reverse pass, and from where",
+            ),
             Stage::Optimised => pass(CompilePass::OPTIMISE),
             Stage::Placements => pass(CompilePass::PLACE),
             Stage::Nests => pass(CompilePass::LOWER),
@@ -72,11 +77,11 @@ impl ValueEnum for Stage {
     fn value_variants<'a>() -> &'a [Stage] {
         use Stage::{
             Bot, Core, Delta, Dual, Gradient, Kernels, Memory, Nests, Optimised, Placements,
-            Schedule, Source,
+            Residuals, Schedule, Source,
         };
         &[
-            Source, Core, Bot, Dual, Delta, Gradient, Optimised, Placements, Nests, Schedule,
-            Kernels, Memory,
+            Source, Core, Bot, Dual, Delta, Gradient, Residuals, Optimised, Placements, Nests,
+            Schedule, Kernels, Memory,
         ]
     }
 

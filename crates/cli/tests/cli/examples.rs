@@ -8,7 +8,7 @@ fn all() -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(examples()).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.extension().is_none_or(|extension| extension != "ct") {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();

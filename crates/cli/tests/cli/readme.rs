@@ -64,10 +64,11 @@ fn first_steps_work() {
 }
 
 #[test]
-fn its_two_commands_are_there() {
+fn its_commands_are_there() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let text = std::fs::read_to_string(file).unwrap();
     let commands: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo ")).collect();
     let run = "cargo run --release -p cotan-cli -- run --example matmul";
-    assert_eq!(commands, [run, "cargo test --workspace --all-features"]);
+    let train = "cargo run --release -p cotan-train --example digits -- convolutional";
+    assert_eq!(commands, [run, "cargo test --workspace --all-features", train]);
 }

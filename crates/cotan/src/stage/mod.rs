@@ -8,6 +8,7 @@
 //! A function that runs eagerly is staged, too, piece by piece: whenever it asks for a value, what
 //! was staged so far is run, and staging goes on with the results as inputs (see [`values`]).
 
+mod lines;
 mod place;
 mod region;
 mod run;
@@ -16,9 +17,10 @@ mod values;
 use std::cell::RefCell;
 use std::panic::Location;
 
-use cotan_ir::{Builder, TermId, Type};
+use cotan_ir::{Builder, Span, TermId, Type};
 
 use crate::error::{Error, ErrorKind, Result};
+pub(crate) use lines::of_text;
 pub(crate) use place::{operation, unplaced, user_code};
 pub(crate) use region::{build_over, extract, lambda};
 pub(crate) use run::{Body, eager, stage, trace, traces_here};
@@ -190,6 +192,8 @@ fn emit_all_of(op: &'static str, operands: &[Raw], f: &mut Make<'_>) -> Option<V
     }
     let terms = resolve_all(op, operands);
     with(|stage| {
+        let place = stage.places.blame(caller).map_or(Span::NONE, lines::span_of);
+        stage.b.set_span(place);
         match terms.and_then(|terms| {
             f(&mut stage.b, &terms).map_err(|error| Error::from(error).renamed(op))
         }) {

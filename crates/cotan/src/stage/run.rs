@@ -7,7 +7,7 @@ use cotan_array::Array;
 use cotan_ir::{Builder, Program, Type};
 
 use super::values::{Finished, Values, primal_of};
-use super::{Raw, STAGES, Stage, place, resolve_all, with};
+use super::{Raw, STAGES, Stage, lines, place, resolve_all, with};
 use crate::error::{Error, Result};
 use crate::structure::Tree;
 
@@ -83,7 +83,7 @@ pub(crate) fn stage(inputs: &[(String, Type)], body: Body<'_>) -> Result<(Tree, 
     let names = tree.leaves("").into_iter().map(|(path, _)| path);
     let terms = resolve_all("result", &results)?;
     let outputs = names.zip(terms).map(|(name, term)| cotan_ir::Output { name, term }).collect();
-    Ok((tree, guard.end()?.b.finish(outputs)?))
+    Ok((tree, guard.end()?.b.finish_with_sources(outputs, lines::sources())?))
 }
 
 /// Runs a function eagerly on values, `wrt` of which are to be differentiated by.

@@ -10,9 +10,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 mod tile;
-mod vector;
 
 pub(crate) use pack::Source;
 pub(crate) use run::{RunContraction, scattered};
 pub(crate) use tile::{HasTiles, TileFunctions, TileJob, tile_shapes};
-pub(crate) use vector::Real;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::vector::Real;
+use crate::vector::Real;
 
 /// A value that must lie in `0..size` for an element to be read: a part for each row, one for each
 /// position of the depth, and what does not depend on either.
@@ -66,33 +66,72 @@ pub(super) mod by_isa {
     }
 }
 
+/// So many neighbours in a row are moved together.
+const RUN: usize = 8;
+
+/// So many positions of the depth are packed at a time for all panels if they are no neighbours:
+/// memory is then read along several lines at once, and not a little here and there.
+const PART: usize = 16;
+
+/// How many offsets from the first on follow each other.
+fn run(offsets: &[i64]) -> usize {
+    let follow = |pair: &&[i64]| pair[1].wrapping_sub(pair[0]) == 1;
+    offsets.windows(2).take_while(follow).count() + 1
+}
+
+/// Rows that lie next to each other: the first offset, the number of the first row, and how many.
+type Runs = SmallVec<[(i64, usize, usize); 8]>;
+
+/// The runs of some rows, if they are long enough to be moved as such.
+fn runs(rows: &[i64]) -> Option<Runs> {
+    let mut runs = Runs::new();
+    let mut at = 0;
+    while at < rows.len() {
+        let length = run(&rows[at..]);
+        runs.push((rows[at], at, length));
+        at += length;
+        if runs.len() * RUN > rows.len() && length < rows.len() {
+            return None;
+        }
+    }
+    Some(runs)
+}
+
 /// Packs panels of `W` rows.
 ///
 /// # Safety
 /// All elements that pass the checks exist; there is room for all rows, rounded up to full panels.
 #[inline(always)]
 unsafe fn pack<E: Real, const W: usize>(source: &Source<E>, to: *mut E) {
-    let deep = is_unit(source.depth);
-    // Where neighbours are in different rows, a part of the depth at a time: memory is then read
-    // along several lines at once, and not a little here and there.
-    let part = if deep { source.depth.len() } else { 16 };
-    for (n, depth) in source.depth.chunks(part.max(1)).enumerate() {
+    let mut first = 0;
+    while first < source.depth.len() {
+        let left = &source.depth[first..];
+        let deep = run(left);
+        let (part, deep) = match deep >= RUN.min(left.len()) {
+            true => (deep, true),
+            false => (left.len().min(PART), false),
+        };
+        let depth = &left[..part];
         for (panel, rows) in source.rows.chunks(W).enumerate() {
             // SAFETY: by the contract: panel after panel, part after part.
             unsafe {
-                let to = to.add((panel * source.depth.len() + n * part) * W);
+                let to = to.add((panel * source.depth.len() + first) * W);
                 if !source.checks.is_empty() {
-                    checked::<E, W>(source, panel * W, n * part..n * part + depth.len(), to);
+                    checked::<E, W>(source, panel * W, first..first + part, to);
                 } else if rows.len() == W && deep && !is_unit(rows) {
-                    transposed::<E, W>(source, rows, to);
-                } else {
-                    let unit = is_unit(rows);
+                    transposed::<E, W>(source.from, rows, depth, to);
+                } else if let Some(runs) = runs(rows) {
                     for (k, &depth) in depth.iter().enumerate() {
-                        line::<E, W>(source.from, rows, unit, depth, to.add(k * W));
+                        moved::<E, W>(source.from, &runs, rows.len(), depth, to.add(k * W));
+                    }
+                } else {
+                    for (k, &depth) in depth.iter().enumerate() {
+                        line::<E, W>(source.from, rows, depth, to.add(k * W));
                     }
                 }
             }
         }
+        first += part;
     }
 }
 
@@ -101,47 +140,100 @@ unsafe fn pack<E: Real, const W: usize>(source: &Source<E>, to: *mut E) {
 /// # Safety
 /// The elements exist; there is room for `W`.
 #[inline(always)]
-unsafe fn line<E: Real, const W: usize>(
-    from: *const E,
-    rows: &[i64],
-    unit: bool,
-    depth: i64,
-    to: *mut E,
-) {
-    let place = |row: i64| from.wrapping_offset(row.wrapping_add(depth) as isize);
+unsafe fn line<E: Real, const W: usize>(from: *const E, rows: &[i64], depth: i64, to: *mut E) {
     // SAFETY: by the contract.
     unsafe {
-        if unit && rows.len() == W {
-            std::ptr::copy_nonoverlapping(place(rows[0]), to, W);
-            return;
-        }
         for (r, &row) in rows.iter().enumerate() {
-            to.add(r).write(place(row).read());
+            to.add(r).write(from.wrapping_offset(row.wrapping_add(depth) as isize).read());
         }
-        for r in rows.len()..W {
-            to.add(r).write(E::ZERO);
-        }
+        zeros::<E, W>(rows.len(), to);
     }
 }
 
-/// A panel whose rows lie in memory one element after the other.
+/// The same for rows that lie next to each other in runs, `count` in all.
+///
+/// # Safety
+/// As [`line`].
+#[inline(always)]
+unsafe fn moved<E: Real, const W: usize>(
+    from: *const E,
+    runs: &Runs,
+    count: usize,
+    depth: i64,
+    to: *mut E,
+) {
+    // SAFETY: by the contract.
+    unsafe {
+        for &(row, first, length) in runs {
+            let from = from.wrapping_offset(row.wrapping_add(depth) as isize);
+            let to = to.add(first);
+            if length == W {
+                std::ptr::copy_nonoverlapping(from, to, W);
+                return;
+            }
+            let mut at = block::<E, 16>(from, to, 0, length);
+            at = block::<E, 4>(from, to, at, length);
+            block::<E, 1>(from, to, at, length);
+        }
+        zeros::<E, W>(count, to);
+    }
+}
+
+/// Moves neighbours from number `at` on, `N` at a time, as long as there are so many; gives the first
+/// that is left.
+///
+/// # Safety
+/// There are `length` elements at both places.
+#[inline(always)]
+unsafe fn block<E: Real, const N: usize>(
+    from: *const E,
+    to: *mut E,
+    mut at: usize,
+    length: usize,
+) -> usize {
+    while at + N <= length {
+        // SAFETY: by the contract.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(at), to.add(at), N) };
+        at += N;
+    }
+    at
+}
+
+/// Zeros from row `first` on.
+///
+/// # Safety
+/// There is room for `W` elements.
+#[inline(always)]
+unsafe fn zeros<E: Real, const W: usize>(first: usize, to: *mut E) {
+    for r in first..W {
+        // SAFETY: by the contract.
+        unsafe { to.add(r).write(E::ZERO) };
+    }
+}
+
+/// A part of a panel whose rows lie in memory one element after the other.
 ///
 /// # Safety
 /// As [`pack`], for one full panel.
 #[inline(always)]
-unsafe fn transposed<E: Real, const W: usize>(source: &Source<E>, rows: &[i64], to: *mut E) {
-    let begin = source.depth.first().copied().unwrap_or(0);
-    let from = |row: i64| source.from.wrapping_offset(row.wrapping_add(begin) as isize);
+unsafe fn transposed<E: Real, const W: usize>(
+    from: *const E,
+    rows: &[i64],
+    depth: &[i64],
+    to: *mut E,
+) {
+    let (begin, count) = (depth.first().copied().unwrap_or(0), depth.len());
+    let from = |row: i64| from.wrapping_offset(row.wrapping_add(begin) as isize);
     // SAFETY: by the contract.
     unsafe {
         for (group, rows) in rows.chunks(4).enumerate() {
             let to = to.add(group * 4);
             match *rows {
-                [a, b, c, d] => side_by_side([a, b, c, d].map(from), source.depth.len(), to, W),
-                [a, b] => side_by_side([a, b].map(from), source.depth.len(), to, W),
+                [a, b, c, d] => side_by_side([a, b, c, d].map(from), count, to, W),
+                [a, b] => side_by_side([a, b].map(from), count, to, W),
                 _ => {
                     for (r, &row) in rows.iter().enumerate() {
-                        side_by_side([from(row)], source.depth.len(), to.add(r), W);
+                        side_by_side([from(row)], count, to.add(r), W);
                     }
                 }
             }
@@ -189,7 +281,7 @@ unsafe fn checked<E: Real, const W: usize>(
             rows.iter().fold((i64::MAX, i64::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)))
         })
         .collect();
-    let unit = is_unit(rows);
+    let runs = runs(rows);
     for (n, k) in part.enumerate() {
         let depth = source.depth[k];
         let (mut all, mut none) = (true, false);
@@ -202,10 +294,12 @@ unsafe fn checked<E: Real, const W: usize>(
         // SAFETY: by the contract; an element is read only where all checks hold.
         unsafe {
             let to = to.add(n * W);
-            if all {
-                line::<E, W>(source.from, rows, unit, depth, to);
+            if let (true, Some(runs)) = (all, &runs) {
+                moved::<E, W>(source.from, runs, rows.len(), depth, to);
+            } else if all {
+                line::<E, W>(source.from, rows, depth, to);
             } else if none {
-                line::<E, W>(source.from, &[], unit, depth, to);
+                zeros::<E, W>(0, to);
             } else {
                 for r in 0..W {
                     let holds = |check: &RangeCheck| {

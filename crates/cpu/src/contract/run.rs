@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 
 use super::pack::{Pack, RangeCheck, Source, is_unit};
 use super::tile::{HasTiles, MOST_COLUMNS, MOST_ROWS, TileFunctions, TileJob};
-use super::vector::Real;
 use crate::isa::{self, Isa};
 use crate::limits::RunLimits;
 use crate::threads;
+use crate::vector::Real;
 use crate::vm::{Frame, Kernel, POLL};
 
 /// An element may be packed from far, and that takes as long as so many multiplications.

@@ -7,7 +7,7 @@ use cotan_schedule::TileShape;
 use super::pack::{self, Pack};
 use crate::isa::Isa;
 
-use super::vector::{Plain, Real, Vector};
+use crate::vector::{Plain, Real, Vector};
 
 /// Rows of a tile at most, on any machine.
 pub(super) const MOST_ROWS: usize = 8;
@@ -197,8 +197,8 @@ machine!(PLAIN_F32 = plain, Plain<f32, 4>, f32, 4 x 8, 256 deep,
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::vector::x86::{F32x8, F32x16, F64x4, F64x8};
     use super::*;
+    use crate::vector::x86::{F32x8, F32x16, F64x4, F64x8};
 
     // Sixteen registers.
     machine!(AVX2_F64 = avx2, F64x4, f64, 6 x 8, 256 deep,

@@ -1,7 +1,7 @@
 //! Addresses, masks of checks, and loads.
 
 use cotan_array::Dtype;
-use cotan_nest::{Affine, BufferId, Component};
+use cotan_nest::{Affine, BufferId, Component, Instr};
 use smallvec::SmallVec;
 
 use super::isa::VectorIsa;
@@ -77,6 +77,7 @@ impl NestEmission<'_> {
             base,
             offset: i32::try_from(reach).ok()?,
             along: along.then_some(size as u8),
+            row: None,
         })
     }
 
@@ -205,15 +206,61 @@ impl NestEmission<'_> {
         Some(to)
     }
 
-    /// The place of a computed index, in elements, and where it is within.
-    pub(super) fn place(&mut self, index: &[Component], copy: BodyCopy) -> Option<(V, V)> {
+    /// Whether the lanes of computed places are neighbours: the row is looked up, and the lanes go
+    /// along it.
+    pub(super) fn goes_along_rows(&self, index: &[Component]) -> bool {
+        let mut steps = 0i64;
+        for component in index {
+            let n = component.value.index();
+            steps = match &self.order.nest.instrs[n] {
+                _ if self.shape.same[n].lanes => steps,
+                Instr::Affine(affine) => {
+                    steps.wrapping_add(self.lane_step(affine).wrapping_mul(component.stride))
+                }
+                _ => return false,
+            };
+        }
+        steps == 1
+    }
+
+    /// The address of neighbouring elements from a computed place on, and where they exist.
+    pub(super) fn row(
+        &mut self,
+        (buffer, dtype): (BufferId, Dtype),
+        index: &[Component],
+        copy: BodyCopy,
+        strip: Option<V>,
+    ) -> Option<(Address, V)> {
+        let (place, within) = self.place(index, copy, true)?;
+        let mask = self.lir.both(Some(within), strip)?;
+        let zero = Affine::constant(0, self.order.nest.extents.len());
+        let address = self.address(buffer, &zero, dtype.size(), BodyCopy::FIRST)?;
+        let row = Some((place, dtype.size() as u8));
+        Some((Address { row, ..address }, self.lir.fit(mask, kind_of(dtype))))
+    }
+
+    /// The place of a computed index, in elements, and where it is within. Lanes that do not exist
+    /// count as within for `rows`: the caller leaves them out.
+    pub(super) fn place(
+        &mut self,
+        index: &[Component],
+        copy: BodyCopy,
+        rows: bool,
+    ) -> Option<(V, V)> {
+        let nest = self.order.nest;
         let mut indices: SmallVec<[V; 4]> = SmallVec::new();
         for component in index {
             indices.push(self.value(component.value.index(), copy)?);
         }
+        let always = |component: &Component| match &nest.instrs[component.value.index()] {
+            Instr::Affine(affine) if rows => affine.range(&nest.extents).is_some_and(|(lo, hi)| {
+                lo >= 0 && usize::try_from(hi).is_ok_and(|hi| hi < component.size)
+            }),
+            _ => false,
+        };
         let lir = &mut self.lir;
         let mut mask = None;
-        for (component, &i) in index.iter().zip(&indices) {
+        for (component, &i) in index.iter().zip(&indices).filter(|(c, _)| !always(c)) {
             let below = lir.constant(ValueKind::Wide, -1i64 as u64);
             let size = i64::try_from(component.size).ok()?;
             let end = lir.constant(ValueKind::Wide, size as u64);

@@ -75,12 +75,14 @@ impl Ins {
                 all(&[*sum, *a, *b]);
                 write(*sum);
             }
-            Ins::Load(to, _, mask) => {
+            Ins::Load(to, address, mask) => {
+                address.row.iter().for_each(|&(place, _)| read(place));
                 mask.iter().for_each(|&m| read(m));
                 write(*to);
             }
-            Ins::Store(v, _, mask) => {
+            Ins::Store(v, address, mask) => {
                 all(&[*v]);
+                address.row.iter().for_each(|&(place, _)| read(place));
                 mask.iter().for_each(|&m| read(m));
             }
             Ins::StoreFirst(v, _) | Ins::StoreBools(v, _) => all(&[*v]),

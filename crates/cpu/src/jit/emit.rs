@@ -281,12 +281,16 @@ impl Emitter<'_> {
         self.asm.op2(Sub_r64_rm64, Register::RAX, Register::RBX);
     }
 
-    /// The memory at an address; RAX may be used for it.
+    /// The memory at an address; RAX and RCX may be used for it.
     pub(super) fn at(&mut self, address: &Address) -> MemoryOperand {
         let base = self.int_in(address.base, Register::RAX);
-        let (index, scale) = match address.along {
-            Some(size) => (Register::RBX, u32::from(size)),
-            None => (Register::None, 1),
+        let (index, scale) = match (address.along, address.row) {
+            (_, Some((place, size))) => {
+                self.first_lane(place, Register::RCX);
+                (Register::RCX, u32::from(size))
+            }
+            (Some(size), None) => (Register::RBX, u32::from(size)),
+            (None, None) => (Register::None, 1),
         };
         memory(base, index, scale, i64::from(address.offset))
     }

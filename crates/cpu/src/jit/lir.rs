@@ -109,13 +109,17 @@ pub(super) enum IntCompare {
     Greater,
 }
 
-/// A place in memory: bytes from an integer on, and the lane index times the size if it runs along.
+/// A place in memory: bytes from an integer on, and the lane index times the size if it runs along,
+/// or a computed number of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub base: Int,
     pub offset: i32,
     /// The bytes from lane to lane when they are those of neighbouring elements.
     pub along: Option<u8>,
+    /// The element of the first lane, as the first lane of a wide vector, and the bytes of an
+    /// element.
+    pub row: Option<(V, u8)>,
 }
 
 /// Elements that a scalar loop over lanes goes to: `stride` bytes apart, or at computed places.

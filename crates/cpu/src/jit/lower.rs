@@ -368,8 +368,17 @@ impl NestEmission<'_> {
                 }
                 self.load(*buffer, dtype, at, mask, copy)
             }
+            Instr::LoadAt { buffer, index }
+                if dtype != Dtype::Bool && self.goes_along_rows(index) =>
+            {
+                let strip = strip.masks[copy.vector];
+                let (address, mask) = self.row((*buffer, dtype), index, copy, strip)?;
+                let to = self.lir.value(kind_of(dtype));
+                self.lir.code.push(Ins::Load(to, address, Some(mask)));
+                Some(to)
+            }
             Instr::LoadAt { buffer, index } => {
-                let (place, mask) = self.place(index, copy)?;
+                let (place, mask) = self.place(index, copy, false)?;
                 let size = dtype.size();
                 let zero = Affine::constant(0, nest.extents.len());
                 let address = self.address(*buffer, &zero, size, BodyCopy::FIRST)?;

@@ -553,6 +553,23 @@ impl Emitter<'_> {
         }
     }
 
+    /// Brings the first lane of a wide value to a general register.
+    pub(super) fn first_lane(&mut self, v: V, to: Register) {
+        match self.in_register(v) {
+            Some(r) => {
+                let code = match self.wide_masks() {
+                    true => EVEX_Vmovq_rm64_xmm,
+                    false => VEX_Vmovq_rm64_xmm,
+                };
+                self.asm.op2(code, to, Register::XMM0 + number(r));
+            }
+            None => {
+                let from = self.operand(v);
+                self.asm.op2(Mov_r64_rm64, to, from);
+            }
+        }
+    }
+
     fn store_first(&mut self, v: V, address: &Address) {
         if matches!(self.lir.kind(v), ValueKind::Mask | ValueKind::HalfMask) {
             self.bits(v);

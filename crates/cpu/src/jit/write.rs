@@ -5,7 +5,7 @@ use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Write};
 
 use super::access::REACH;
-use super::lir::{Add, Ins, IntCompare, LaneAddresses, One, Two, V};
+use super::lir::{Add, Address, Ins, IntCompare, LaneAddresses, One, Two, V};
 use super::lower::{BodyCopy, NestEmission, Strip, kind_of};
 use crate::vm::ACCUMULATOR_BYTES;
 
@@ -183,30 +183,33 @@ impl NestEmission<'_> {
                 let address = self.address(nest.target, at, dtype.size(), copy)?;
                 let apart = self.lane_step(at).checked_mul(dtype.size() as i64)?;
                 apart.checked_mul(self.lir.lanes as i64).filter(|f| f.abs() < REACH)?;
-                let add = add_of(dtype)?;
                 if apart == dtype.size() as i64 {
                     // Every lane has a place of its own.
                     let mask = mask.map(|mask| self.lir.fit(mask, kind_of(dtype)));
-                    let before = self.lir.value(kind_of(dtype));
-                    self.lir.code.push(Ins::Load(before, address, mask));
-                    let op = if add == Add::I64 { Two::IntAdd } else { Two::Add };
-                    let after = self.lir.two(op, before, v);
-                    self.lir.code.push(Ins::Store(after, address, mask));
+                    self.add(v, dtype, address, mask)?;
                 } else {
                     let places = LaneAddresses::Apart(apart);
-                    self.lir.code.push(Ins::AddLanes(v, add, address, places, mask));
+                    self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
                 }
             }
+            Write::AddAt(index) if self.goes_along_rows(index) && dtype != Dtype::Bool => {
+                let (address, mask) = self.row((nest.target, dtype), index, copy, mask)?;
+                self.add(v, dtype, address, Some(mask))?;
+            }
             Write::AddAt(index) => {
-                let (place, within) = self.place(index, copy)?;
+                let (place, within) = self.place(index, copy, false)?;
                 let mask = self.existing(Some(within), mask);
                 let zero = Affine::constant(0, nest.extents.len());
                 let address = self.address(nest.target, &zero, dtype.size(), BodyCopy::FIRST)?;
                 let places = LaneAddresses::At(place);
                 self.lir.code.push(Ins::AddLanes(v, add_of(dtype)?, address, places, mask));
             }
+            Write::StoreAt(index) if self.goes_along_rows(index) && dtype != Dtype::Bool => {
+                let (address, mask) = self.row((nest.target, dtype), index, copy, mask)?;
+                self.lir.code.push(Ins::Store(v, address, Some(mask)));
+            }
             Write::StoreAt(index) => {
-                let (place, within) = self.place(index, copy)?;
+                let (place, within) = self.place(index, copy, false)?;
                 let mask = self.existing(Some(within), mask);
                 let zero = Affine::constant(0, nest.extents.len());
                 let size = dtype.size();
@@ -215,6 +218,16 @@ impl NestEmission<'_> {
                 self.lir.code.push(Ins::StoreLanes(v, size as u8, address, places, mask));
             }
         }
+        Some(())
+    }
+
+    /// Adds lanes to neighbouring elements: each has a place of its own.
+    fn add(&mut self, v: V, dtype: Dtype, address: Address, mask: Option<V>) -> Option<()> {
+        let before = self.lir.value(kind_of(dtype));
+        self.lir.code.push(Ins::Load(before, address, mask));
+        let op = if add_of(dtype)? == Add::I64 { Two::IntAdd } else { Two::Add };
+        let after = self.lir.two(op, before, v);
+        self.lir.code.push(Ins::Store(after, address, mask));
         Some(())
     }
 

@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of symmetric matrices: tridiagonal form, its eigenvalues by parts, and
 //! the reflections back.
 
-use cotan_nest::REFLECTED;
+use cotan_schedule::REFLECTED;
 
 use super::Ran;
 use super::divide::divide;

@@ -1,6 +1,6 @@
 //! Elimination with row pivots, and systems of its factors.
 
-use cotan_nest::PANEL;
+use cotan_schedule::PANEL;
 
 use super::Ran;
 use super::matrix::{Matrix, Number};

@@ -4,8 +4,9 @@ use std::ops::{Div, Sub};
 
 use cotan_array::Dtype;
 
-use crate::contract::{HasTiles, Real};
+use crate::contract::HasTiles;
 use crate::isa::for_each_isa;
+use crate::vector::Real;
 
 use super::product::Products;
 use super::{Ran, Stopped};

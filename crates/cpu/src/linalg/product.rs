@@ -1,7 +1,7 @@
 //! Products of matrices that are subtracted from others: tiles and packing are those of the
 //! contractions.
 
-use cotan_nest::Room;
+use cotan_schedule::Room;
 
 use crate::contract::{Source, TileFunctions, TileJob, scattered};
 use crate::isa;

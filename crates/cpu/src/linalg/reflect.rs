@@ -3,7 +3,7 @@
 //! Matrices are transposed here: what are columns in the mathematics are rows in memory, so that
 //! reflections run along memory.
 
-use cotan_nest::REFLECTED;
+use cotan_schedule::REFLECTED;
 
 use super::Ran;
 use super::matrix::{Matrix, Number, copy};

@@ -5,7 +5,8 @@ mod spectral;
 
 use cotan_array::Dtype;
 use cotan_ir::Routine;
-use cotan_nest::{BufferId, Cells, RoutineStep, family, routine_room};
+use cotan_nest::{BufferId, Cells, RoutineStep, family};
+use cotan_schedule::routine_room;
 
 use super::{RoutinePointers, run};
 
@@ -113,6 +114,7 @@ fn results(
         operands,
         results: vec![BufferId(0); family(routine).len()],
         room: BufferId(0),
+        needed: 0,
     };
     let places = RoutinePointers {
         operands: memory.iter_mut().map(|words| words.as_mut_ptr().cast()).collect(),

@@ -1,7 +1,7 @@
 //! Symmetric matrices made tridiagonal by reflections, half of the work products of matrices; and the
 //! eigenvalues of what comes out, one rotation after the other.
 
-use cotan_nest::REFLECTED;
+use cotan_schedule::REFLECTED;
 
 use super::Ran;
 use super::matrix::{Matrix, Number};

@@ -2,10 +2,10 @@
 //! each instruction set.
 
 use super::kernel::{TransformStage, Vectors, multiply, run};
-#[cfg(target_arch = "x86_64")]
-use super::lanes::x86;
-use super::lanes::{Float, Lanes, Plain};
 use crate::isa::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::x86;
+use crate::vector::{Plain, Real, Vector};
 
 /// The most lanes on any machine.
 pub(super) const MOST_LANES: usize = 16;
@@ -68,21 +68,21 @@ pub(super) struct Kernels<E> {
 const TILE: usize = 8;
 
 #[inline(always)]
-unsafe fn gather<V: Lanes>(job: &TransformBlock<'_, V::E>, to: Vectors<V::E>) {
+unsafe fn gather<V: Vector>(job: &TransformBlock<'_, V::Element>, to: Vectors<V::Element>) {
     let from = &job.from;
     // SAFETY: the numbers and the room are there by the contract of `block`.
     unsafe {
         for (plane, to) in [(from.re, to.re), (from.im, to.im)] {
             for first in (0..job.length).step_by(TILE) {
                 let last = job.length.min(first + TILE);
-                for lane in 0..V::N {
+                for lane in 0..V::LANES {
                     let start = plane.wrapping_add(from.starts[lane]);
                     for j in first..last {
                         let x = match lane < job.count {
                             true => start.wrapping_add(j * from.step).read(),
-                            false => V::E::ZERO,
+                            false => V::Element::ZERO,
                         };
-                        to.add(j * V::N + lane).write(x);
+                        to.add(j * V::LANES + lane).write(x);
                     }
                 }
             }
@@ -91,7 +91,7 @@ unsafe fn gather<V: Lanes>(job: &TransformBlock<'_, V::E>, to: Vectors<V::E>) {
 }
 
 #[inline(always)]
-unsafe fn scatter<V: Lanes>(job: &TransformBlock<'_, V::E>, from: Vectors<V::E>) {
+unsafe fn scatter<V: Vector>(job: &TransformBlock<'_, V::Element>, from: Vectors<V::Element>) {
     let to = &job.to;
     // SAFETY: the numbers and the room are there by the contract of `block`.
     unsafe {
@@ -101,7 +101,7 @@ unsafe fn scatter<V: Lanes>(job: &TransformBlock<'_, V::E>, from: Vectors<V::E>)
                 for lane in 0..job.count {
                     let start = plane.wrapping_add(to.starts[lane]);
                     for j in first..last {
-                        start.wrapping_add(j * to.step).write(from.add(j * V::N + lane).read());
+                        start.wrapping_add(j * to.step).write(from.add(j * V::LANES + lane).read());
                     }
                 }
             }
@@ -112,12 +112,17 @@ unsafe fn scatter<V: Lanes>(job: &TransformBlock<'_, V::E>, from: Vectors<V::E>)
 /// # Safety
 /// As [`Kernels::block`]; the instructions of the vectors are there.
 #[inline(always)]
-unsafe fn block<V: Lanes>(job: &TransformBlock<'_, V::E>) {
-    let whole = job.length * V::N;
-    let room = |start: *mut V::E| Vectors { re: start, im: start.wrapping_add(whole), step: V::N };
+unsafe fn block<V: Vector>(job: &TransformBlock<'_, V::Element>) {
+    let whole = job.length * V::LANES;
+    let room = |start: *mut V::Element| Vectors {
+        re: start,
+        im: start.wrapping_add(whole),
+        step: V::LANES,
+    };
     let rooms = job.rooms.map(room);
-    let full = job.count == V::N;
-    let (in_place, to_place) = (full && job.from.neighbours(V::N), full && job.to.neighbours(V::N));
+    let full = job.count == V::LANES;
+    let (in_place, to_place) =
+        (full && job.from.neighbours(V::LANES), full && job.to.neighbours(V::LANES));
     // SAFETY: by the contract.
     unsafe {
         let from = if in_place {
@@ -149,10 +154,10 @@ macro_rules! kernels {
         pub(super) mod $name {
             use super::*;
 
-            type E = <$lanes as Lanes>::E;
+            type E = <$lanes as Vector>::Element;
 
             pub(in crate::transform) static KERNELS: Kernels<E> =
-                Kernels { lanes: <$lanes as Lanes>::N, block: of_block, multiply: of_multiply };
+                Kernels { lanes: <$lanes as Vector>::LANES, block: of_block, multiply: of_multiply };
 
             $(#[target_feature(enable = $feature)])?
             unsafe fn of_block(job: &TransformBlock<'_, E>) {
@@ -183,7 +188,7 @@ kernels! {
 }
 
 /// Numbers with functions for each instruction set.
-pub(super) trait Transformed: Float + Send + Sync {
+pub(super) trait Transformed: Real + Send + Sync {
     fn kernels(isa: Isa) -> &'static Kernels<Self>;
 }
 

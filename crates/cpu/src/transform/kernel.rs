@@ -6,10 +6,10 @@
 //! for each of the $s$ transforms that the stages before have left, interleaved. What is left are
 //! $R s$ transforms of length $m$.
 
-use super::lanes::{Float, Lanes};
+use crate::vector::{Real, Vector};
 
 /// The largest factor of a stage.
-pub(super) const MOST: usize = cotan_nest::Transform::MOST_FACTOR;
+pub(super) const MOST: usize = cotan_schedule::Transform::MOST_FACTOR;
 
 /// Vectors of complex numbers in memory: the real parts, the imaginary parts, and how far the next
 /// vector is from one.
@@ -41,7 +41,7 @@ pub(super) struct TransformStage<E> {
 }
 
 /// `exp(-2 pi i k / n)`
-pub(super) fn root<E: Float>(k: usize, n: usize) -> (E, E) {
+pub(super) fn root<E: Real>(k: usize, n: usize) -> (E, E) {
     let (c, s) = turn(k as u64 % n as u64, n as u64);
     (E::of(c), E::of(-s))
 }
@@ -65,7 +65,7 @@ fn turn(k: u64, n: u64) -> (f64, f64) {
 }
 
 /// The stages of a transform whose length is a product of factors.
-pub(super) fn stages<E: Float>(factors: &[usize]) -> Vec<TransformStage<E>> {
+pub(super) fn stages<E: Real>(factors: &[usize]) -> Vec<TransformStage<E>> {
     let mut length: usize = factors.iter().product();
     let mut before = 1;
     let mut stages = Vec::with_capacity(factors.len());
@@ -96,11 +96,11 @@ struct C<V> {
     im: V,
 }
 
-impl<V: Lanes> C<V> {
+impl<V: Vector> C<V> {
     #[inline(always)]
     unsafe fn zero() -> C<V> {
         // SAFETY: the instructions are there, as for all that follows here.
-        let zero = unsafe { V::splat(V::E::ZERO) };
+        let zero = unsafe { V::splat(V::Element::ZERO) };
         C { re: zero, im: zero }
     }
 
@@ -140,14 +140,14 @@ impl<V: Lanes> C<V> {
     #[inline(always)]
     unsafe fn scaled_plus(self, x: V, b: C<V>) -> C<V> {
         // SAFETY: as above.
-        unsafe { C { re: self.re.times_plus(x, b.re), im: self.im.times_plus(x, b.im) } }
+        unsafe { C { re: self.re.mul_add(x, b.re), im: self.im.mul_add(x, b.im) } }
     }
 
     /// `b - self x`
     #[inline(always)]
     unsafe fn scaled_from(self, x: V, b: C<V>) -> C<V> {
         // SAFETY: as above.
-        unsafe { C { re: self.re.times_from(x, b.re), im: self.im.times_from(x, b.im) } }
+        unsafe { C { re: self.re.mul_sub_from(x, b.re), im: self.im.mul_sub_from(x, b.im) } }
     }
 
     #[inline(always)]
@@ -155,15 +155,15 @@ impl<V: Lanes> C<V> {
         // SAFETY: as above.
         unsafe {
             C {
-                re: self.im.times_from(w.im, self.re.times(w.re)),
-                im: self.im.times_plus(w.re, self.re.times(w.im)),
+                re: self.im.mul_sub_from(w.im, self.re.times(w.re)),
+                im: self.im.mul_add(w.re, self.re.times(w.im)),
             }
         }
     }
 }
 
 /// `sum_j x[j] w_R^(j k)` for all `k`.
-trait Butterfly<V: Lanes, const R: usize> {
+trait Butterfly<V: Vector, const R: usize> {
     /// # Safety
     /// The instructions of the vectors are there.
     unsafe fn of(x: [C<V>; R]) -> [C<V>; R];
@@ -171,7 +171,7 @@ trait Butterfly<V: Lanes, const R: usize> {
 
 struct Formulas;
 
-impl<V: Lanes> Butterfly<V, 2> for Formulas {
+impl<V: Vector> Butterfly<V, 2> for Formulas {
     #[inline(always)]
     unsafe fn of([a, b]: [C<V>; 2]) -> [C<V>; 2] {
         // SAFETY: by the contract, here and below.
@@ -179,12 +179,12 @@ impl<V: Lanes> Butterfly<V, 2> for Formulas {
     }
 }
 
-impl<V: Lanes> Butterfly<V, 3> for Formulas {
+impl<V: Vector> Butterfly<V, 3> for Formulas {
     #[inline(always)]
     unsafe fn of([a, b, c]: [C<V>; 3]) -> [C<V>; 3] {
         // SAFETY: by the contract.
         unsafe {
-            let (half, sine) = (V::splat(V::E::of(0.5)), V::splat(V::E::of(SIN_60)));
+            let (half, sine) = (V::splat(V::Element::of(0.5)), V::splat(V::Element::of(SIN_60)));
             let (sum, difference) = (b.plus(c), b.minus(c).scaled(sine));
             let middle = sum.scaled_from(half, a);
             [a.plus(sum), middle.minus_i(difference), middle.plus_i(difference)]
@@ -192,7 +192,7 @@ impl<V: Lanes> Butterfly<V, 3> for Formulas {
     }
 }
 
-impl<V: Lanes> Butterfly<V, 4> for Formulas {
+impl<V: Vector> Butterfly<V, 4> for Formulas {
     #[inline(always)]
     unsafe fn of([a, b, c, d]: [C<V>; 4]) -> [C<V>; 4] {
         // SAFETY: by the contract.
@@ -203,12 +203,12 @@ impl<V: Lanes> Butterfly<V, 4> for Formulas {
     }
 }
 
-impl<V: Lanes> Butterfly<V, 5> for Formulas {
+impl<V: Vector> Butterfly<V, 5> for Formulas {
     #[inline(always)]
     unsafe fn of([a, b, c, d, e]: [C<V>; 5]) -> [C<V>; 5] {
         // SAFETY: by the contract.
         unsafe {
-            let number = |x: f64| V::splat(V::E::of(x));
+            let number = |x: f64| V::splat(V::Element::of(x));
             let (c1, c2) = (number(COS_72), number(COS_144));
             let (s1, s2) = (number(SIN_72), number(SIN_144));
             let (outer, inner) = (b.plus(e), c.plus(d));
@@ -228,12 +228,12 @@ impl<V: Lanes> Butterfly<V, 5> for Formulas {
     }
 }
 
-impl<V: Lanes> Butterfly<V, 8> for Formulas {
+impl<V: Vector> Butterfly<V, 8> for Formulas {
     #[inline(always)]
     unsafe fn of(x: [C<V>; 8]) -> [C<V>; 8] {
         // SAFETY: by the contract.
         unsafe {
-            let half = V::splat(V::E::of(std::f64::consts::FRAC_1_SQRT_2));
+            let half = V::splat(V::Element::of(std::f64::consts::FRAC_1_SQRT_2));
             let [a, b, c, d]: [C<V>; 4] = Formulas::of([x[0], x[2], x[4], x[6]]);
             let [e, f, g, h]: [C<V>; 4] = Formulas::of([x[1], x[3], x[5], x[7]]);
             // (1 - i) f and (-1 - i) h, of which the root of 1/2 is left out.
@@ -260,14 +260,14 @@ const SIN_72: f64 = 0.951_056_516_295_153_5;
 const SIN_144: f64 = 0.587_785_252_292_473_1;
 
 #[inline(always)]
-unsafe fn load<V: Lanes>(from: Vectors<V::E>, at: usize) -> C<V> {
+unsafe fn load<V: Vector>(from: Vectors<V::Element>, at: usize) -> C<V> {
     let at = at * from.step;
     // SAFETY: by the contract of who calls.
     unsafe { C { re: V::load(from.re.add(at)), im: V::load(from.im.add(at)) } }
 }
 
 #[inline(always)]
-unsafe fn store<V: Lanes>(x: C<V>, to: Vectors<V::E>, at: usize) {
+unsafe fn store<V: Vector>(x: C<V>, to: Vectors<V::Element>, at: usize) {
     let at = at * to.step;
     // SAFETY: by the contract of who calls.
     unsafe {
@@ -281,10 +281,10 @@ unsafe fn store<V: Lanes>(x: C<V>, to: Vectors<V::E>, at: usize) {
 /// # Safety
 /// The places have the vectors of the stage, which are apart, and the instructions are there.
 #[inline(always)]
-unsafe fn known<V: Lanes, const R: usize>(
-    stage: &TransformStage<V::E>,
-    x: Vectors<V::E>,
-    y: Vectors<V::E>,
+unsafe fn known<V: Vector, const R: usize>(
+    stage: &TransformStage<V::Element>,
+    x: Vectors<V::Element>,
+    y: Vectors<V::Element>,
 ) where
     Formulas: Butterfly<V, R>,
 {
@@ -323,7 +323,11 @@ unsafe fn known<V: Lanes, const R: usize>(
 /// # Safety
 /// As [`known`].
 #[inline(always)]
-unsafe fn odd<V: Lanes>(stage: &TransformStage<V::E>, x: Vectors<V::E>, y: Vectors<V::E>) {
+unsafe fn odd<V: Vector>(
+    stage: &TransformStage<V::Element>,
+    x: Vectors<V::Element>,
+    y: Vectors<V::Element>,
+) {
     let (m, s, r) = (stage.left, stage.before, stage.radix);
     let half = r / 2;
     // SAFETY: by the contract.
@@ -369,11 +373,11 @@ unsafe fn odd<V: Lanes>(stage: &TransformStage<V::E>, x: Vectors<V::E>, y: Vecto
 /// The places and both rooms have as many vectors as the transform is long, and are apart; the first
 /// room may be the place to read from. The instructions of the vectors are there.
 #[inline(always)]
-pub(super) unsafe fn run<V: Lanes>(
-    stages: &[TransformStage<V::E>],
-    from: Vectors<V::E>,
-    to: Vectors<V::E>,
-    rooms: [Vectors<V::E>; 2],
+pub(super) unsafe fn run<V: Vector>(
+    stages: &[TransformStage<V::Element>],
+    from: Vectors<V::Element>,
+    to: Vectors<V::Element>,
+    rooms: [Vectors<V::Element>; 2],
 ) {
     let mut x = from;
     for (n, stage) in stages.iter().enumerate() {
@@ -402,7 +406,11 @@ pub(super) unsafe fn run<V: Lanes>(
 /// # Safety
 /// There are so many at all places, and the instructions are there.
 #[inline(always)]
-pub(super) unsafe fn multiply<V: Lanes>(x: Vectors<V::E>, by: Vectors<V::E>, count: usize) {
+pub(super) unsafe fn multiply<V: Vector>(
+    x: Vectors<V::Element>,
+    by: Vectors<V::Element>,
+    count: usize,
+) {
     for at in 0..count {
         // SAFETY: by the contract.
         unsafe { store(load::<V>(x, at).times(load::<V>(by, at)), x, at) };
@@ -414,10 +422,10 @@ pub(super) unsafe fn multiply<V: Lanes>(x: Vectors<V::E>, by: Vectors<V::E>, cou
 /// # Safety
 /// There are so many at all places, which are apart, and the instructions are there.
 #[inline(always)]
-pub(super) unsafe fn multiply_to<V: Lanes>(
-    x: Vectors<V::E>,
-    by: Vectors<V::E>,
-    to: Vectors<V::E>,
+pub(super) unsafe fn multiply_to<V: Vector>(
+    x: Vectors<V::Element>,
+    by: Vectors<V::Element>,
+    to: Vectors<V::Element>,
     count: usize,
 ) {
     for at in 0..count {

@@ -3,14 +3,13 @@
 //! Several transforms of one length are computed side by side, one in each lane of vectors: the
 //! elements of a batch, or the rows and the columns of the matrix into which a long transform is
 //! split, so that both stay in the first caches and no shuffles are needed but transpositions. What
-//! lengths are split into is [`cotan_nest::Transform`].
+//! lengths are split into is [`cotan_schedule::Transform`].
 //!
 //! Which operations are done in which order depends on the shapes and on the instruction set, on
 //! nothing else.
 
 mod block;
 mod kernel;
-mod lanes;
 mod plan;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! What is known of a transform before it is run: roots of unity.
 
-use cotan_nest::Transform;
+use cotan_schedule::Transform;
 
 use super::block::{Kernels, Lying, MOST_LANES, TransformBlock, Transformed};
 use super::kernel::{TransformStage, Vectors, root, stages};

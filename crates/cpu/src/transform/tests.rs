@@ -3,7 +3,8 @@
 
 use cotan_array::Dtype;
 use cotan_ir::Routine;
-use cotan_nest::{BufferId, Cells, RoutineStep, Transform};
+use cotan_nest::{BufferId, Cells, RoutineStep};
+use cotan_schedule::Transform;
 
 use super::block::Transformed;
 use super::plan::{ComplexLine, TransformPlan, aligned};
@@ -166,6 +167,7 @@ fn step_of(
         operands: vec![operand],
         results: vec![BufferId(0)],
         room: BufferId(0),
+        needed: 0,
     };
     (step, strides.to_vec())
 }

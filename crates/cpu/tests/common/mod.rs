@@ -5,6 +5,7 @@ use cotan_array::{Array, Dtype, Element, Shape};
 use cotan_cpu::{Engine, Executable, RunLimits};
 use cotan_interp::{Mode, Value};
 use cotan_ir::{Builder, Output, Param, Program, Result, TermId, Type};
+use cotan_schedule::{Schedule, Target, lower};
 use cotan_testkit::{Equality, first_difference, run_program};
 
 pub fn shape(dims: &[usize]) -> Shape {
@@ -44,11 +45,11 @@ pub fn program(
 }
 
 /// Runs a program by the machine, in both orders of sums, in large and in tiny blocks, and by the
-/// interpreter. Gives the kernels in the order of the machine.
+/// interpreter.
 pub fn same(
     inputs: &[Array],
     body: impl FnOnce(&mut Builder, &[TermId]) -> Result<Vec<TermId>>,
-) -> String {
+) -> Program {
     let program = program(inputs, body);
     let tiny = |in_order| Executable::in_tiny_blocks(&program, in_order, Engine::Native);
     agrees(&program, inputs, &tiny(true).unwrap());
@@ -59,7 +60,27 @@ pub fn same(
         agrees(&program, inputs, &usual);
         agrees(&program, inputs, &Executable::in_order(&program).unwrap());
     }
-    usual.kernels(&program)
+    program
+}
+
+/// Compares the plan of a program and its schedule, both for the portable target, with those of the
+/// file `tests/plans/NAME.nest`. With `COTAN_BLESS=1` in the environment they are written there.
+pub fn planned(name: &str, program: &Program) {
+    if cfg!(miri) {
+        return;
+    }
+    let target = Target::portable();
+    let plan = lower(program, false, &target).unwrap();
+    let schedule = Schedule::of(program, false, &target).unwrap();
+    let schedule = schedule.to_string();
+    let decided = schedule.lines().filter(|line| !line.starts_with('#'));
+    let found = format!("{plan}\n{}\n", decided.collect::<Vec<_>>().join("\n"));
+    let path = format!("{}/tests/plans/{name}.nest", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("COTAN_BLESS").is_some() {
+        return std::fs::write(path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    assert!(found == expected, "{name}:\n{found}\ninstead of\n{expected}");
 }
 
 /// Runs a plan of a program, and the program by the interpreter: every bit is the same. Before that

@@ -352,6 +352,7 @@ impl<'a> Checker<'a> {
             CustomKind::Vjp => (floats(outputs), floats(&args)),
             CustomKind::Jvp => (floats(&args), floats(outputs)),
             CustomKind::Implicit => (floats(&outputs.repeat(2)), floats(&outputs.repeat(3))),
+            CustomKind::Checkpoint(_) => (Vec::new(), Vec::new()),
         };
         if c.kind == CustomKind::Implicit && outputs.iter().any(|ty| !ty.dtype.is_float()) {
             return Err("the solution of an equation is not of floats".to_string());

@@ -186,8 +186,7 @@ impl Checker<'_> {
 
     /// Every element that an index may lead to has been written.
     fn written_box(&mut self, b: BufferId, index: &[Component]) -> R<()> {
-        let sizes: SmallVec<[usize; 4]> = index.iter().map(|c| c.size).collect();
-        let at = Affine { constant: 0, coeffs: index.iter().map(|c| c.stride).collect() };
+        let (sizes, at) = reached(index);
         self.written(&sizes, b, &at, &[])
     }
 
@@ -209,9 +208,8 @@ impl Checker<'_> {
         }
         self.distinct(nest, &stores)?;
         for (n, instr) in nest.instrs.iter().enumerate() {
-            let (b, read) = match instr {
-                Instr::Load { buffer, at, checks } => (*buffer, Some((at, &checks[..]))),
-                Instr::LoadAt { buffer, .. } => (*buffer, None),
+            let b = match instr {
+                Instr::Load { buffer, .. } | Instr::LoadAt { buffer, .. } => *buffer,
                 Instr::Const(_) | Instr::Affine(_) | Instr::Op(..) | Instr::MulAdd { .. } => {
                     continue;
                 }
@@ -223,14 +221,27 @@ impl Checker<'_> {
                     b.0
                 ))
             };
-            if b == nest.target && several && (nest.write.scatters() || read.is_none()) {
+            if b == nest.target && several && nest.write.scatters() {
                 return Err(format!("%{n}: buffer {} is read while others write it", b.0));
             }
-            let Some(read) = read else { continue };
-            for &(target, at, extents) in stores.iter().filter(|store| store.0 == b) {
-                let reduced = nest.extents.len() - extents.len();
-                let found = read_by_another(at, read, (&nest.extents, reduced), &mut self.fuel);
-                if let (true, Some(place)) = (target == b, found) {
+            for &(_, at, extents) in stores.iter().filter(|store| store.0 == b) {
+                let found = match instr {
+                    Instr::Load { at: read, checks, .. } => {
+                        let reduced = nest.extents.len() - extents.len();
+                        let space = (&nest.extents[..], reduced);
+                        read_by_another(at, (read, checks), space, &mut self.fuel)
+                    }
+                    // Any place that the index may lead to.
+                    Instr::LoadAt { index, .. } if several => {
+                        let (sizes, read) = reached(index);
+                        match (runs(&read, &sizes), runs(at, extents)) {
+                            (Some(one), Some(two)) => common(&one, &two).map(i128::from),
+                            _ => None,
+                        }
+                    }
+                    _ => None,
+                };
+                if let Some(place) = found {
                     return another(place);
                 }
             }
@@ -466,4 +477,10 @@ impl Checker<'_> {
         }
         Ok(before)
     }
+}
+
+/// The places that an index may lead to, as a form over a space of its own.
+fn reached(index: &[Component]) -> (SmallVec<[usize; 4]>, Affine) {
+    let at = Affine { constant: 0, coeffs: index.iter().map(|c| c.stride).collect() };
+    (index.iter().map(|c| c.size).collect(), at)
 }

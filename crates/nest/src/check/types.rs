@@ -8,7 +8,7 @@ use super::{Checker, R};
 use crate::draft::Draft;
 use crate::nest::{Affine, BufferId, Component, Instr, Nest, Val, Write};
 use crate::plan::{Loop, Role};
-use crate::routine::{RoutineStep, family, fewest, is_read, routine_room};
+use crate::routine::{RoutineStep, family, fewest, is_read};
 use crate::segment::{SegmentStep, Strided};
 
 impl Checker<'_> {
@@ -309,8 +309,7 @@ impl Checker<'_> {
         if own.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("a routine that writes two things to one buffer".to_owned());
         }
-        let (room, needed) =
-            (self.buffer(step.room)?, routine_room(step.routine, step.rows, step.columns));
+        let (room, needed) = (self.buffer(step.room)?, step.needed);
         match room.bytes() >= needed.saturating_mul(8) {
             true => Ok(()),
             false => Err(format!("a routine without room: {needed} numbers of 8 bytes")),

@@ -325,7 +325,10 @@ impl<'a> Parser<'a> {
         line.expect_word("columns")?;
         line.expect_word("using")?;
         let room = self.name(line)?;
-        let step = RoutineStep { routine, dtype, batch, rows, columns, operands, results, room };
+        line.expect_word("of")?;
+        let needed = line.count()?;
+        let step =
+            RoutineStep { routine, dtype, batch, rows, columns, operands, results, room, needed };
         let read = (0..routine.row().operands.len()).filter(|&n| is_read(routine, n)).count();
         let strides = step.operands.iter().all(|cells| cells.batch.len() == step.batch.len());
         let results = [fewest(routine), family(routine).len()];

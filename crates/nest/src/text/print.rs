@@ -150,7 +150,7 @@ impl<'a> Printer<'a> {
                     };
                     let of: Vec<String> = step.operands.iter().map(cells).collect();
                     self.line(format_args!(
-                        "routine {} of {} ({}) to ({}) for {:?}, {} rows, {} columns using {}",
+                        "routine {} of {} ({}) to ({}) for {:?}, {} rows, {} columns using {} of {}",
                         step.routine.name(),
                         step.dtype,
                         of.join(", "),
@@ -158,7 +158,8 @@ impl<'a> Printer<'a> {
                         step.batch,
                         step.rows,
                         step.columns,
-                        self.name(step.room)
+                        self.name(step.room),
+                        step.needed
                     ));
                 }
                 Step::Loop(l) => {

@@ -1,13 +1,12 @@
-//! The kernels of a group, its memory and its blocks.
+//! The schedule of a group: what its nests are run as, its memory and its blocks.
 
 use cotan_nest::{Buffer, BufferId, Draft, Nest, Role, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
 use super::join::{GroupItem, Open, SharedDims};
 use super::merge::{Shared, merge};
 use super::relax::{Relaxed, Relaxing};
-use super::rows::compact;
+use super::rows::{Rows, compact};
 use super::wedge::{PanelShape, Wedge, Wedged, wedges};
 use super::{Group, Local, Member, Ordered, Scheduler, size};
 use crate::contract::{Cut, Cuts};
@@ -23,8 +22,42 @@ const NO_CONTRACTION: Unsupported = Unsupported("a contraction that was none in 
 /// Whether an array is complete before a group is run.
 pub(super) type Filled<'a> = &'a dyn Fn(BufferId) -> bool;
 
+/// A group whose nests are known and share a dimension, while its schedule is being filled.
+pub(super) struct Closing<'a> {
+    /// What is run for each block, and the dimension of each that is shared.
+    pub items: Vec<Shared>,
+    /// The rows of the buffers that are written.
+    pub rows: FxHashMap<BufferId, Rows>,
+    /// The positions that count of each item, where that is not all of them.
+    pub wedges: Vec<Option<Wedge>>,
+    /// The schedule.
+    pub group: Ordered,
+    filled: Filled<'a>,
+}
+
+/// A pass that decides something about a group.
+pub(crate) struct GroupPass {
+    /// What it decides, in one line.
+    pub name: &'static str,
+    run: fn(&mut Scheduler<'_>, &mut Closing<'_>) -> R<()>,
+}
+
+/// All passes over a group, in their order.
+pub(crate) const GROUP_PASSES: &[GroupPass] = &[
+    GroupPass { name: "which buffers hold a block only", run: |s, c| s.find_locals(c) },
+    GroupPass { name: "which sums are taken in parts", run: |s, c| s.make_partial(c) },
+    GroupPass { name: "which nests become one", run: |s, c| s.merge_nests(c) },
+    GroupPass { name: "which nests leave out positions", run: |s, c| s.find_wedges(c) },
+    GroupPass { name: "which dimensions become one", run: |s, c| s.collapse(c) },
+    GroupPass { name: "how many positions a block has", run: |s, c| s.choose_block(c) },
+    GroupPass { name: "where the rows of a block lie", run: |s, c| s.compact_rows(c) },
+    GroupPass { name: "what runs if arrays are of moderate size", run: |s, c| s.relax(c) },
+    GroupPass { name: "orders of loops and of contractions", run: |s, c| s.order_loops(c) },
+    GroupPass { name: "the memory of a thread", run: |s, c| s.lay_out(c) },
+];
+
 impl Scheduler<'_> {
-    /// Plans the kernels of a group. `filled` tells arrays that are complete before it is run.
+    /// Schedules a group. `filled` tells arrays that are complete before it is run.
     pub(super) fn close(&mut self, open: Open, filled: Filled) -> R<Step<Ordered>> {
         let Open { mut items, ways, touched, .. } = open;
         let mut buffers: Vec<BufferId> = touched.into_iter().collect();
@@ -34,7 +67,7 @@ impl Scheduler<'_> {
         {
             return match item {
                 GroupItem::Nest(nest) => {
-                    Ok(Step::Compute(Box::new(self.alone(nest, buffers, filled))))
+                    Ok(Step::Compute(Box::new(self.alone(nest, buffers, filled)?)))
                 }
                 GroupItem::Draft(draft) => self.whole(*draft),
             };
@@ -42,61 +75,108 @@ impl Scheduler<'_> {
         let Some(way) = self.best(ways, &items) else {
             return Ok(Step::Compute(Box::new(Group::default())));
         };
-        let mut group = Group { buffers, extent: way.extent, ..Group::default() };
-        self.find_locals(&items, &way, &mut group);
-        self.make_partial(&mut items, &way, &mut group);
-        let local = group.locals.iter().map(|local| local.buffer).collect();
-        let items = merge(
-            items.into_iter().zip(way.dims.iter().copied()).collect(),
-            &local,
-            &self.cost_of(),
-            &self.target.search,
-        );
-        forget_untouched(&mut group, &items);
-        let wedges = self.wedges(&items, &group);
-        // Nests are simplified, but for the dimension that is shared.
-        let mut dims: SmallVec<[Option<usize>; 4]> = SmallVec::new();
-        let items: Vec<GroupItem> = items
-            .into_iter()
-            .zip(&wedges)
-            .map(|((item, dim), wedge)| match item {
-                GroupItem::Nest(nest) if wedge.is_none() => {
-                    let (nest, dim) = nest.collapse(Some(dim));
-                    dims.push(dim);
-                    GroupItem::Nest(nest)
-                }
-                item => {
-                    dims.push(Some(dim));
-                    item
-                }
-            })
-            .collect();
-        size::choose(&mut group, &items, &dims, self.buffers, self.in_order, self.target);
-        size::spare(&mut group, wedges.iter().any(Option::is_some), &self.target.gains);
-        let mut members: Vec<(GroupItem, usize, Option<Wedge>)> = Vec::with_capacity(items.len());
-        for ((mut item, dim), wedge) in items.into_iter().zip(dims).zip(wedges) {
-            let Some(dim) = dim else { continue };
-            for local in &group.locals {
-                let Some(&rows) = way.rows.get(&local.buffer) else { continue };
-                let compact = |nest: &mut Nest| compact(nest, local.buffer, dim, rows, group.block);
-                match &mut item {
+        let group = Group { buffers, extent: way.extent, ..Group::default() };
+        let items = items.into_iter().zip(way.dims).collect();
+        let group = self.scheduled(group, items, way.rows, filled)?;
+        Ok(Step::Compute(Box::new(group)))
+    }
+
+    /// The schedule of a group, by all passes.
+    fn scheduled(
+        &mut self,
+        group: Ordered,
+        items: Vec<Shared>,
+        rows: FxHashMap<BufferId, Rows>,
+        filled: Filled,
+    ) -> R<Ordered> {
+        let mut closing = Closing { items, rows, wedges: Vec::new(), group, filled };
+        for pass in GROUP_PASSES {
+            (pass.run)(self, &mut closing)?;
+        }
+        Ok(closing.group)
+    }
+
+    /// Lets nests that go through the same space be one.
+    fn merge_nests(&mut self, closing: &mut Closing) -> R<()> {
+        if closing.items.len() > 1 {
+            let local = closing.locals();
+            let items = std::mem::take(&mut closing.items);
+            closing.items = merge(items, &local, &self.cost_of(), &self.target.search);
+            forget_untouched(&mut closing.group, &closing.items);
+        }
+        Ok(())
+    }
+
+    /// Finds the wedges of nests, if that spares enough.
+    fn find_wedges(&mut self, closing: &mut Closing) -> R<()> {
+        let Closing { items, group, .. } = &*closing;
+        let parts = group.partials.iter().map(|partial| partial.parts).collect();
+        let mut wedges = wedges(items, &closing.locals(), &parts);
+        let positions = |((item, _), wedge): (&Shared, &Option<Wedge>)| match wedge {
+            Some(_) => item.positions(),
+            None => 0,
+        };
+        let spared = items.iter().zip(&wedges).map(positions).fold(0, usize::saturating_add);
+        if spared < self.target.thresholds.min_wedge_positions {
+            wedges.fill(None);
+        }
+        closing.wedges = wedges;
+        Ok(())
+    }
+
+    /// Simplifies the nests without wedges, but for the dimension that is shared.
+    fn collapse(&mut self, closing: &mut Closing) -> R<()> {
+        for ((item, dim), wedge) in closing.items.iter_mut().zip(&closing.wedges) {
+            if let (GroupItem::Nest(nest), None) = (&mut *item, wedge) {
+                let (collapsed, kept) = nest.clone().collapse(Some(*dim));
+                *nest = collapsed;
+                *dim = kept.unwrap_or(*dim);
+            }
+        }
+        Ok(())
+    }
+
+    fn choose_block(&mut self, closing: &mut Closing) -> R<()> {
+        let Closing { items, wedges, group, .. } = closing;
+        let items = items.iter().map(|(item, dim)| (item, Some(*dim)));
+        size::choose(group, items, self.buffers, self.in_order, self.target);
+        size::spare(group, wedges.iter().any(Option::is_some), &self.target.gains);
+        Ok(())
+    }
+
+    /// Lets the rows of buffers that hold a block only lie in that block.
+    fn compact_rows(&mut self, closing: &mut Closing) -> R<()> {
+        let Closing { items, rows, group, .. } = closing;
+        for local in &group.locals {
+            let Some(&rows) = rows.get(&local.buffer) else { continue };
+            for (item, dim) in items.iter_mut() {
+                let compact =
+                    |nest: &mut Nest| compact(nest, local.buffer, *dim, rows, group.block);
+                match item {
                     GroupItem::Nest(nest) => compact(nest),
                     GroupItem::Draft(draft) => draft.nests_mut().for_each(compact),
                 }
             }
-            members.push((item, dim, wedge));
         }
-        group.relaxed = self.relaxed(&members, &group, filled);
-        for (item, dim, wedge) in members {
-            let seldom = group.relaxed.is_some();
+        Ok(())
+    }
+
+    fn relax(&mut self, closing: &mut Closing) -> R<()> {
+        closing.group.relaxed = self.relaxed(closing);
+        Ok(())
+    }
+
+    fn order_loops(&mut self, closing: &mut Closing) -> R<()> {
+        let Closing { items, wedges, group, .. } = closing;
+        let seldom = group.relaxed.is_some();
+        for ((item, dim), wedge) in items.drain(..).zip(wedges) {
             let member = match item {
-                GroupItem::Nest(nest) => self.kernel(nest, dim, wedge, &group, seldom),
-                GroupItem::Draft(draft) => self.contraction(*draft, dim, &mut group)?,
+                GroupItem::Nest(nest) => self.kernel(nest, dim, *wedge, group, seldom),
+                GroupItem::Draft(draft) => self.contraction(*draft, dim, group)?,
             };
             group.members.push(member);
         }
-        self.lay_out(&mut group);
-        Ok(Step::Compute(Box::new(group)))
+        Ok(())
     }
 
     /// About how many cycles a nest takes for each position.
@@ -123,38 +203,17 @@ impl Scheduler<'_> {
         all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
     }
 
-    /// The wedges of the nests of a group, if that spares enough.
-    fn wedges(&self, items: &[Shared], group: &Ordered) -> Vec<Option<Wedge>> {
-        let local = group.locals.iter().map(|local| local.buffer).collect();
-        let parts = group.partials.iter().map(|partial| partial.parts).collect();
-        let wedges = wedges(items, &local, &parts);
-        let positions = |((item, _), wedge): (&Shared, &Option<Wedge>)| match wedge {
-            Some(_) => item.positions(),
-            None => 0,
-        };
-        let spared = items.iter().zip(&wedges).map(positions).fold(0, usize::saturating_add);
-        if spared < self.target.thresholds.min_wedge_positions {
-            vec![None; items.len()]
-        } else {
-            wedges
-        }
-    }
-
     /// The members of a group for arrays of moderate size, if that spares enough. Only arrays that
     /// are complete are looked at: what is not there yet must not decide.
-    fn relaxed(
-        &self,
-        members: &[(GroupItem, usize, Option<Wedge>)],
-        group: &Ordered,
-        filled: Filled,
-    ) -> Option<Relaxed<LoopOrder>> {
+    fn relaxed(&self, closing: &Closing) -> Option<Relaxed<LoopOrder>> {
         if self.in_order {
             // Every bit is to be that of the interpreter, also the sign of a zero.
             return None;
         }
-        let mut written: FxHashSet<BufferId> = members.iter().map(|(i, ..)| i.target()).collect();
+        let Closing { items, wedges, group, filled, .. } = closing;
+        let mut written: FxHashSet<BufferId> = items.iter().map(|(i, _)| i.target()).collect();
         let nests = || {
-            members.iter().map(|(item, ..)| match item {
+            items.iter().map(|(item, _)| match item {
                 GroupItem::Nest(nest) => Some(nest),
                 GroupItem::Draft(_) => None,
             })
@@ -174,15 +233,14 @@ impl Scheduler<'_> {
                 .then_some(relaxing)?
         };
         // What some leave out others must not read: those of a wedge are all made anew.
-        let kernel =
-            |(nest, (item, dim, wedge)): (Option<Nest>, &(GroupItem, usize, Option<Wedge>))| {
-                let nest = nest.or_else(|| match item {
-                    GroupItem::Nest(nest) if wedge.is_some() => Some(nest.clone()),
-                    _ => None,
-                })?;
-                Some(self.kernel(nest, *dim, *wedge, group, false))
-            };
-        let members = nests.into_iter().zip(members).map(kernel).collect();
+        let kernel = |((nest, (item, dim)), wedge): ((Option<Nest>, &Shared), &Option<Wedge>)| {
+            let nest = nest.or_else(|| match item {
+                GroupItem::Nest(nest) if wedge.is_some() => Some(nest.clone()),
+                _ => None,
+            })?;
+            Some(self.kernel(nest, *dim, *wedge, group, false))
+        };
+        let members = nests.into_iter().zip(items).zip(wedges).map(kernel).collect();
         Some(Relaxed { moderate, members })
     }
 
@@ -268,7 +326,12 @@ impl Scheduler<'_> {
     }
 
     /// The group of a single nest.
-    pub(super) fn alone(&mut self, nest: Nest, buffers: Vec<BufferId>, filled: Filled) -> Ordered {
+    pub(super) fn alone(
+        &mut self,
+        nest: Nest,
+        buffers: Vec<BufferId>,
+        filled: Filled,
+    ) -> R<Ordered> {
         let (nest, _) = nest.collapse(None);
         let parallel = nest.extents.len() - nest.reduced;
         let positions: usize = nest.extents.iter().fold(1, |n, &k| n.saturating_mul(k));
@@ -294,44 +357,25 @@ impl Scheduler<'_> {
             _ if summed && in_parts => longest(parallel..nest.extents.len()),
             other => other,
         };
-        let extent = match block {
-            Some(dim) => nest.extents[dim],
-            None => nest.extents.first().copied().unwrap_or(1),
-        };
+        if let Some(dim) = block {
+            let group = Group { buffers, extent: nest.extents[dim], serial, ..Group::default() };
+            return self.scheduled(group, vec![(item, dim)], FxHashMap::default(), filled);
+        }
+        let extent = nest.extents.first().copied().unwrap_or(1);
         let mut group = Group { buffers, extent, serial, ..Group::default() };
-        let mut items = [item];
-        if let Some(dim) = block {
-            let dims = SmallVec::from_slice(&[dim]);
-            let way = SharedDims { extent, dims, rows: FxHashMap::default() };
-            self.make_partial(&mut items, &way, &mut group);
+        let items = std::iter::once((&item, None));
+        size::choose(&mut group, items, self.buffers, self.in_order, self.target);
+        let kernel = LoopOrder::new(nest, self.in_order, None, self.target);
+        if !serial {
+            // In one piece.
+            (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
         }
-        size::choose(&mut group, &items, &[block], self.buffers, self.in_order, self.target);
-        let [item] = items;
-        if let Some(dim) = block {
-            let item = [(item, dim)];
-            let wedge = self.wedges(&item, &group).into_iter().next().flatten();
-            size::spare(&mut group, wedge.is_some(), &self.target.gains);
-            let [(item, dim)] = item;
-            let member = [(item, dim, wedge)];
-            group.relaxed = self.relaxed(&member, &group, filled);
-            if let [(GroupItem::Nest(nest), dim, wedge)] = member {
-                let seldom = group.relaxed.is_some();
-                group.members.push(self.kernel(nest, dim, wedge, &group, seldom));
-            }
-        } else if let GroupItem::Nest(nest) = item {
-            let kernel = LoopOrder::new(nest, self.in_order, None, self.target);
-            if !serial {
-                // In one piece.
-                (group.extent, group.block) = (kernel.positions(), kernel.positions().max(1));
-            }
-            group.members.push(Member::Nest(Box::new(kernel)));
-        }
-        self.lay_out(&mut group);
-        group
+        group.members.push(Member::Nest(Box::new(kernel)));
+        Ok(group)
     }
 
     /// Makes room for what the blocks of a group hold and sum.
-    fn lay_out(&mut self, group: &mut Ordered) {
+    fn lay_out(&mut self, Closing { group, .. }: &mut Closing) -> R<()> {
         let (chunks, line) = (group.chunks(), self.target.caches.line_bytes);
         let mut bytes = 0;
         let mut take = |size: usize| {
@@ -351,16 +395,18 @@ impl Scheduler<'_> {
             }
         }
         self.local = self.local.max(bytes);
+        Ok(())
     }
 
     /// Finds buffers that nobody else touches: they need memory for a block only.
-    fn find_locals(&self, items: &[GroupItem], way: &SharedDims, group: &mut Ordered) {
+    fn find_locals(&mut self, closing: &mut Closing) -> R<()> {
+        let Closing { items, rows, group, .. } = closing;
         let mut inside: FxHashMap<BufferId, u32> = FxHashMap::default();
-        for item in items {
+        for (item, _) in &*items {
             item.for_each_buffer(&mut |b| *inside.entry(b).or_default() += 1);
         }
         for &b in &group.buffers {
-            let Some(rows) = way.rows.get(&b) else { continue };
+            let Some(rows) = rows.get(&b) else { continue };
             let buffer = &self.buffers[b.index()];
             let own = inside.get(&b) == self.touches.get(b.index());
             // Rows of which there are some more, or fewer, are not all there is.
@@ -372,12 +418,20 @@ impl Scheduler<'_> {
             group.locals.push(Local {
                 buffer: b,
                 stride: rows.stride as usize * size,
-                row: buffer.shape.numel() / way.extent.max(1) * size,
+                row: buffer.shape.numel() / group.extent.max(1) * size,
                 fixed: 0,
             });
         }
         let locals: FxHashSet<BufferId> = group.locals.iter().map(|local| local.buffer).collect();
         group.buffers.retain(|b| !locals.contains(b));
+        Ok(())
+    }
+}
+
+impl Closing<'_> {
+    /// The buffers that hold a block only.
+    fn locals(&self) -> FxHashSet<BufferId> {
+        self.group.locals.iter().map(|local| local.buffer).collect()
     }
 }
 

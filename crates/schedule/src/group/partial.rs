@@ -10,8 +10,10 @@ use std::cmp::Reverse;
 use cotan_nest::{Affine, Buffer, BufferId, Reduction, Role};
 use smallvec::SmallVec;
 
-use super::join::{GroupItem, SharedDims};
-use super::{Local, Ordered, Scheduler, size};
+use super::close::Closing;
+use super::join::GroupItem;
+use super::{Local, Scheduler, size};
+use crate::lower::R;
 
 /// A sum over the shared dimension, or the largest or smallest element: what each chunk of blocks
 /// gives, and what it gives together.
@@ -116,29 +118,27 @@ impl Spread {
 
 impl Scheduler<'_> {
     /// Lets sums over the shared dimension be taken block by block.
-    pub(super) fn make_partial(
-        &mut self,
-        items: &mut [GroupItem],
-        way: &SharedDims,
-        group: &mut Ordered,
-    ) {
-        for (n, &dim) in way.dims.iter().enumerate().take(items.len()) {
-            let parallel = items[n].parallel();
-            if dim < parallel {
+    pub(super) fn make_partial(&mut self, closing: &mut Closing) -> R<()> {
+        let Closing { items, group, .. } = closing;
+        for n in 0..items.len() {
+            let (item, dim) = &items[n];
+            let parallel = item.parallel();
+            if *dim < parallel {
                 continue;
             }
-            let main = items[n].whole();
+            let main = item.whole();
             let (Some(reduction), Some(at)) = (main.write.reduction(), main.write.place()) else {
                 continue;
             };
             let (spread, dense) = Spread::of(at, &main.extents[..parallel]);
-            let target = items[n].target();
+            let target = item.target();
             let dtype = self.buffers[target.index()].dtype;
             // Of one part, until it is known how many there are.
             let shape = size::vector(spread.numel());
             let parts = self.temporary(Buffer::new(dtype, shape, Role::Temporary(0)));
-            items[n].move_target(parts, &dense);
-            if let GroupItem::Draft(draft) = &items[n]
+            let item = &mut items[n].0;
+            item.move_target(parts, &dense);
+            if let GroupItem::Draft(draft) = item
                 && let Some(between) = draft.between()
             {
                 // Sums of a block, which every thread needs for itself.
@@ -149,11 +149,14 @@ impl Scheduler<'_> {
             group.partials.push(Partial { parts, target, reduction, spread, local: 0 });
             group.buffers.push(parts);
             let mut touched = false;
-            items.iter().for_each(|item| item.for_each_buffer(&mut |b| touched |= b == target));
+            for (item, _) in &*items {
+                item.for_each_buffer(&mut |b| touched |= b == target);
+            }
             if !touched {
                 group.buffers.retain(|&b| b != target);
             }
         }
+        Ok(())
     }
 }
 

@@ -13,11 +13,11 @@ pub(super) fn vector(n: usize) -> Shape {
     Shape::new("a part of a plan", &[n]).unwrap_or_else(|_| Shape::scalar())
 }
 
-/// Chooses how many positions a block has: a function of shapes alone.
-pub(super) fn choose(
+/// Chooses how many positions a block of these items has, of which a dimension is shared if there are
+/// several blocks: a function of shapes alone.
+pub(super) fn choose<'a>(
     group: &mut Ordered,
-    items: &[GroupItem],
-    dims: &[Option<usize>],
+    items: impl Iterator<Item = (&'a GroupItem, Option<usize>)>,
     buffers: &[Buffer],
     in_order: bool,
     target: &Target,
@@ -28,7 +28,7 @@ pub(super) fn choose(
     let (mut lanes, mut adjacent) = (0usize, 0usize);
     // What the parts of sums are read and written again for must be worth it.
     let mut least = 1;
-    for (item, &dim) in items.iter().zip(dims) {
+    for (item, dim) in items {
         let each = (item.positions() / extent).max(1);
         match item {
             GroupItem::Nest(nest) => {

@@ -16,6 +16,7 @@ use super::part::{NestPart, projected};
 use super::product::{
     Factor, FactorProduct, Zeros, dims_of, members, plain_load, share_out, strides,
 };
+use super::window::{OwnAxes, windows};
 use crate::contract::{Cuts, Product as MatrixProduct};
 
 impl Lowering<'_> {
@@ -113,14 +114,16 @@ impl Lowering<'_> {
         dims.sort_by_key(|&dim| (dim == column, std::cmp::Reverse(at.coeffs[dim].unsigned_abs())));
         let factor = Factor { value: Val(operand as u32), dims: 0, zeros: Zeros::Plain };
         let dtype = core.dtypes[operand];
-        if let Some((load, copy)) = self.stored(&core, &[factor], &dims, dtype) {
+        let axes = OwnAxes::separate(&core, &dims);
+        if let Some((load, copy)) = self.stored(&core, &[factor], &axes, dtype) {
             core.instrs[operand] = load;
             before.push(copy);
         }
         core
     }
 
-    /// The load of an operand, which is computed into memory if it is not a load already.
+    /// The load of an operand, which is computed into memory if it is not a load already, or if its
+    /// windows overlap and go over the edge: then zeros around it take the place of checks.
     fn operand(
         &mut self,
         nest: &Nest,
@@ -128,44 +131,38 @@ impl Lowering<'_> {
         dtype: Dtype,
         before: &mut Vec<Nest>,
     ) -> Option<Instr> {
-        if let Some(load) = plain_load(nest, factors) {
-            return Some(load.clone());
-        }
-        let mut dims = members(factors.iter().fold(0, |dims, f| dims | f.dims));
-        let strides = strides(nest, factors);
-        dims.sort_by_key(|&dim| std::cmp::Reverse((strides[dim], nest.extents[dim])));
-        let (load, nest) = self.stored(nest, factors, &dims, dtype)?;
+        let dims = members(factors.iter().fold(0, |dims, f| dims | f.dims));
+        let windows = windows(nest, factors, &dims, self.target);
+        let mut axes = match (plain_load(nest, factors), windows) {
+            (Some(load), None) => return Some(load.clone()),
+            (_, Some(windows)) => windows,
+            (None, None) => OwnAxes::separate(nest, &dims),
+        };
+        axes.sort_by(&strides(nest, factors));
+        let (load, nest) = self.stored(nest, factors, &axes, dtype)?;
         before.push(nest);
         Some(load)
     }
 
-    /// A nest that stores the product of some factors with axes in a given order, and the load of
-    /// it.
+    /// A nest that stores the product of some factors along given axes, and the load of it.
     fn stored(
         &mut self,
         nest: &Nest,
         factors: &[Factor],
-        dims: &[usize],
+        axes: &OwnAxes,
         dtype: Dtype,
     ) -> Option<(Instr, Nest)> {
-        let extents: Vec<usize> = dims.iter().map(|&dim| nest.extents[dim]).collect();
+        let extents = axes.extents();
         let shape = Shape::new("operand", &extents).ok()?;
-        let to = self.temporary(&Type::new(dtype, shape));
-        // The places by the dimensions of the operand, and by those of the nest.
-        let mut place = Affine::constant(0, dims.len());
-        let mut at = Affine::constant(0, nest.extents.len());
-        let mut stride = 1i64;
-        for (n, &dim) in dims.iter().enumerate().rev() {
-            place.coeffs[n] = stride;
-            at.coeffs[dim] = stride;
-            stride = stride.checked_mul(i64::try_from(nest.extents[dim]).ok()?)?;
-        }
+        let (place, at) = axes.places(nest.extents.len())?;
         let mut part = NestPart::new(nest.source);
-        let values = part.take(nest, dims, factors.iter().map(|f| f.value))?;
+        let values = factors.iter().map(|f| f.value);
+        let values = part.take_by(nest, values, |affine| axes.along(affine))?;
         let mut value = *values.first()?;
         for &factor in &values[1..] {
             value = part.op(Op::Mul, value, factor, dtype);
         }
+        let to = self.temporary(&Type::new(dtype, shape));
         let store = part.finish(extents, value, to, Write::Store(place));
         Some((Instr::Load { buffer: to, at, checks: Vec::new() }, store))
     }

@@ -3,7 +3,9 @@
 //! $$\sum_b w_{vb} \sum_j p_{vj} q_{xbj} = \sum_{b,j} (w_{vb} p_{vj}) q_{xbj}$$
 //!
 //! On the left the inner sum is an array of $v \times x \times b$ elements, written and read; on the
-//! right there is one matrix product, with an operand of $v \times b \times j$ elements.
+//! right there is one matrix product, with an operand of $v \times b \times j$ elements. The inner sum
+//! may be read through windows, $\sum_u g_{i-u,u}$ with $g_{pu} = \sum_f y_{pf} k_{fu}$, which is how the
+//! derivative of a convolution comes: it is a convolution then, too.
 
 use cotan_ir::scalar::Op;
 use cotan_ir::{Node, TermId};
@@ -11,6 +13,7 @@ use cotan_nest::{Nest, Step};
 use smallvec::SmallVec;
 
 use super::placement::{NodeUses, ScopePlacements};
+use super::sums::with_masks_as_factors;
 use super::{Lowering, Place, Placement, R};
 
 impl Lowering<'_> {
@@ -41,29 +44,46 @@ impl Lowering<'_> {
                 && !users.captured.contains(u)
                 && !placements.forced.contains(u)
                 && program.free(*u).innermost() == self.level
-                && program.shape(*u).numel() == elements
         };
-        let mut open: SmallVec<[TermId; 8]> = SmallVec::from_slice(&[summand]);
+        // Factors, and how many elements each has to have: as many as there are summands, or as what a
+        // window is read from.
+        let mut open: SmallVec<[(TermId, usize); 8]> = SmallVec::from_slice(&[(summand, elements)]);
         for _ in 0..self.target.search.max_factors {
-            let u = open.pop()?;
-            if !own(&u) {
+            let (u, count) = open.pop()?;
+            if !own(&u) || program.shape(u).numel() != count {
                 continue;
             }
             let kept = placements.chosen(u) == Placement::Stored;
             match program.node(u) {
-                Node::SumOuter(_) if u != summand && apart(u) => {
+                Node::SumOuter(v) if u != summand && apart(u) => {
+                    let depth = program.shape(*v).dims().first().copied().unwrap_or(0);
+                    if !self.joining_pays(count, elements, depth) {
+                        return None;
+                    }
                     let single = !self.absorbs(program.node(u), placements)
                         && !matches!(placements.chosen(u), Placement::Joined(_));
                     return single.then_some(u);
                 }
                 Node::Op(Op::Mul | Op::Scale | Op::StrongMul | Op::Neg, args) if !kept => {
-                    open.extend(args.iter().copied());
+                    open.extend(args.iter().map(|&arg| (arg, count)));
                 }
-                Node::Transpose(_, v) if !kept => open.push(*v),
+                Node::Transpose(_, v) if !kept => open.push((*v, count)),
+                // The windows of a convolution, from the other side.
+                Node::Gather(v, _) if !kept && !self.looks_up(program.node(u)) => {
+                    open.push((*v, program.shape(*v).numel()));
+                }
                 _ => {}
             }
         }
         None
+    }
+
+    /// Whether it is better to take so many sums of so many products where `made` different ones are
+    /// needed, which would have to be written and read: for each vector of them an access that is
+    /// far, against the products of those that are not needed.
+    fn joining_pays(&self, made: usize, taken: usize, depth: usize) -> bool {
+        let more = taken.saturating_sub(made) as f64;
+        more * depth as f64 <= made as f64 * self.target.costs.far
     }
 
     /// Makes a sum of products of which `factor` is one: as one matrix product, or one sum after the
@@ -78,7 +98,7 @@ impl Lowering<'_> {
         let to = self.temporary(self.program.ty(t));
         let nest = self.sum_nest(t, to, None, Some(factor), placements)?;
         let most = self.program.shape(factor).numel();
-        if self.contraction_within(most, &nest, steps).is_some() {
+        if self.contraction_within(most, &with_masks_as_factors(&nest), steps).is_some() {
             return Ok(Place::Buffer(to));
         }
         if placements.chosen(factor) != (Placement::Factor { unrolled: true }) {

@@ -36,19 +36,29 @@ impl NestPart {
         dims: &[usize],
         values: impl Iterator<Item = Val>,
     ) -> Option<SmallVec<[Val; 4]>> {
+        self.take_by(nest, values, |affine| projected(affine, dims))
+    }
+
+    /// The same over other dimensions, as which every affine form is written by a function.
+    pub(super) fn take_by(
+        &mut self,
+        nest: &Nest,
+        values: impl Iterator<Item = Val>,
+        written: impl Fn(&Affine) -> Option<Affine>,
+    ) -> Option<SmallVec<[Val; 4]>> {
         let values: SmallVec<[Val; 4]> = values.collect();
         let needed = needed(nest, values.iter().copied());
         let mut moved = vec![Val(0); nest.instrs.len()];
         for (n, instr) in nest.instrs.iter().enumerate().filter(|(n, _)| needed[*n]) {
             let instr = match instr {
                 Instr::Const(bits) => Instr::Const(*bits),
-                Instr::Affine(affine) => Instr::Affine(projected(affine, dims)?),
+                Instr::Affine(affine) => Instr::Affine(written(affine)?),
                 Instr::Load { buffer, at, checks } => Instr::Load {
                     buffer: *buffer,
-                    at: projected(at, dims)?,
+                    at: written(at)?,
                     checks: checks
                         .iter()
-                        .map(|(check, size)| Some((projected(check, dims)?, *size)))
+                        .map(|(check, size)| Some((written(check)?, *size)))
                         .collect::<Option<_>>()?,
                 },
                 Instr::LoadAt { buffer, index } => {

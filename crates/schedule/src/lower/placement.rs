@@ -227,9 +227,8 @@ pub(super) struct NodeUses {
     pub(super) uses: TermCounts,
     /// What is read more often than it has elements.
     pub(super) repeated: FxHashSet<TermId>,
-    /// What is read at places that stand in arrays, in another order of axes or shape perhaps, and
-    /// at how many.
-    pub(super) looked_up: FxHashMap<TermId, usize>,
+    /// Those of them that are read at places that stand in arrays.
+    pub(super) looked_up: FxHashSet<TermId>,
     /// What is read in every step of a loop.
     pub(super) captured: FxHashSet<TermId>,
     /// What is summed, its axes perhaps in another order, and used for nothing else.

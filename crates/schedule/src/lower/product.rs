@@ -6,6 +6,7 @@ use cotan_nest::{Affine, Instr, Nest, Val};
 use smallvec::SmallVec;
 
 use super::part::needed;
+use super::window::windows;
 use crate::target::{Gains, Search, Target};
 
 /// Sets of dimensions of a nest, as bits.
@@ -213,7 +214,8 @@ pub(super) fn share_out(
         let mut cost = 0usize;
         for (operand, &side) in operands.iter().zip(&sides) {
             if plain_load(nest, operand).is_none() {
-                let elements = positions(nest, side);
+                let elements = windows(nest, operand, &members(side), target)
+                    .map_or_else(|| positions(nest, side), |own| own.positions());
                 cost = cost.saturating_add(elements);
                 if elements == 0 || elements > most || all / elements < gains.min_operand_uses {
                     cost = usize::MAX;

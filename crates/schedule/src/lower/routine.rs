@@ -2,13 +2,12 @@
 
 use cotan_array::{Dtype, Shape};
 use cotan_ir::{Node, Program, Routine, TermId};
-use cotan_nest::{
-    BufferId, Cells, Nest, Role, RoutineStep, Step, family, fewest, is_read, routine_room,
-};
+use cotan_nest::{BufferId, Cells, Nest, Role, RoutineStep, Step, family, fewest, is_read};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Lowering, Place, R, Unsupported};
+use crate::routine::routine_room;
 
 /// The nodes that are results of the same factorisation as others: by the first routine of the
 /// family and the operand.
@@ -86,8 +85,8 @@ impl Lowering<'_> {
             }
         }
         let own = family(*routine).iter().position(|r| r == routine).unwrap_or(0);
-        let room = routine_room(family(*routine)[0], rows, columns);
-        let room = Shape::new("routine", &[room]).map_err(|_| Unsupported("too large"))?;
+        let needed = routine_room(family(*routine)[0], rows, columns);
+        let room = Shape::new("routine", &[needed]).map_err(|_| Unsupported("too large"))?;
         let room: BufferId = self.buffer(Dtype::F64, room, Role::Temporary(0));
         let to = results[own];
         let step = RoutineStep {
@@ -99,6 +98,7 @@ impl Lowering<'_> {
             operands,
             results,
             room,
+            needed,
         };
         steps.push(Step::Routine(Box::new(step)));
         Ok(Place::Buffer(to))

@@ -122,14 +122,10 @@ fn few_touches(steps: &[Step<Nest>], buffers: &[Buffer]) -> Vec<u8> {
     touches
 }
 
-/// Fuses the runs of nests of one position in a list of steps. Runs of fewer than `shortest` stay as
-/// they are: the groups around may gain by having one of them elsewhere. A fused nest has at most so
-/// many instructions.
-pub(super) fn fuse(
-    steps: &mut Vec<Step<Nest>>,
-    buffers: &[Buffer],
-    (shortest, most): (usize, usize),
-) {
+/// Fuses the runs of nests of one position in a list of steps. Short runs stay as they are: the groups
+/// around may gain by having one of them elsewhere.
+pub(super) fn fuse(steps: &mut Vec<Step<Nest>>, buffers: &[Buffer], target: &Target) {
+    let (shortest, most) = (target.thresholds.min_scalar_run, target.search.max_fused_instrs);
     let longest = runs(steps, most).map(<[_]>::len).max();
     if longest.is_none_or(|longest| longest < shortest) {
         return;

@@ -351,7 +351,7 @@ fn added(
 
 /// The same nest with values that a condition makes 0 as products, exactly:
 /// $\mathrm{where}(c, x, 0) = \mathrm{scale}(\mathrm{where}(c, 1, 0), x)$.
-fn with_masks_as_factors(nest: &Nest) -> Nest {
+pub(super) fn with_masks_as_factors(nest: &Nest) -> Nest {
     let mut open = nest.clone();
     open.instrs.clear();
     open.dtypes.clear();

@@ -103,7 +103,10 @@ impl Lowering<'_> {
         steps: &mut Vec<Step<Nest>>,
     ) {
         if !self.in_order {
-            self.scatter_in_place(steps);
+            // The loop reads these when the step is done.
+            let read = states.iter().map(|s| s.2).chain(outputs.iter().map(|o| o.0));
+            let kept: SmallVec<[BufferId; 8]> = read.collect();
+            self.scatter_in_place(&kept, steps);
         }
         let all: SmallVec<[BufferId; 4]> = states.iter().map(|s| s.1).collect();
         let mut before = Vec::new();

@@ -8,6 +8,11 @@ pub struct Gains {
     pub min_operand_uses: usize,
     /// .. and if it has at most so many elements: memory matters, too.
     pub max_operand_elements: usize,
+    /// .. at a shape of its own, if windows read each of its elements at least so many times.
+    pub min_window_uses: usize,
+    /// An operand that is read with checks is copied to where it needs none if windows read each of
+    /// its elements at least so many times.
+    pub min_padded_uses: usize,
     /// Many products of a matrix and a vector are contractions if the matrix has at least so many
     /// columns.
     pub min_vector_columns: usize,
@@ -59,6 +64,8 @@ impl Gains {
     pub const USUAL: Gains = Gains {
         min_operand_uses: 8,
         max_operand_elements: 1 << 27,
+        min_window_uses: 2,
+        min_padded_uses: 2,
         min_vector_columns: 4,
         max_vector_columns: 64,
         min_factor_terms: 8,

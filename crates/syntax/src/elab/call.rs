@@ -70,7 +70,7 @@ impl<'m> Elab<'m> {
                 }
             }
             Callable::Def(_) | Callable::Closure(_) => {}
-            Callable::Derived(_) | Callable::Linear(_) => {}
+            Callable::Derived(_) | Callable::Linear(_) | Callable::Checkpoint(_) => {}
         }
         let explicit = self.explicit_sizes(sizes.map_or(&[], |items| items))?;
         let values = self.arguments(&function, args, span)?;
@@ -217,6 +217,7 @@ impl<'m> Elab<'m> {
                 Callable::Derived(derived) if derived.takes_direction() => Some(2),
                 Callable::Derived(derived) => self.arity_of(&derived.function),
                 Callable::Linear(linear) => Some(linear.at.len()),
+                Callable::Checkpoint(checkpoint) => self.arity_of(&checkpoint.function),
             },
         }
     }
@@ -257,7 +258,8 @@ impl<'m> Elab<'m> {
                 | Callable::Def(_)
                 | Callable::Builtin(_)
                 | Callable::Derived(_)
-                | Callable::Linear(_) => {
+                | Callable::Linear(_)
+                | Callable::Checkpoint(_) => {
                     let value = self.apply_function(function, args, &[], span)?;
                     self.components_of_index(value, span)
                 }
@@ -423,6 +425,9 @@ impl<'m> Elab<'m> {
                 library::call(self, builtin, args, span)
             }
             Callable::Derived(derived) => self.apply_derived(derived, args, explicit, span),
+            Callable::Checkpoint(checkpoint) => {
+                self.apply_checkpoint(checkpoint, args, explicit, span)
+            }
             Callable::Linear(linear) => {
                 let at = linear.at.clone();
                 if at.len() != args.len() {
@@ -632,6 +637,7 @@ fn named_parameters(callable: &Callable) -> Option<DefId> {
             Callable::Derived(derived) if !derived.takes_direction() => {
                 callable = &derived.function.callable;
             }
+            Callable::Checkpoint(checkpoint) => callable = &checkpoint.function.callable,
             Callable::Derived(_) | Callable::Linear(_) => return None,
             Callable::Closure(_) | Callable::Builtin(_) => return None,
         }

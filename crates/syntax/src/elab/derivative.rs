@@ -263,15 +263,17 @@ impl Elab<'_> {
     /// How messages call a part of an argument of a function.
     fn part_name(&self, function: &Function, k: usize, path: &str) -> String {
         let mut callable = &function.callable;
-        while let Callable::Derived(inner) = callable
-            && !inner.takes_direction()
-        {
-            callable = &inner.function.callable;
+        loop {
+            callable = match callable {
+                Callable::Derived(inner) if !inner.takes_direction() => &inner.function.callable,
+                Callable::Checkpoint(inner) => &inner.function.callable,
+                _ => break,
+            };
         }
         let def = match callable {
             Callable::Def(id) => self.modules.def(*id),
             Callable::Closure(_) | Callable::Builtin(_) => None,
-            Callable::Derived(_) | Callable::Linear(_) => None,
+            Callable::Derived(_) | Callable::Linear(_) | Callable::Checkpoint(_) => None,
         };
         match def.and_then(|def| def.params.get(k)) {
             Some(param) => format!("argument {k}, `{}{path}`", param.name.name),
@@ -297,6 +299,7 @@ impl Elab<'_> {
                 let point = k == 0 && self.arity_of(&inner.function) == Some(1);
                 if point { self.declared_type(&inner.function, 0) } else { None }
             }
+            Callable::Checkpoint(inner) => self.declared_type(&inner.function, k),
             Callable::Closure(_) | Callable::Builtin(_) | Callable::Linear(_) => None,
         }
     }

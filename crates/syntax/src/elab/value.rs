@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use cotan_array::Dtype;
 use cotan_ir::scalar::{Scalar, cast};
-use cotan_ir::{Span, TermId};
+use cotan_ir::{Keep, Span, TermId};
 use cotan_pipeline::{Derivative, Taylor};
 
 use super::library::Builtin;
@@ -73,6 +73,15 @@ pub(crate) enum Callable {
     Derived(Rc<Derived>),
     /// The derivative of a function at a point, linear in the tangents it is given.
     Linear(Rc<Linear>),
+    /// A function of which reverse mode keeps little.
+    Checkpoint(Rc<Checkpointed>),
+}
+
+/// A function, and what reverse mode keeps of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkpointed {
+    pub(crate) function: Rc<Function>,
+    pub(crate) keep: Keep,
 }
 
 /// The derivative of a function at a point: `jvp` with its arguments, but for the tangents.
@@ -163,6 +172,7 @@ impl Function {
             Callable::Def(_) | Callable::Builtin(_) => 0,
             Callable::Derived(derived) => 1 + derived.function.depth,
             Callable::Linear(linear) => 1 + linear.jvp.function.depth,
+            Callable::Checkpoint(checkpoint) => 1 + checkpoint.function.depth,
             Callable::Closure(closure) => {
                 1 + closure.captured.iter().map(|(_, v)| v.depth()).max().unwrap_or(0)
             }

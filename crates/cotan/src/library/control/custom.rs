@@ -193,7 +193,7 @@ fn expect_alike(
 
 /// The node of a function with its rule. What the rule takes is like the float leaves of `taken`;
 /// `rule` gets the variables of the arguments, the value, and the variables it takes.
-fn custom<F: Function<M>, M>(
+pub(super) fn custom<F: Function<M>, M>(
     name: &'static str,
     kind: CustomKind,
     f: &F,

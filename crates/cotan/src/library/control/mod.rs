@@ -1,6 +1,7 @@
 //! Control flow, and functions made of functions.
 
 mod branch;
+mod checkpoint;
 mod custom;
 mod linearize;
 mod loops;
@@ -14,6 +15,7 @@ use crate::stage::{self, Raw, emit};
 use crate::structure::{Arrays, Leaves, Tree, raws, recovered};
 
 pub use branch::{cond, switch};
+pub use checkpoint::{Checkpointed, Residual, Residuals, checkpoint, checkpoint_with, residuals};
 pub use custom::{CustomJvp, CustomVjp, custom_jvp, custom_vjp};
 pub use linearize::{Linear, Linearized, Linearizer, linearize};
 pub use loops::{fold, fold_right, for_loop, map_accum, map_accum_right, scan, scan_right};

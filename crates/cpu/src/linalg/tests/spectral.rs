@@ -4,7 +4,8 @@
 use cotan_array::Dtype;
 use cotan_ir::scalar::{Op, Scalar};
 use cotan_ir::{CellValue, Routine};
-use cotan_nest::{BufferId, Cells, RoutineStep, family, routine_room};
+use cotan_nest::{BufferId, Cells, RoutineStep, family};
+use cotan_schedule::routine_room;
 
 use super::{Plain, RoutinePointers, run, unit};
 
@@ -61,6 +62,7 @@ fn made(
         operands: vec![Cells { buffer: BufferId(0), batch: [].into(), row, column }],
         results: vec![BufferId(0); count],
         room: BufferId(0),
+        needed: 0,
     };
     let places = RoutinePointers {
         operands: vec![memory.as_mut_ptr().cast()],

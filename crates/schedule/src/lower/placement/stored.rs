@@ -39,33 +39,21 @@ struct Weight {
     stacked: bool,
     /// The elements of the largest array that is read.
     reads: usize,
-    /// How many elements of arrays are read.
-    accesses: u32,
-    /// What is computed at the same index, each once: for elementwise operations only.
-    parts: SmallVec<[Part; 4]>,
-}
-
-/// What a node takes by itself.
-#[derive(Clone, Copy)]
-struct Part {
-    term: TermId,
-    instructions: u32,
-    cost: u32,
-    accesses: u32,
+    /// What is computed at the same index, each once, with its own instructions and cost: for
+    /// elementwise operations only.
+    parts: SmallVec<[(TermId, u32, u32); 4]>,
 }
 
 impl Weight {
     /// Of an array in memory.
     fn read(elements: usize) -> Weight {
-        let accesses = u32::from(elements > 1);
-        Weight { instructions: 1, reads: elements, accesses, ..Weight::default() }
+        Weight { instructions: 1, reads: elements, ..Weight::default() }
     }
 
     /// Adds what an operand takes.
     fn add(&mut self, other: &Weight) {
         self.instructions = self.instructions.saturating_add(other.instructions);
         self.cost = self.cost.saturating_add(other.cost);
-        self.accesses = self.accesses.saturating_add(other.accesses);
         self.stacked |= other.stacked;
         self.reads = self.reads.max(other.reads);
     }
@@ -75,15 +63,13 @@ impl Weight {
         self.stacked |= other.stacked;
         self.reads = self.reads.max(other.reads);
         let before = self.parts.len();
-        let Weight { instructions, cost, accesses, .. } = *other;
-        let whole = [Part { term: u, instructions, cost, accesses }];
+        let whole = [(u, other.instructions, other.cost)];
         let parts = if other.parts.is_empty() { &whole[..] } else { &other.parts };
         for part in parts {
             // The parts of one operand are different ones.
-            if !self.parts[..before].iter().any(|p| p.term == part.term) {
-                self.instructions = self.instructions.saturating_add(part.instructions);
-                self.cost = self.cost.saturating_add(part.cost);
-                self.accesses = self.accesses.saturating_add(part.accesses);
+            if !self.parts[..before].iter().any(|p| p.0 == part.0) {
+                self.instructions = self.instructions.saturating_add(part.1);
+                self.cost = self.cost.saturating_add(part.2);
                 self.parts.push(*part);
             }
         }
@@ -145,7 +131,7 @@ impl Lowering<'_> {
                     None => sum.join(u, &read(u)),
                 }
             }
-            sum.parts.push(Part { term: t, instructions: 1, cost: op.cost(), accesses: 0 });
+            sum.parts.push((t, 1, op.cost()));
         } else {
             self.scopes.for_each_dependency(program, t, |u| match weights.get(u) {
                 Some(weight) => sum.add(weight),
@@ -163,7 +149,6 @@ impl Lowering<'_> {
         if let Node::SumOuter(_) = node {
             sum.cost = sum.cost.saturating_add(1).saturating_mul(repetitions);
             sum.instructions = sum.instructions.saturating_mul(repetitions);
-            sum.accesses = sum.accesses.saturating_mul(repetitions);
         }
         if sum.stacked {
             placements.stacked.insert(t);
@@ -184,12 +169,14 @@ impl Lowering<'_> {
         let looped = in_loop
             && (sum.stacked || sum.cost > self.target.inlining.max_repeated_cost && !nothing);
         let repeated = users.repeated.contains(&t);
-        let looked_up = repeated && self.looks_up(node);
+        // What is computed would be computed at each place, what is read would be checked; from
+        // memory either takes one read.
+        let computed = sum.cost > 0 && matches!(node, Node::Op(..) | Node::Cond(..));
+        let looked_up = repeated && self.looks_up(node) || computed && users.looked_up.contains(&t);
         let dear = sum.cost > self.target.inlining.max_repeated_cost
             && (used > 1 && !again || repeated)
             || looked_up
-            || looped
-            || self.is_dear_apart(t, &sum, users);
+            || looped;
         let product = self.small_factors(node, &weights.reads);
         // It runs over what it has taken in, which has no place of its own to be read from.
         let absorbing = self.absorbs(node, placements);
@@ -210,19 +197,6 @@ impl Lowering<'_> {
             placements.chosen.insert(t, Placement::Unrolled);
         }
         Some(sum)
-    }
-
-    /// Whether an array that others read at places that stand in arrays is better made before: there
-    /// all that it is made of is read by neighbours, here each element apart.
-    fn is_dear_apart(&self, t: TermId, weight: &Weight, users: &NodeUses) -> bool {
-        let Some(&places) = users.looked_up.get(&t) else { return false };
-        let view = matches!(self.program.node(t), Node::Reshape(..) | Node::Transpose(..));
-        let costs = &self.target.costs;
-        let (work, accesses) = (f64::from(weight.cost), f64::from(weight.accesses));
-        let here = places as f64 * (work + costs.apart * accesses);
-        let elements = self.program.shape(t).numel() as f64;
-        let made = elements * (work + costs.near * (accesses + 1.0));
-        !view && here > made + places as f64 * costs.apart
     }
 
     /// Whether a node sums products of factors that have each few elements, as a product of
@@ -249,7 +223,7 @@ impl Lowering<'_> {
     }
 
     /// Whether a node reads at places that stand in arrays.
-    pub(super) fn looks_up(&self, node: &Node) -> bool {
+    pub(in crate::lower) fn looks_up(&self, node: &Node) -> bool {
         let Node::Gather(_, r) = node else { return false };
         let order = self.scopes.region(*r).order();
         order.iter().any(|&t| matches!(self.program.node(t), Node::Index(..)))

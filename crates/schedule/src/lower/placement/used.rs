@@ -27,9 +27,9 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
                 lowering.count_captures(*r, uses);
                 if program.shape(t).numel() > program.shape(*u).numel() {
                     repeated.insert(*u);
-                }
-                if lowering.looks_up(node) {
-                    *looked_up.entry(*u).or_default() += program.shape(t).numel();
+                    if lowering.looks_up(node) {
+                        looked_up.insert(*u);
+                    }
                 }
             }
             Node::Scatter(_, _, r) | Node::Build1(r) => lowering.count_captures(*r, uses),
@@ -60,11 +60,6 @@ pub(super) fn used(lowering: &mut Lowering<'_>, scene: &mut Scene<'_>) -> R<()> 
         }
     }
     for &t in scope.order().iter().rev() {
-        if let Node::Reshape(_, u) | Node::Transpose(_, u) = program.node(t)
-            && let Some(places) = looked_up.get(&t).copied()
-        {
-            *looked_up.entry(*u).or_default() += places;
-        }
         match program.node(t) {
             Node::SumOuter(u) => summed.insert(*u),
             Node::Transpose(_, u)

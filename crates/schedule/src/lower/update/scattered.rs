@@ -19,11 +19,12 @@ use super::{touches, writes};
 
 impl Lowering<'_> {
     /// Adds what is scattered where it is added, wherever a step of a loop adds it to an array as
-    /// large.
-    pub(super) fn scatter_in_place(&mut self, steps: &mut Vec<Step<Nest>>) {
+    /// large. What is `kept` is needed after the step.
+    pub(super) fn scatter_in_place(&mut self, kept: &[BufferId], steps: &mut Vec<Step<Nest>>) {
         let mut at = 0;
         while at < steps.len() {
             let summand = self.scattered_summand(at, steps);
+            let summand = summand.filter(|(summand, _)| !kept.contains(summand));
             let moved =
                 summand.and_then(|(summand, rest)| self.add_where_it_is(at, summand, rest, steps));
             // The nest may have another such summand.
@@ -65,7 +66,10 @@ impl Lowering<'_> {
                     && is_scattered(*buffer, at, steps)
                     && matches!(self.buffers[buffer.index()].role, Role::Temporary(_))
                 {
-                    return Some((*buffer, without(nest, sum, other)));
+                    let rest = without(nest, sum, other);
+                    if !rest.reads(|b| b == *buffer) {
+                        return Some((*buffer, rest));
+                    }
                 }
             }
             sums.extend(args.iter().copied());

@@ -3,13 +3,14 @@
 //! `custom_vjp(f, rule, x, ..)` is what people write. `with_vjp` is how such a node prints: function
 //! and rule in one lambda, so that they share what both compute.
 
-use cotan_ir::{Custom, CustomKind, Param, Span, TermId, Type};
+use cotan_ir::{Checkpoint, Custom, CustomKind, Param, Span, TermId, Type};
 
+use super::derivatives::keep_at;
 use super::{Call, Row};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::elab::call::Applied;
 use crate::elab::ops::Operand;
-use crate::elab::value::Value;
+use crate::elab::value::{Checkpointed, Value};
 use crate::elab::{Elab, R, Reported};
 
 pub(super) const CUSTOM: &[Row] = &[
@@ -43,7 +44,26 @@ pub(super) const CUSTOM: &[Row] = &[
         "The solution of an equation `g(x) = 0`: `f` takes the arguments and a pair of an unknown and a right side, both tuples like the solution, and gives the solution and, in one tuple, the parts of the residual `g(x)`, of the `v` with `g'(x) v = r`, and of that with `g'(x)^T v = r`. Derivatives follow from these, also by what is captured.",
         "with_equation((9.0,), (0.0, 0.0), ((p,), (x, r)) => ((sqrt(p),), (x * x - p, r / (2.0 * x), r / (2.0 * x))))",
     ),
+    (
+        "with_checkpoint(args, f, everything = false, contractions = false, bytes = none, states = none, again = false)",
+        with_checkpoint,
+        "The tuple of results of `f` of a tuple, of which reverse mode keeps what is said: see `checkpoint`. `again` is what a reverse pass computes again, apart from everything else.",
+        "with_checkpoint((3.0,), ((x,)) => (x * x,))",
+    ),
 ];
+
+fn with_checkpoint(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    let args = elab.value_at(call, 0);
+    let f = elab.function_arg(call, 1)?;
+    let keep = keep_at(elab, call, 2)?;
+    let again = elab.flag_at(call, 6)?;
+    let kind = CustomKind::Checkpoint(Checkpoint { keep, again });
+    elab.custom_node(kind, std::slice::from_ref(&args), &[], call.span, |elab, own, _| {
+        let value = elab.apply(&f, own, call.span)?;
+        let nothing = Value::tuple(Vec::new());
+        Ok((value, elab.bounded(nothing, call.span)?))
+    })
+}
 
 fn with_equation(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     with_rule(elab, call, CustomKind::Implicit)
@@ -157,6 +177,31 @@ fn refill_all(elab: &mut Elab<'_>, values: &[Operand], terms: &[TermId]) -> R<Ve
 }
 
 impl Elab<'_> {
+    /// A checkpoint at arguments. Those that are known stay that, and functions are what they are.
+    pub(crate) fn apply_checkpoint(
+        &mut self,
+        checkpoint: &Checkpointed,
+        mut args: Vec<Operand>,
+        explicit: &[(i64, Span)],
+        span: Span,
+    ) -> R<Value> {
+        let moves = |value: &Value| !matches!(value, Value::Known(_) | Value::Function(_));
+        let own: Vec<Operand> = args.iter().filter(|(value, _)| moves(value)).cloned().collect();
+        if own.iter().any(|(value, _)| matches!(value, Value::Error)) {
+            return Err(Reported);
+        }
+        let kind = CustomKind::Checkpoint(Checkpoint { keep: checkpoint.keep, again: false });
+        self.custom_node(kind, &own, &[], span, |elab, own, _| {
+            let mut own = own.into_iter();
+            for arg in args.iter_mut().filter(|(value, _)| moves(value)) {
+                *arg = own.next().ok_or_else(|| elab.internal("too few arguments"))?;
+            }
+            let value = elab.apply_function(&checkpoint.function, args, explicit, span)?;
+            let nothing = Value::tuple(Vec::new());
+            Ok((value, elab.bounded(nothing, span)?))
+        })
+    }
+
     fn leaf_types(&mut self, (value, span): &Operand) -> R<Vec<Type>> {
         let leaves = self.leaves(value, *span)?;
         Ok(leaves.into_iter().map(|t| self.b.ty(t).clone()).collect())

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use cotan_ir::Span;
+use cotan_ir::{Keep, Span};
 use cotan_pipeline::{Derivative, Taylor};
 
 use super::{Call, Row};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::elab::ops::Operand;
-use crate::elab::value::{Callable, Derived, Function, Linear, Value, Wrt};
+use crate::elab::value::{Callable, Checkpointed, Derived, Function, Linear, Value, Wrt};
 use crate::elab::{Elab, R, Reported};
 
 pub(super) const DERIVATIVES: &[Row] = &[
@@ -79,6 +79,12 @@ pub(super) const DERIVATIVES: &[Row] = &[
         "hessian(x => x[0] * x[0] * x[1])([1.0, 2.0])",
     ),
     (
+        "checkpoint(f, everything = false, contractions = false, bytes = none, states = none)",
+        checkpoint,
+        "`f`, of which reverse mode keeps the arguments, and computes again what else it needs. It may also keep everything, only the results of contractions and routines, or what saves the most work among so many bytes. With `states = k` loops of known length are run again from at most `k` states at a time. Values and derivatives are those of `f`.",
+        "grad(checkpoint(x => sin(exp(x))))(0.0)",
+    ),
+    (
         "linearize(f, x, ..)",
         linearize,
         "The value at the arguments, and the derivative there as a function of tangents, one for each argument.",
@@ -107,6 +113,52 @@ fn linearize(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
     let linear = Value::Function(Rc::new(elab.bounded(linear, call.span)?));
     let pair = Value::tuple(vec![result, linear]);
     elab.bounded(pair, call.span)
+}
+
+fn checkpoint(elab: &mut Elab<'_>, call: &Call) -> R<Value> {
+    let (value, span) = elab.value_at(call, 0);
+    let keep = keep_at(elab, call, 1)?;
+    let Value::Function(function) = value else {
+        elab.function_of(&value, span)?;
+        return Err(Reported);
+    };
+    let checkpoint = Callable::Checkpoint(Rc::new(Checkpointed { function, keep }));
+    elab.bounded(Function::new(checkpoint), call.span).map(|f| Value::Function(f.into()))
+}
+
+/// What a checkpoint keeps, by the parameters `everything`, `contractions`, `bytes` and `states` from
+/// a place on.
+pub(super) fn keep_at(elab: &mut Elab<'_>, call: &Call, slot: usize) -> R<Keep> {
+    let mut said: Option<Keep> = None;
+    let flags = [(Keep::Everything, 0), (Keep::Contractions, 1)];
+    let mut several = false;
+    let mut say = |keep: Keep| several |= said.replace(keep).is_some();
+    for (keep, n) in flags {
+        if elab.flag_at(call, slot + n)? {
+            say(keep);
+        }
+    }
+    if let Some((bytes, place)) = elab.int_at(call, slot + 2)? {
+        let Ok(bytes) = u64::try_from(bytes) else {
+            let message = format!("{bytes} bytes cannot be kept");
+            return Err(elab.report(Diagnostic::new(Code::BadSize, place, message)));
+        };
+        say(Keep::Bytes(bytes));
+    }
+    if let Some((states, place)) = elab.int_at(call, slot + 3)? {
+        let Some(states) = u32::try_from(states).ok().filter(|&states| states > 0) else {
+            let message = format!("a loop is run again from at least one state, not {states}");
+            return Err(elab.report(Diagnostic::new(Code::BadSize, place, message)));
+        };
+        say(Keep::States(states));
+    }
+    if several {
+        let message = "a checkpoint has one policy";
+        let hint = "`everything`, `contractions`, `bytes` or `states`, or none of them";
+        let diagnostic = Diagnostic::new(Code::WrongArguments, call.span, message);
+        return Err(elab.report(diagnostic.hint(hint)));
+    }
+    Ok(said.unwrap_or(Keep::Nothing))
 }
 
 fn derived(elab: &mut Elab<'_>, call: &Call, derivative: Derivative) -> R<Value> {

@@ -1,4 +1,4 @@
-//! How a Fourier transform of some length is done: numbers only, the same on all machines.
+//! How a Fourier transform of some length is done.
 
 /// The steps of a transform of complex numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]

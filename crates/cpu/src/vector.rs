@@ -1,10 +1,11 @@
-//! Vectors of elements: the few operations that a matrix product needs, for each instruction set.
+//! Vectors of elements: the few operations that products of matrices and Fourier transforms need, for
+//! each instruction set.
 
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, Sub};
 
-/// Elements that are multiplied and added.
+/// Elements that are multiplied, added and subtracted.
 pub(crate) trait Real:
-    Copy + PartialEq + Add<Output = Self> + Mul<Output = Self> + 'static
+    Copy + PartialEq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + 'static
 {
     const ZERO: Self;
 
@@ -32,7 +33,7 @@ impl Real for f32 {
 /// # Safety
 /// Every function needs the instructions of its implementation, and pointers to as many elements
 /// as it reads or writes: `LANES`, or the `n` that it is told.
-pub(super) trait Vector: Copy {
+pub(crate) trait Vector: Copy {
     type Element: Real;
     const LANES: usize;
 
@@ -60,16 +61,41 @@ pub(super) trait Vector: Copy {
     /// See the trait; `n` is at most `LANES`.
     unsafe fn store_some(self, to: *mut Self::Element, n: usize);
 
+    /// # Safety
+    /// See the trait.
+    unsafe fn plus(self, other: Self) -> Self;
+
+    /// # Safety
+    /// See the trait.
+    unsafe fn minus(self, other: Self) -> Self;
+
+    /// # Safety
+    /// See the trait.
+    unsafe fn times(self, other: Self) -> Self;
+
     /// `self * factor + term`, rounded once where the machine can.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+
+    /// `term - self * factor`, rounded once where the machine can.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn mul_sub_from(self, factor: Self, term: Self) -> Self;
 }
 
 /// Vectors for any machine: arrays that the compiler may put into registers.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<E, const N: usize>([E; N]);
+pub(crate) struct Plain<E, const N: usize>([E; N]);
+
+impl<E: Real, const N: usize> Plain<E, N> {
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(E, E) -> E) -> Self {
+        Plain(std::array::from_fn(|n| f(self.0[n], other.0[n])))
+    }
+}
 
 impl<E: Real, const N: usize> Vector for Plain<E, N> {
     type Element = E;
@@ -111,6 +137,21 @@ impl<E: Real, const N: usize> Vector for Plain<E, N> {
     }
 
     #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        self.zip(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        self.zip(other, |a, b| a * b)
+    }
+
+    #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         let mut sum = term.0;
         for (k, x) in sum.iter_mut().enumerate() {
@@ -118,10 +159,15 @@ impl<E: Real, const N: usize> Vector for Plain<E, N> {
         }
         Plain(sum)
     }
+
+    #[inline(always)]
+    unsafe fn mul_sub_from(self, factor: Self, term: Self) -> Self {
+        self.zip(factor, |a, b| a * b).zip(term, |a, b| b - a)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86 {
+pub(crate) mod x86 {
     //! Vectors of 256 and of 512 bits.
 
     use std::arch::x86_64::*;
@@ -134,10 +180,10 @@ pub(super) mod x86 {
     /// A vector type by its instructions. `$mask` makes the mask of the first `n` lanes.
     macro_rules! vector {
         ($name:ident, $register:ty, $element:ty, $lanes:literal, $splat:ident, $load:ident,
-         $store:ident, $fma:ident, |$n:ident| $mask:expr,
+         $store:ident, [$add:ident, $sub:ident, $mul:ident, $fma:ident, $fnma:ident], |$n:ident| $mask:expr,
          |$from:ident, $m:ident| $load_some:expr, |$to:ident, $k:ident, $x:ident| $store_some:expr) => {
             #[derive(Clone, Copy)]
-            pub(in crate::contract) struct $name($register);
+            pub(crate) struct $name($register);
 
             impl Vector for $name {
                 type Element = $element;
@@ -183,9 +229,33 @@ pub(super) mod x86 {
                 }
 
                 #[inline(always)]
+                unsafe fn plus(self, other: Self) -> Self {
+                    // SAFETY: by the contract of the trait.
+                    $name(unsafe { $add(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                unsafe fn minus(self, other: Self) -> Self {
+                    // SAFETY: by the contract of the trait.
+                    $name(unsafe { $sub(self.0, other.0) })
+                }
+
+                #[inline(always)]
+                unsafe fn times(self, other: Self) -> Self {
+                    // SAFETY: by the contract of the trait.
+                    $name(unsafe { $mul(self.0, other.0) })
+                }
+
+                #[inline(always)]
                 unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
                     // SAFETY: by the contract of the trait.
                     $name(unsafe { $fma(self.0, factor.0, term.0) })
+                }
+
+                #[inline(always)]
+                unsafe fn mul_sub_from(self, factor: Self, term: Self) -> Self {
+                    // SAFETY: by the contract of the trait.
+                    $name(unsafe { $fnma(self.0, factor.0, term.0) })
                 }
             }
         };
@@ -199,7 +269,7 @@ pub(super) mod x86 {
         _mm256_set1_pd,
         _mm256_loadu_pd,
         _mm256_storeu_pd,
-        _mm256_fmadd_pd,
+        [_mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd],
         |n| _mm256_loadu_si256(MASKS.as_ptr().add(4 - n).cast()),
         |from, mask| _mm256_maskload_pd(from, mask),
         |to, mask, x| _mm256_maskstore_pd(to, mask, x)
@@ -212,7 +282,7 @@ pub(super) mod x86 {
         _mm256_set1_ps,
         _mm256_loadu_ps,
         _mm256_storeu_ps,
-        _mm256_fmadd_ps,
+        [_mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps],
         |n| _mm256_loadu_si256(MASKS.as_ptr().cast::<i32>().add(8 - n).cast()),
         |from, mask| _mm256_maskload_ps(from, mask),
         |to, mask, x| _mm256_maskstore_ps(to, mask, x)
@@ -225,7 +295,7 @@ pub(super) mod x86 {
         _mm512_set1_pd,
         _mm512_loadu_pd,
         _mm512_storeu_pd,
-        _mm512_fmadd_pd,
+        [_mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd],
         |n| (0xff_u32 >> (8 - n)) as __mmask8,
         |from, mask| _mm512_maskz_loadu_pd(mask, from),
         |to, mask, x| _mm512_mask_storeu_pd(to, mask, x)
@@ -238,7 +308,7 @@ pub(super) mod x86 {
         _mm512_set1_ps,
         _mm512_loadu_ps,
         _mm512_storeu_ps,
-        _mm512_fmadd_ps,
+        [_mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps],
         |n| (0xffff_u32 >> (16 - n)) as __mmask16,
         |from, mask| _mm512_maskz_loadu_ps(mask, from),
         |to, mask, x| _mm512_mask_storeu_ps(to, mask, x)
