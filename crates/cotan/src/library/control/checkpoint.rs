@@ -40,7 +40,8 @@ impl<F, M> fmt::Debug for Checkpointed<F, M> {
 /// let kept = |x: Arr<f64>| (0..8).fold(x, |x, _| block(x)).sum();
 /// let again = |x: Arr<f64>| (0..8).fold(x, |x, _| checkpoint(block).at(x)).sum();
 /// let (kept, again) = (compile(grad(kept), [1000])?, compile(grad(again), [1000])?);
-/// assert_eq!(kept.call(Tensor::full([1000], 0.5))?, again.call(Tensor::full([1000], 0.5))?);
+/// let x = Tensor::full([1000], 0.5)?;
+/// assert_eq!(kept.call(&x)?, again.call(&x)?);
 /// assert!(again.cost().peak_bytes < kept.cost().peak_bytes);
 /// # Ok::<(), cotan::Error>(())
 /// ```
@@ -72,7 +73,7 @@ where
 /// let little = move |x: Arr<f64>| checkpoint_with(Keep::States(10), orbit).at(x).sum();
 /// let all = move |x: Arr<f64>| orbit(x).sum();
 /// let (little, all) = (compile(grad(little), [50])?, compile(grad(all), [50])?);
-/// let x = Tensor::full([50], 0.3);
+/// let x = Tensor::full([50], 0.3)?;
 /// assert_eq!(little.call(&x)?, all.call(&x)?);
 /// assert!(20 * little.cost().peak_bytes < all.cost().peak_bytes);
 /// # Ok::<(), cotan::Error>(())
