@@ -7,31 +7,18 @@ Each number is the least of several rounds, in which both take turns; both agree
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-os.environ.setdefault("COTAN_THREADS", "1")
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-)
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from peers import jax, jnp  # first: it sets the numbers of threads
 
 import numpy as np
 
 import cotan as ct
 import cotan.numpy as cnp
 
-try:
-    import jax
-    import jax.numpy as jnp
-
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_platforms", "cpu")
-except ImportError:
-    jax = jnp = None
 
 RNG = np.random.default_rng(0)
 CLOCK = time.process_time if "--processor-time" in sys.argv[1:] else time.perf_counter

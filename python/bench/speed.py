@@ -7,30 +7,18 @@ several rounds, in which the libraries take turns.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-os.environ.setdefault("COTAN_THREADS", "1")
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-)
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from peers import jax  # first: it sets the numbers of threads
 
 import numpy as np
 
 import cotan as ct
 import cotan.numpy as cnp
 
-try:
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_platforms", "cpu")
-except ImportError:
-    jax = None
 try:
     import autograd
     import autograd.numpy as anp

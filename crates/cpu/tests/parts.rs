@@ -42,20 +42,21 @@ fn inputs(program: &Program, bins: i64) -> Vec<Array> {
 
 type Plan = fn(&Program) -> Result<Executable, Unsupported>;
 
-/// Every plan of a program gives what the interpreter does.
+/// Every plan of a program gives what the interpreter does. In the order of the machine the sign of a
+/// zero may be another: 0 times -1 is -0 where `scale(0, -1)` has become a product.
 fn check(program: &Program) {
     let program = planned(program);
     let inputs = inputs(&program, 13);
-    let plans: [Plan; 5] = [
-        |p| Executable::planned(p, false, Engine::Native),
-        |p| Executable::planned(p, false, Engine::Machine),
-        |p| Executable::in_tiny_blocks(p, false, Engine::Native),
-        |p| Executable::in_tiny_blocks(p, false, Engine::Machine),
-        |p| Executable::in_tiny_blocks(p, true, Engine::Native),
+    let plans: [(Plan, Equality); 5] = [
+        (|p| Executable::planned(p, false, Engine::Native), Equality::Values),
+        (|p| Executable::planned(p, false, Engine::Machine), Equality::Values),
+        (|p| Executable::in_tiny_blocks(p, false, Engine::Native), Equality::Values),
+        (|p| Executable::in_tiny_blocks(p, false, Engine::Machine), Equality::Values),
+        (|p| Executable::in_tiny_blocks(p, true, Engine::Native), Equality::Bits),
     ];
     let expected = interpreted(&program, &inputs);
-    for plan in plans {
-        gives(&program, &inputs, &expected, &plan(&program).unwrap());
+    for (plan, equality) in plans {
+        gives(&program, &inputs, (&expected, equality), &plan(&program).unwrap());
     }
 }
 

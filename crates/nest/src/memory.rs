@@ -257,6 +257,10 @@ mod tests {
         let mut buffers: Vec<Buffer> = (0..6).map(|_| temporary(1 << 59)).collect();
         let all: Vec<Step<Nest>> =
             (0..6).flat_map(|_| (0..6).map(|n| Step::Zero(BufferId(n)))).collect();
-        assert_eq!(place_temporaries(&mut buffers, &all, LINES), usize::MAX);
+        let arena = place_temporaries(&mut buffers, &all, LINES);
+        assert_eq!(arena, usize::MAX);
+        // Where they are said to lie they would overlap, but nobody can run this.
+        assert!(crate::check_memory(&buffers, &all, arena).is_ok());
+        assert!(crate::check_memory(&buffers, &all, arena - 1).is_err());
     }
 }

@@ -370,6 +370,8 @@ const CASES: &[(&str, &str, &str)] = &[
         "x: f64",
         "with_equation((x,), (0.0, 0.0), ((p,), (z, r)) => ((sqrt(p),), (z * z - p, r / (2.0 * z), r / (2.0 * z)))).0",
     ),
+    ("checkpoint", "x: [n]f64", "checkpoint(z => sin(z) * z)(x)"),
+    ("with_checkpoint", "x: [n]f64", "with_checkpoint((x,), ((z,)) => (sin(z) * z,)).0"),
     ("dft", "x: [m, 2, n]f64", "dft(x)"),
     ("dft_conjugate", "x: [m, 2, n]f64", "dft_conjugate(x)"),
 ];

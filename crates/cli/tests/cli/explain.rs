@@ -102,7 +102,7 @@ fn missing_sizes_are_named() {
     session.cotan("explain a.ct --size n=3 --size n=4").fails(2, &["`n` is given twice"]);
     session
         .cotan("explain a.ct --stage spot")
-        .fails(2, &["[possible values: source, core, bot, dual, delta, gradient, optimised, placements, nests, schedule, kernels, memory]"]);
+        .fails(2, &["[possible values: source, core, bot, dual, delta, gradient, residuals, optimised, placements, nests, schedule, kernels, memory]"]);
 }
 
 #[test]

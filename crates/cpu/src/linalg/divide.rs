@@ -256,7 +256,8 @@ unsafe fn deflate<E: Number>(
             before = Some(pole);
             continue;
         };
-        let size = (last.z * last.z + pole.z * pole.z).sqrt();
+        // The angle is the one of the two that is at most a right one.
+        let size = (last.z * last.z + pole.z * pole.z).sqrt().copysign(pole.z);
         let (cos, sin) = (pole.z / size, -last.z / size);
         let gap = pole.value - last.value;
         if (gap * cos * sin).abs() <= tiny {
@@ -268,7 +269,7 @@ unsafe fn deflate<E: Number>(
             // SAFETY: by the contract; different rows are apart.
             unsafe {
                 let (x, y) = (vectors.at(last.row, 0), vectors.at(pole.row, 0));
-                E::rotate(x, y, E::of(cos), E::of(-sin), n);
+                E::rotate(x, y, E::of(-sin), E::of(-sin / (1.0 + cos)), n);
             }
             if last.side != pole.side {
                 pole.side = RowHalf::Both;

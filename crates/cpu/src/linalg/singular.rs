@@ -162,8 +162,9 @@ unsafe fn rotate<E: Number>(
                     }
                     any = true;
                     let [cos, sin, tan] = rotation(x, y, off);
-                    E::rotate(u.at(p, 0), u.at(q, 0), cos, sin, n);
-                    E::rotate(v.at(p, 0), v.at(q, 0), cos, sin, k);
+                    let half = sin / (E::ONE + cos);
+                    E::rotate(u.at(p, 0), u.at(q, 0), sin, half, n);
+                    E::rotate(v.at(p, 0), v.at(q, 0), sin, half, k);
                     for (i, old, new) in [(p, x, x - tan * off), (q, y, y + tan * off)] {
                         squares[i] = new;
                         // What is left of much is no more than rounding.

@@ -87,7 +87,7 @@ pub fn planned(name: &str, program: &Program) {
 /// it runs with other numbers, which nothing may be left of, and then with memory full of NaN and of
 /// large numbers, on one thread and on several.
 pub fn agrees(program: &Program, inputs: &[Array], executable: &Executable) {
-    gives(program, inputs, &interpreted(program, inputs), executable);
+    gives(program, inputs, (&interpreted(program, inputs), Equality::Bits), executable);
 }
 
 /// What the interpreter gives.
@@ -96,22 +96,30 @@ pub fn interpreted(program: &Program, inputs: &[Array]) -> Vec<Value> {
     run_program(program, &values, Mode::Ieee).unwrap()
 }
 
-/// As [`agrees`], if it is known what the interpreter gives.
-pub fn gives(program: &Program, inputs: &[Array], expected: &[Value], executable: &Executable) {
+/// As [`agrees`], if it is known what the interpreter gives, and how far a plan has to agree with it.
+/// All runs of the plan agree with each other to the last bit.
+pub fn gives(
+    program: &Program,
+    inputs: &[Array],
+    (expected, equality): (&[Value], Equality),
+    executable: &Executable,
+) {
     let others: Vec<Array> = inputs.iter().map(other).collect();
     let mut found = executable.run(&others, &RunLimits::default()).unwrap_or_default();
     executable.run_into(inputs, &mut found, &RunLimits::default()).unwrap();
-    let equal = |found: &[Array], how: &str| {
+    let equal = |expected: &[Value], found: &[Array], equality: Equality, how: &str| {
         let found: Vec<Value> = found.iter().map(Value::from).collect();
-        if let Some(difference) = first_difference(expected, &found, Equality::Bits) {
+        if let Some(difference) = first_difference(expected, &found, equality) {
             panic!("{how}: {difference}\nof\n{program}");
         }
+        found
     };
-    equal(&found, "after another run");
+    let first = equal(expected, &found, equality, "after another run");
     for (byte, threads) in [(0xff, 1), (0x7e, 3)] {
         let stale = executable.clone().with_stale_memory(byte);
         let limits = RunLimits { threads: Some(threads), ..RunLimits::default() };
-        equal(&stale.run(inputs, &limits).unwrap(), &format!("{threads} threads, {byte:#x}"));
+        let found = stale.run(inputs, &limits).unwrap();
+        equal(&first, &found, Equality::Bits, &format!("{threads} threads, {byte:#x}"));
     }
 }
 

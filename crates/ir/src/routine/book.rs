@@ -329,7 +329,8 @@ mod tests {
         for n in 1..200u64 {
             for k in 0..n {
                 let ((c, s), turn) = (unit_root(k, n), std::f64::consts::TAU * k as f64 / n as f64);
-                assert!((c - turn.cos()).abs() < 1e-15 && (s - turn.sin()).abs() < 1e-15);
+                // The angle is rounded before the functions of the system see it.
+                assert!((c - turn.cos()).abs() < 2e-15 && (s - turn.sin()).abs() < 2e-15);
                 assert!((c * c + s * s - 1.0).abs() < 4e-16, "{k} of {n}");
                 let (d, t) = unit_root((n - k) % n, n);
                 assert_eq!((c, s), (d, if k == 0 { t } else { -t }));

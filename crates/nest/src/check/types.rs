@@ -265,7 +265,7 @@ impl Checker<'_> {
     pub(super) fn routine_types(&self, step: &RoutineStep) -> R<()> {
         let Some(&first) = family(step.routine).first() else { return Ok(()) };
         let cells = step.routine.row().operands;
-        let known = |letter: u8| b"nk".contains(&letter);
+        let known = |letter: u8| letter.is_ascii_digit() || b"nk".contains(&letter);
         if first != step.routine || cells.iter().any(|cell| !cell.axes.bytes().all(known)) {
             return Err(format!("`{}` is no step of its own", step.routine.name()));
         }

@@ -154,10 +154,7 @@ const NAMES: &[(&str, &str)] = &[
         "write `grad(f)(x)`: derivatives are with respect to arguments",
     ),
     ("detach no_grad stop_grad", "write `stop_gradient(x)`"),
-    (
-        "checkpoint remat",
-        "loops take it as a parameter: `while_loop(c, f, init, at_most = n, checkpoint = k)`",
-    ),
+    ("remat", "write `checkpoint(f)(x)`"),
 ];
 
 /// Likewise for names of types.

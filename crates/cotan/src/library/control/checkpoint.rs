@@ -36,11 +36,13 @@ impl<F, M> fmt::Debug for Checkpointed<F, M> {
 /// ```
 /// use cotan::prelude::*;
 ///
-/// let block = |x: Arr<f64>| (0..8).fold(x, |x, _| x.sin());
-/// let kept = |x: Arr<f64>| (0..8).fold(x, |x, _| block(x)).sum();
-/// let again = |x: Arr<f64>| (0..8).fold(x, |x, _| checkpoint(block).at(x)).sum();
-/// let (kept, again) = (compile(grad(kept), [1000])?, compile(grad(again), [1000])?);
-/// assert_eq!(kept.call(Tensor::full([1000], 0.5))?, again.call(Tensor::full([1000], 0.5))?);
+/// let block = |x: Arr<f64>, w: Arr<f64>| (0..4).fold(x, |x, _| x.matmul(w).tanh());
+/// let deep = |x: Arr<f64>, w: Arr<f64>| (0..8).fold(x, |x, _| block(x, w)).sum();
+/// let again = |x: Arr<f64>, w: Arr<f64>| (0..8).fold(x, |x, _| checkpoint(block).at((x, w))).sum();
+/// let sizes = ([200, 20], [20, 20]);
+/// let (kept, again) = (compile(grad(deep), sizes)?, compile(grad(again), sizes)?);
+/// let (x, w) = (Tensor::full([200, 20], 0.5)?, Tensor::full([20, 20], 0.1)?);
+/// assert_eq!(kept.call((&x, &w))?, again.call((&x, &w))?);
 /// assert!(again.cost().peak_bytes < kept.cost().peak_bytes);
 /// # Ok::<(), cotan::Error>(())
 /// ```
@@ -68,11 +70,11 @@ where
 /// use cotan::Keep;
 ///
 /// // Ten states of a thousand steps; each step is run at most three times more.
-/// let orbit = |x: Arr<f64>| for_loop(1000, x, |_, x| 3.7 * x * (1.0 - x));
+/// let orbit = |x: Arr<f64>| for_loop(1000, x, |_, x| x + 0.001 * x.cos());
 /// let little = move |x: Arr<f64>| checkpoint_with(Keep::States(10), orbit).at(x).sum();
 /// let all = move |x: Arr<f64>| orbit(x).sum();
 /// let (little, all) = (compile(grad(little), [50])?, compile(grad(all), [50])?);
-/// let x = Tensor::full([50], 0.3);
+/// let x = Tensor::full([50], 0.3)?;
 /// assert_eq!(little.call(&x)?, all.call(&x)?);
 /// assert!(20 * little.cost().peak_bytes < all.cost().peak_bytes);
 /// # Ok::<(), cotan::Error>(())
