@@ -177,7 +177,9 @@ Examples:
   cotan explain --example self_convolution
   cotan explain dot.ct --size n=5 --stage core
   cotan explain matmul.ct --size m=2 --size k=3 --size n=4 --stage bot --trace
-  cotan explain dot.ct --size n=5 --stage bot > bulk.ct && cotan check bulk.ct")]
+  cotan explain dot.ct --size n=5 --stage bot > bulk.ct && cotan check bulk.ct
+  cotan explain dot.ct --size n=5 --line 3
+  cotan explain dot.ct --size n=5 --why optimised:12")]
     Explain(ExplainArgs),
 
     /// Explain an error code

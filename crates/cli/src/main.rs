@@ -19,6 +19,7 @@ mod inputs;
 mod limits;
 mod machine;
 mod nan;
+mod origins;
 mod progress;
 mod reference;
 #[cfg(feature = "repl")]

@@ -89,6 +89,7 @@ impl Runner {
             deadline: options.deadline,
             cancel: options.cancel.clone(),
             threads: options.threads,
+            marker: None,
         };
         executable.run_into(inputs, outputs, &limits).map_err(|stop| match stop {
             Stop::Limit => stopped("run"),

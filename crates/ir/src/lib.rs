@@ -36,6 +36,7 @@ pub mod magnitude;
 mod operands;
 mod out_of_range;
 mod print;
+pub mod provenance;
 pub mod rewrite;
 mod routine;
 pub mod scalar;

@@ -128,6 +128,7 @@ impl SourceMap {
 
     /// Where a span begins; `None` for a span that is not within its file.
     pub fn position(&self, span: Span) -> Option<Position> {
+        let span = crate::provenance::first(span);
         let file = self.file(span.file)?;
         if file.lines.is_empty() {
             return Some(Position { line: span.start, column: span.end });

@@ -479,6 +479,20 @@ impl Spans {
         before.into_iter().find(|span| !span.is_none()).unwrap_or(Span::NONE)
     }
 
+    /// Adds to where a node comes from.
+    pub(crate) fn add(&mut self, t: TermId, span: Span) {
+        let (before, wanted) = (self.get(t), span);
+        let joined = crate::provenance::join(before, wanted);
+        if joined == before {
+            return;
+        }
+        if self.of.len() <= t.index() {
+            self.of.resize(t.index() + 1, u32::MAX);
+        }
+        self.spans.push(joined);
+        self.of[t.index()] = self.spans.len() as u32 - 1;
+    }
+
     /// Notes where the node after those so far comes from.
     pub(crate) fn note(&mut self, t: TermId, span: Span) {
         if span == Span::NONE {

@@ -19,6 +19,16 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub trace: bool,
 
+    /// What a line of the source becomes at each stage, what its derivative costs, and what is kept
+    /// for it
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["stage", "trace"])]
+    pub line: Option<u32>,
+
+    /// Where a node comes from, and the rules that made it: `bulk:12`, as `--line` shows it; a number
+    /// alone is one of the program that runs
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["stage", "trace"])]
+    pub why: Option<String>,
+
     #[command(flatten)]
     pub limits: LimitArgs,
 }

@@ -172,6 +172,8 @@ impl Prompt<'_> {
             call: nothing(),
             stage: stage.filter(|stage| *stage != Stage::Source),
             trace: false,
+            line: None,
+            why: None,
             limits: self.args.limits,
         };
         let params: Vec<String> =
