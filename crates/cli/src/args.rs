@@ -179,7 +179,8 @@ Examples:
   cotan explain matmul.ct --size m=2 --size k=3 --size n=4 --stage bot --trace
   cotan explain dot.ct --size n=5 --stage bot > bulk.ct && cotan check bulk.ct
   cotan explain dot.ct --size n=5 --line 3
-  cotan explain dot.ct --size n=5 --why optimised:12")]
+  cotan explain dot.ct --size n=5 --why optimised:12
+  cotan explain dot.ct --size n=5 --html dot.html")]
     Explain(ExplainArgs),
 
     /// Explain an error code
@@ -254,6 +255,17 @@ Examples:
   cotan bench before.ct after.ct --fn loss --size n=4096
   cotan bench model.ct --npz inputs.npz --json")]
     Bench(BenchArgs),
+
+    /// Measure where the time goes: by kernel and by line of the source, value and gradient apart
+    #[command(after_help = "\
+The program runs again and again for the given time while a thread looks a thousand times a second at
+what is at work. Shares are of what this machine can do, which is measured once and kept.
+
+Examples:
+  cotan profile --example matmul --length 512
+  cotan profile model.ct --fn loss --size n=4096
+  cotan profile model.ct --npz inputs.npz --flame profile.svg")]
+    Profile(ProfileArgs),
 
     /// Serve an editor: messages, types, completion and more
     #[cfg(feature = "lsp")]

@@ -46,7 +46,7 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     let modules = source.load(&args.call.imports, terminal)?;
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
-    if args.line.is_some() || args.why.is_some() {
+    if args.line.is_some() || args.why.is_some() || args.html.is_some() {
         return origins::answer(args, &function, &inputs, &name, begin, terminal);
     }
     let core = function.instantiate(&inputs, &args.limits, begin, terminal)?.program;

@@ -20,6 +20,7 @@ mod limits;
 mod machine;
 mod nan;
 mod origins;
+mod profile;
 mod progress;
 mod reference;
 #[cfg(feature = "repl")]
@@ -74,6 +75,7 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         #[cfg(feature = "repl")]
         Command::Repl(args) => repl::repl(args, terminal),
         Command::Watch(args) => watch::watch(args, terminal),
+        Command::Profile(args) => timed(&args.limits, &|| profile::profile(args, terminal)),
         Command::Bench(args) => timed(&args.limits, &|| bench::bench(args, terminal)),
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => cotan_lsp::serve().map_err(failure::Failure::data),

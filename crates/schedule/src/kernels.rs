@@ -38,6 +38,19 @@ pub struct KernelInfo {
     pub key: usize,
 }
 
+impl KernelInfo {
+    /// What it is, in a few words.
+    pub fn title(&self) -> String {
+        let blocks = match self.blocks {
+            0 | 1 => String::new(),
+            n => format!(", in {n} blocks"),
+        };
+        let runs = if self.runs > 1 { format!(", {} times", self.runs) } else { String::new() };
+        let over = if self.over.is_empty() { String::new() } else { format!(" {}", self.over) };
+        format!("{}{over}{blocks}{runs}", self.kind)
+    }
+}
+
 impl<C: Scheduled> Schedule<C> {
     /// The kernels and other steps in their order, those of a loop below it.
     pub fn list(&self) -> Vec<KernelInfo> {

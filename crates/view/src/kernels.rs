@@ -12,7 +12,7 @@ pub(crate) fn lines(program: &Program, kernels: &[KernelInfo]) -> Vec<Line> {
     let line = |(n, info): (usize, &KernelInfo)| Line {
         id: format!("kernel:{}", n + 1),
         former: info.kind,
-        text: format!("{}{}", title(info), stored(info)),
+        text: format!("{}{}", info.title(), stored(info)),
         ty: info.terms.first().map_or(String::new(), |&t| program.ty(t).to_string()),
         span: spans[n],
         cost: Cost { operations: info.operations, bytes: info.bytes },
@@ -28,17 +28,6 @@ pub(crate) fn lines(program: &Program, kernels: &[KernelInfo]) -> Vec<Line> {
 fn stored(info: &KernelInfo) -> String {
     let nodes: Vec<String> = info.terms.iter().map(|t| format!("%{}", t.index())).collect();
     if nodes.is_empty() { String::new() } else { format!(" -> {}", nodes.join(", ")) }
-}
-
-/// What a kernel is, in a few words.
-pub(crate) fn title(info: &KernelInfo) -> String {
-    let blocks = match info.blocks {
-        0 | 1 => String::new(),
-        n => format!(", in {n} blocks"),
-    };
-    let runs = if info.runs > 1 { format!(", {} times", info.runs) } else { String::new() };
-    let over = if info.over.is_empty() { String::new() } else { format!(" {}", info.over) };
-    format!("{}{over}{blocks}{runs}", info.kind)
 }
 
 /// Where each kernel comes from: the nodes that it stores, and their operands as far as no other

@@ -1,13 +1,17 @@
 //! A program at every stage, with where everything comes from.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cotan_ad::Residual;
+use cotan_array::Array;
+use cotan_cpu::{Executable, RunLimits};
 use cotan_ir::provenance::{self, Record};
 use cotan_ir::{Output, Program, Result, SourceMap, Span};
 use cotan_pipeline::{Cost, Derivative, derive};
 use cotan_schedule::Schedule;
 
+use crate::profile::Part;
 use crate::{kernels, listing};
 
 /// A node, a Delta term or a kernel.
@@ -63,15 +67,30 @@ pub struct Story {
     pub no_derivative: Option<&'static str>,
     /// Why there are no kernels, if there are none.
     pub no_kernels: Option<&'static str>,
+    /// Where the time of the program that runs goes, if that was asked for.
+    pub profile: Option<Part>,
+}
+
+/// How the program that runs is measured.
+#[derive(Clone, Copy)]
+pub struct Measure<'a> {
+    /// For how long.
+    pub time: Duration,
+    /// What it is run on; nothing if it is not to be run.
+    pub arguments: &'a dyn Fn(&Program) -> Option<Vec<Array>>,
+    /// When to stop.
+    pub limits: &'a RunLimits,
 }
 
 /// How a story is told.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Default)]
+pub struct Options<'a> {
     /// The rules of the optimiser.
     pub rules: cotan_opt::Options,
     /// The options of the transform.
     pub bulk: cotan_bot::Options,
+    /// Whether the program that runs is measured.
+    pub measure: Option<Measure<'a>>,
 }
 
 impl Story {
@@ -79,7 +98,7 @@ impl Story {
     /// there and not before.
     pub fn of<E: From<cotan_ir::Error>>(
         core: impl FnOnce() -> std::result::Result<Program, E>,
-        options: &Options,
+        options: &Options<'_>,
     ) -> std::result::Result<Story, E> {
         let (story, record) = provenance::record(|| {
             provenance::stage("core");
@@ -105,7 +124,7 @@ impl Story {
     }
 }
 
-fn tell(core: &Program, options: &Options) -> Result<Story> {
+fn tell(core: &Program, options: &Options<'_>) -> Result<Story> {
     let mut stages = vec![Stage {
         name: "core",
         title: "The core language: functions inlined, sizes known",
@@ -156,7 +175,17 @@ fn tell(core: &Program, options: &Options) -> Result<Story> {
     };
     stages.push(Stage { name: "kernel", title: "Kernels, in the order they run", lines });
     let (record, sources) = (Record::default(), core.sources().clone());
-    Ok(Story { record, sources, stages, residuals, memory, no_derivative, no_kernels })
+    let name = if no_derivative.is_some() { "value" } else { "value and gradient" };
+    let profile = options.measure.and_then(|measure| measured(name, &optimised, measure));
+    Ok(Story { record, sources, stages, residuals, memory, no_derivative, no_kernels, profile })
+}
+
+/// A program with its profile, if it runs.
+fn measured(name: &'static str, program: &Program, measure: Measure<'_>) -> Option<Part> {
+    let executable = Executable::new(program).ok()?;
+    let arguments = (measure.arguments)(program)?;
+    let profile = executable.profile(&arguments, measure.limits, measure.time).ok()?;
+    Some(Part::new(name, program, profile))
 }
 
 /// The Delta terms of a program.

@@ -174,6 +174,8 @@ impl Prompt<'_> {
             trace: false,
             line: None,
             why: None,
+            html: None,
+            measure: std::time::Duration::ZERO,
             limits: self.args.limits,
         };
         let params: Vec<String> =
