@@ -627,6 +627,10 @@ pub struct TestArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
     pub time: Duration,
 
+    /// How long to test all functions together; those that are left then are told
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub total: Duration,
+
     #[command(flatten)]
     pub limits: LimitArgs,
 }

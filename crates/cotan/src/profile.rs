@@ -11,7 +11,7 @@ use crate::structure::{Arrays, Feed};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Profile {
-    /// The mean time of a call, in seconds.
+    /// The time of a call, in seconds: the median of many short turns.
     pub seconds: f64,
     /// The least time of a call.
     pub least: f64,

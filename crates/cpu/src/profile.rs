@@ -54,7 +54,7 @@ pub struct Profile {
     pub kernels: Vec<KernelTime>,
     /// How many runs there were, half of them without looks.
     pub runs: u64,
-    /// The mean time of a run without looks, in seconds.
+    /// The time of a run without looks, in seconds: the median of many short turns.
     pub seconds: f64,
     /// The least time of a run.
     pub least: f64,
@@ -73,13 +73,18 @@ pub struct Profile {
 #[derive(Default)]
 struct Times {
     runs: u64,
-    total: f64,
+    /// The mean of each turn.
+    means: Vec<f64>,
     least: Option<f64>,
 }
 
 impl Times {
-    fn mean(&self) -> f64 {
-        self.total / self.runs.max(1) as f64
+    /// The median of the turns: what else the machine does meanwhile disturbs some of them.
+    fn median(&mut self) -> f64 {
+        self.means.sort_unstable_by(f64::total_cmp);
+        let (low, high) = (self.means.len().saturating_sub(1) / 2, self.means.len() / 2);
+        let at = |n: usize| self.means.get(n).copied().unwrap_or(0.0);
+        (at(low) + at(high)) / 2.0
     }
 }
 
@@ -125,7 +130,7 @@ impl Executable {
         let wall = begin.0.elapsed().as_secs_f64();
         let busy = processor_time().zip(begin.1).map(|(end, begin)| (end - begin) / wall);
         let looks: u64 = counts.values().sum();
-        let seconds = plain.mean();
+        let seconds = plain.median();
         let kernels = self.list().into_iter().map(|info| {
             let seen = counts.get(&info.key).copied().unwrap_or(0);
             let seconds = seconds * seen as f64 / looks.max(1) as f64;
@@ -137,7 +142,7 @@ impl Executable {
             runs: plain.runs + watched.runs,
             seconds,
             least: least.fold(f64::INFINITY, f64::min),
-            overhead: watched.mean() / seconds.max(1e-12) - 1.0,
+            overhead: watched.median() / seconds.max(1e-12) - 1.0,
             looks,
             busy,
             workspace: self.workspace_bytes() as u64,
@@ -153,14 +158,16 @@ impl Executable {
         times: &mut Times,
     ) -> Result<(), Stop> {
         let begin = Instant::now();
+        let mut runs = 0;
         loop {
             let now = Instant::now();
             self.run_into(inputs, outputs, limits)?;
             let took = now.elapsed().as_secs_f64();
-            times.runs += 1;
-            times.total += took;
+            runs += 1;
             times.least = Some(times.least.map_or(took, |least| least.min(took)));
             if begin.elapsed() >= TURN {
+                times.runs += runs;
+                times.means.push(begin.elapsed().as_secs_f64() / runs as f64);
                 return Ok(());
             }
         }

@@ -268,7 +268,10 @@ impl Executable {
         let run = Run { plan, limits, threads: limits.threads() };
         run.poll()?;
         workspace.frames[0].has_looked();
-        run.steps(&plan.steps, workspace)
+        let done = run.steps(&plan.steps, workspace);
+        // What follows is no part of the last kernel.
+        limits.at(plan);
+        done
     }
 }
 

@@ -211,15 +211,17 @@ const graphPanel = () => panels[Number(choice.value)];
 const big = () => graphPanel() && graphPanel().items.length > 70;
 function fold(now) { folded = now; opened.clear(); draw(); }
 
-// The nodes that are drawn: lines of the stage, or all of one line of the source as one.
+// The nodes that are drawn: lines of the stage, or all of one line of the source as one, the forward
+// and the reverse pass apart.
 function clusters(p) {
   const of = new Map(), nodes = [];
   for (const item of p.items) {
     const line = item.src.length ? item.src[item.src.length - 1] : 0;
-    const group = folded && line && !opened.has(line) && !item.given ? "line" + line : "n" + item.k;
+    const whole = `line ${line}` + (item.reverse ? ", reverse" : "");
+    const group = folded && line && !opened.has(whole) && !item.given ? whole : "n" + item.k;
     if (!of.has(group)) {
       of.set(group, nodes.length);
-      nodes.push({ items: [], line: group[0] === "l" ? line : 0, ins: new Set(), outs: new Set() });
+      nodes.push({ items: [], line: group[0] === "l" ? whole : "", ins: new Set(), outs: new Set() });
     }
     nodes[of.get(group)].items.push(item);
     item.node = of.get(group);
@@ -278,7 +280,7 @@ function draw() {
   const nodes = clusters(p), rows = layers(nodes);
   const text = (node) => {
     const last = node.items[node.items.length - 1];
-    const all = node.line ? `line ${node.line}: ${node.items.length} nodes` : `${last.label} ${last.text}`;
+    const all = node.line ? `${node.line}: ${node.items.length}` : `${last.label} ${last.text}`;
     return all.length > 26 ? all.slice(0, 25) + "…" : all;
   };
   for (const node of nodes) { node.text = text(node); node.w = 16 + 6.7 * node.text.length; }
@@ -360,6 +362,7 @@ function turn() {
   const related = new Set(items.filter((i) => i.events && i.events.includes(event.n)));
   for (const s of event.src) related.add(source.items[s - 1]);
   show(related, null);
+  $("status").textContent = `${event.rule} — ${[...related].filter((i) => !i.source).length} nodes went through it`;
 }
 slider.oninput = turn;
 
@@ -384,6 +387,3 @@ $("memory").firstElementChild.textContent = data.memory || "Nothing is kept in b
 
 tab("graph");
 if (choice.options.length) { choice.value = choice.options[choice.options.length - 1].value; folded = big(); draw(); }
-turnless();
-// Nothing is lit at first.
-function turnless() { show(new Set(), null); }
