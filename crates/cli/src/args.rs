@@ -256,6 +256,16 @@ Examples:
   cotan bench model.ct --npz inputs.npz --json")]
     Bench(BenchArgs),
 
+    /// Draw a function of one number with its derivative, or of two with level sets and gradients
+    #[command(after_help = "\
+Numbers that are given no value are what is drawn over, from -3 to 3 unless --range says otherwise.
+
+Examples:
+  cotan plot curve.ct --fn f --range x=0..10
+  cotan plot fit.ct --fn model --arg a=1.5 --data points.csv --svg fit.svg
+  cotan plot surface.ct --fn f --range x=-2..2 --range y=-1..3 --svg levels.svg")]
+    Plot(PlotArgs),
+
     /// Measure where the time goes: by kernel and by line of the source, value and gradient apart
     #[command(after_help = "\
 The program runs again and again for the given time while a thread looks a thousand times a second at

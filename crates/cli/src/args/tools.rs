@@ -65,6 +65,31 @@ pub struct BenchArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct PlotArgs {
+    #[command(flatten)]
+    pub call: CallArgs,
+
+    /// From where to where to draw: x=-3..3; may be given twice
+    #[arg(long, value_name = "NAME=A..B", value_parser = crate::plot::named_range, allow_hyphen_values = true)]
+    pub range: Vec<(String, (f64, f64))>,
+
+    /// Write an SVG picture instead of drawing in the terminal
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Points to draw beside a curve in the picture: two numbers on each line
+    #[arg(long, value_name = "CSV", requires = "svg")]
+    pub data: Option<PathBuf>,
+
+    /// Without the derivative
+    #[arg(long)]
+    pub no_derivative: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct ProfileArgs {
     #[command(flatten)]
     pub call: CallArgs,

@@ -145,3 +145,24 @@ fn tests_end_when_their_time_together_is_up() {
     let out = session.cotan("test m.ct --total 1ms").succeeds().out;
     assert!(out.contains("f: ok") && out.contains("g: skipped: the time for all is up"), "{out}");
 }
+
+#[test]
+fn functions_of_one_and_two_numbers_are_drawn() {
+    let text = "def f(x: f64, a: f64) = a * sin(x)\ndef g(x: f64, y: f64) = x * x + y\n\
+                def v(x: [n]f64) = sum(x)\n";
+    let session = Session::new().with("p.ct", text).with("d.csv", "x,y\n0,0\n1, 0.8\n");
+    let out = session.cotan("plot p.ct --fn f --arg a=2.0").succeeds().out;
+    assert!(out.contains("grad(f)") && out.lines().count() == 20, "{out}");
+    session
+        .cotan("plot p.ct --fn f --arg a=2.0 --range x=0..4 --data d.csv --svg f.svg")
+        .succeeds();
+    let svg = session.read("f.svg");
+    assert!(svg.starts_with("<svg") && svg.matches("<circle").count() == 2, "{svg}");
+    let out = session.cotan("plot p.ct --fn g --range x=-1..1").succeeds().out;
+    assert!(out.contains("arrows point uphill") && out.contains('↗'), "{out}");
+    session.cotan("plot p.ct --fn g --svg g.svg").succeeds();
+    assert!(session.read("g.svg").contains("class=\"arrow\""));
+    session.cotan("plot p.ct --fn v --size n=3").fails(2, &["only numbers are drawn over"]);
+    session.cotan("plot p.ct --fn g --range z=0..1").fails(2, &["nothing to draw over called `z`"]);
+    session.cotan("plot p.ct --fn g --range x=1..0").fails(2, &["to a larger one"]);
+}
