@@ -35,12 +35,16 @@ impl Axis {
         let start = (f64::INFINITY, f64::NEG_INFINITY);
         let finite = numbers.filter(|x| x.is_finite());
         let (low, high) = finite.fold(start, |(a, b), x| (a.min(x), b.max(x)));
+        if low > high {
+            return None;
+        }
         // Halves, so that the difference of the largest numbers is still one.
         let room = match high / 2.0 - low / 2.0 {
             half if half > 0.0 => 0.08 * half,
             _ => low.abs().max(1.0) / 2.0,
         };
-        (low <= high).then(|| Axis::vertical(low - room, high + room))
+        let (low, high) = ((low - room).max(-f64::MAX), (high + room).min(f64::MAX));
+        Some(Axis::vertical(low, high))
     }
 
     /// The place of a number; places far outside are brought nearer, so that they stay numbers.
