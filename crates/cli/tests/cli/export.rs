@@ -110,7 +110,9 @@ fn one_device_many_devices_and_many_processes_agree() {
 /// A worker that dies takes the others with it, says so, and leaves no output.
 #[test]
 fn a_worker_that_dies() {
-    let python = "#!/bin/sh\ncase \"$3\" in *request-1.json) exit 7;; esac\nsleep 60\n";
+    // It is told the runner in one line and what to do in another.
+    let python = "#!/bin/sh\nread runner; read request\n\
+        case \"$request\" in *'\"process\":1,'*) exit 7;; esac\nexec sleep 60\n";
     let session = session().with("python", python);
     #[cfg(unix)]
     {
