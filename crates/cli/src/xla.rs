@@ -261,7 +261,9 @@ impl Job {
     fn without_answer(&self, process: usize, who: &str, ended: Option<ExitStatus>) -> Failure {
         let how = ended.map(|status| format!(" ({status})")).unwrap_or_default();
         let log = fs::read_to_string(self.path(&format!("log-{process}"))).unwrap_or_default();
-        let last: Vec<&str> = log.lines().rev().take(5).collect();
+        // Not the addresses of functions that were being called.
+        let words = log.lines().filter(|line| !line.trim_start().starts_with("@ "));
+        let last: Vec<&str> = words.rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         let mut failure = Failure::data(format_args!("{who} ended without an answer{how}"))
             .note("no output was written, and the other processes were ended");
@@ -313,7 +315,8 @@ fn short_of_memory(answer: &Json, place: Option<&str>, limits: &LimitArgs) -> Fa
     let memory = &answer["memory"];
     let show = |bytes: &Json| show_bytes(bytes.as_u64().unwrap_or_default());
     let sizes = memory["sizes"].as_object().into_iter().flatten();
-    let sizes: Vec<String> = sizes.map(|(kind, size)| format!("{} for {kind}", show(size))).collect();
+    let sizes: Vec<String> =
+        sizes.map(|(kind, size)| format!("{} for {kind}", show(size))).collect();
     let (needed, sizes) = (show(&memory["needed"]), sizes.join(", "));
     let over = answer["over"] == true;
     let what = match over {

@@ -184,7 +184,8 @@ class Xla:
         device = self.jax.local_devices()[0]
         buffers = [self.jax.device_put(x, device) for x in inputs]
         for _ in range(repeat):
-            outputs = executable.execute(buffers)
+            # XLA ends the process where somebody reads an array that there was no memory for.
+            outputs = self.jax.block_until_ready(executable.execute(buffers))
         return [self.jax.numpy.asarray(y) for y in outputs]
 
     def sharded(self, executable, inputs, request):
@@ -224,6 +225,7 @@ class OnMesh:
         for part, (dims, cuts) in zip(parts, outputs):
             sharding = self.sharding(cuts)
             whole = self.jax.make_array_from_single_device_arrays(tuple(dims), sharding, part)
+            self.jax.block_until_ready(whole)
             if not (whole.is_fully_addressable or whole.is_fully_replicated):
                 from jax.experimental import multihost_utils
 

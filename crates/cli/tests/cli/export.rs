@@ -31,7 +31,7 @@ fn a_function_as_a_module() {
 fn gradients_and_files() {
     let session = session();
     session
-        .cotan("export m.ct --fn loss --grad --wrt w --size n=3 --size m=4 -o loss.mlir")
+        .cotan("export m.ct --fn loss --grad --wrt w --size n=30 --size m=40 -o loss.mlir")
         .gives("");
     let module = session.read("loss.mlir");
     assert!(module.contains("// gives value, grad.w"), "{module}");
