@@ -48,12 +48,11 @@ pub fn program_stablehlo(
     arrays: Vec<Cuts>,
 ) -> PyResult<String> {
     let sharding = (!mesh.is_empty()).then_some(Sharding { mesh, arrays, replicate_rest: false });
-    written(py, &program.compiled, &StableHloOptions {
-        name,
-        assume_finite,
-        sharding,
-        ..StableHloOptions::default()
-    })
+    written(
+        py,
+        &program.compiled,
+        &StableHloOptions { name, assume_finite, sharding, ..StableHloOptions::default() },
+    )
 }
 
 fn written(py: Python<'_>, compiled: &Compiled, options: &StableHloOptions) -> PyResult<String> {
