@@ -166,8 +166,16 @@ assert len(found[1].addressable_shards) == 4 and found[1].addressable_shards[0].
 def part(w, x):
     return jax.lax.psum(jax.grad(f)(w, x), "batch")
 
-mapped = jax.shard_map(part, mesh=mesh, in_specs=(P(), P("batch")), out_specs=P(), check_vma=False)
+specs = {"mesh": mesh, "in_specs": (P(), P("batch")), "out_specs": P()}
+mapped = jax.shard_map(part, check_vma=False, **specs)
 np.testing.assert_allclose(jax.jit(mapped)(w, placed), wanted[0], rtol=1e-12)
+
+# Where JAX keeps account of what differs, it sums gradients of what does not.
+mapped = jax.shard_map(jax.grad(f), **specs)
+np.testing.assert_allclose(jax.jit(mapped)(w, placed), wanted[0], rtol=1e-12)
+mapped = jax.shard_map(lambda w, x: jax.lax.psum(f(w, x), "batch"), **specs)
+np.testing.assert_allclose(jax.jit(mapped)(w, placed), ct.jit(loss)(w, x), rtol=1e-12)
+np.testing.assert_allclose(jax.jit(jax.grad(mapped))(w, placed), wanted[0], rtol=1e-12)
 print("agree")
 """
 
