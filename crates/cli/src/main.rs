@@ -19,6 +19,9 @@ mod inputs;
 mod limits;
 mod machine;
 mod nan;
+mod origins;
+mod plot;
+mod profile;
 mod progress;
 mod reference;
 #[cfg(feature = "repl")]
@@ -73,6 +76,8 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         #[cfg(feature = "repl")]
         Command::Repl(args) => repl::repl(args, terminal),
         Command::Watch(args) => watch::watch(args, terminal),
+        Command::Plot(args) => timed(&args.limits, &|| plot::plot(args, terminal)),
+        Command::Profile(args) => timed(&args.limits, &|| profile::profile(args, terminal)),
         Command::Bench(args) => timed(&args.limits, &|| bench::bench(args, terminal)),
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => cotan_lsp::serve().map_err(failure::Failure::data),
@@ -81,6 +86,13 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "cotan", &mut script);
             terminal.write(&String::from_utf8_lossy(&script))
+        }
+        Command::Man(args) => {
+            let written = std::fs::create_dir_all(&args.folder)
+                .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
+            written.map_err(|e| {
+                Failure::data(format_args!("cannot write to {}: {e}", args.folder.display()))
+            })
         }
     }
 }
