@@ -4,11 +4,13 @@
 use cotan_ad::{grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp};
 use cotan_array::Dtype;
 use cotan_interp::{Mode, Value};
+use cotan_ir::scalar::Scalar;
 use cotan_ir::{Builder, Program, Type};
 use cotan_testkit::{InputKind, Rng};
 
 use crate::exact;
 use crate::support::*;
+use crate::ways::{forward_ways, reverse_ways};
 
 const GUARDED_LOG: &str = "def f(x: f64) = where(x > 0.0, log(x), 0.0)";
 
@@ -252,6 +254,29 @@ fn all_ways_agree_in_the_corners() {
             let outcome = exact::check(&program, &mut Rng::new(seed));
             outcome.unwrap_or_else(|e| panic!("{e}\nin {text}\n{program}"));
         }
+    }
+}
+
+/// The elimination of the scalar algorithm is not differentiated where it gives up.
+#[test]
+fn a_factor_that_does_not_exist_has_no_derivative() {
+    let program = function("def f(a: [2, 2]f64) = cholesky(a)", &[]);
+    let matrix = |elements: [[f64; 2]; 2]| {
+        let element = |ix: &[usize]| Scalar::F64(elements[ix[0]][ix[1]]);
+        vec![Value::from_fn(input_types(&program)[0].clone(), element).unwrap()]
+    };
+    let ones = matrix([[1.0; 2]; 2]);
+    let point = Point {
+        inputs: matrix([[1.0, 2.0], [2.0, 1.0]]),
+        tangents: ones.clone(),
+        cotangents: ones,
+    };
+    let reverse = reverse_ways(&program, &point, Mode::Ieee).unwrap();
+    for (name, derivatives) in
+        reverse.into_iter().chain(forward_ways(&program, &point, Mode::Ieee).unwrap())
+    {
+        let found = floats(&derivatives[0]);
+        assert!([0, 2, 3].iter().all(|&k| found[k].is_nan()), "{name}: {found:?}");
     }
 }
 

@@ -109,6 +109,7 @@ impl<M: Derivative> Machine<'_, M> {
 
     fn cholesky(&mut self, mut a: Matrix<M::D>, dtype: Dtype) -> Result<Matrix<M::D>> {
         let n = a.columns;
+        let given = a.elements.clone();
         let mut definite = true;
         for k in 0..n {
             definite &=
@@ -126,13 +127,18 @@ impl<M: Derivative> Machine<'_, M> {
                 }
             }
         }
-        let (zero, nan) =
-            (self.zero(dtype), self.apply(Op::Sqrt, &[&self.negative(dtype)], dtype)?);
+        let zero = self.zero(dtype);
         for i in 0..n {
             (i + 1..n).for_each(|j| a.set(i, j, zero.clone()));
-            if !definite {
-                (0..=i).for_each(|j| a.set(i, j, nan.clone()));
+        }
+        if !definite {
+            // Neither the factor is a number nor its derivative by any element that is read.
+            let mut nan = self.apply(Op::Sqrt, &[&self.negative(dtype)], dtype)?;
+            let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            for (i, j) in lower.clone() {
+                nan = self.apply(Op::Mul, &[&nan, &given[i * n + j]], dtype)?;
             }
+            lower.for_each(|(i, j)| a.set(i, j, nan.clone()));
         }
         Ok(a)
     }
