@@ -31,5 +31,6 @@ mod workspace;
 
 pub use cotan_schedule::Unsupported;
 pub use limits::{RunLimits, Stop};
+pub use memory::give_back_free_memory;
 pub use run::{Engine, Executable};
 pub use target::host;

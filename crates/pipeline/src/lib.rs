@@ -33,6 +33,7 @@
 mod compile;
 mod cost;
 mod derivative;
+mod long;
 mod peak;
 mod pipeline;
 mod residual;
