@@ -6,7 +6,7 @@ use cotan_ad::section2::oracle::{Options as ScalarOptions, gradient_by_scalars};
 use cotan_array::Dtype;
 use cotan_interp::{Interp, InterpError, Options, Value};
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{CustomKind, ErrorKind, Node, Program, Type};
+use cotan_ir::{CustomKind, ErrorKind, Node, Program, RegionId, Scopes, Type};
 use cotan_pipeline::{Derivative, derive};
 
 use crate::failure::{Failure, Outcome};
@@ -176,15 +176,17 @@ impl Function {
         made.as_ref().map(|vjp| self.gradient_by(vjp, inputs, weights)).transpose()
     }
 
-    /// Whether a derivative comes from a rule beside loops that end by a condition, such as the
+    /// Whether a derivative comes from a rule with a loop that ends by a condition, such as the
     /// adjoint of a differential equation, which is solved to a tolerance of its own.
     pub fn iterates(&self) -> bool {
-        let rule = |node: &Node| match node {
-            Node::Custom(c) => matches!(c.kind, CustomKind::Vjp | CustomKind::Jvp),
+        let scopes = Scopes::new(&self.program);
+        self.program.terms().any(|t| match self.program.node(t) {
+            Node::Custom(c) => {
+                let rule = matches!(c.kind, CustomKind::Vjp | CustomKind::Jvp);
+                rule && has_while(&self.program, &scopes, c.region)
+            }
             _ => false,
-        };
-        let has = |f: &dyn Fn(&Node) -> bool| self.program.terms().any(|t| f(self.program.node(t)));
-        has(&rule) && has(&|node| matches!(node, Node::While(_)))
+        })
     }
 
     fn gradient_by(
@@ -252,6 +254,14 @@ impl Function {
             ))
         })
     }
+}
+
+/// Whether a region has a loop that ends by a condition. Recursive over the nesting of regions only.
+fn has_while(program: &Program, scopes: &Scopes, region: RegionId) -> bool {
+    scopes.region(region).order().iter().any(|&t| match program.node(t) {
+        Node::While(_) => true,
+        node => node.region().is_some_and(|inner| has_while(program, scopes, inner)),
+    })
 }
 
 /// The inputs with one entry as it can be represented near `to`, and that number.

@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 1e-10;
 
 /// The error up to which derivatives that are computed to a tolerance of their own may be right,
 /// likewise; whether they are cannot be told.
-const ITERATED: f64 = 0.05;
+const ITERATED: f64 = 0.5;
 
 const NOT_EXACT: &str = "derivatives that are computed to a tolerance agree no better than that";
 
@@ -217,14 +217,7 @@ impl<'f> Point<'f> {
                 compared.done = done;
                 break;
             }
-            let finding = match self.examine(entry, of(&self.gradient, entry))? {
-                Finding::Differs(slope) => match self.without_stops(entry)? {
-                    Some(error) => Finding::Agrees(error),
-                    None => Finding::Differs(slope),
-                },
-                finding => finding,
-            };
-            match finding {
+            match self.finding(entry)? {
                 Finding::Agrees(error) => errors.add("differences", error),
                 finding => match self.around(entry, finding)? {
                     Some(wrong) => return Ok(Verdict::Wrong(wrong)),
@@ -243,15 +236,19 @@ impl<'f> Point<'f> {
         self.iterates && error <= ITERATED * self.scale
     }
 
-    /// Differences see what `stop_gradient` hides, such as how the steps of a solver change: the
-    /// error of the derivative without it, where that is what they show.
-    fn without_stops(&self, entry: Entry) -> Outcome<Option<f64>> {
+    /// What differences say about an entry. They see what `stop_gradient` hides, such as how the
+    /// steps of a solver change: what they say is compared with the derivative without it, too.
+    fn finding(&self, entry: Entry) -> Outcome<Finding> {
+        let finding = self.examine(entry, of(&self.gradient, entry))?;
+        if !matches!(finding, Finding::Differs(_)) {
+            return Ok(finding);
+        }
         let Some(gradient) = self.function.unstopped_gradient(&self.inputs, &self.weights)? else {
-            return Ok(None);
+            return Ok(finding);
         };
         Ok(match self.examine(entry, of(&gradient, entry))? {
-            Finding::Agrees(error) => Some(error),
-            _ => None,
+            agrees @ Finding::Agrees(_) => agrees,
+            _ => finding,
         })
     }
 
@@ -277,7 +274,7 @@ impl<'f> Point<'f> {
             let (inputs, _) = moved(&self.inputs, entry, here + shift * unit)?;
             let gradient = self.function.gradient(&inputs, &self.weights)?;
             let there = Point { inputs, gradient, weights: self.weights.clone(), ..*self };
-            match there.examine(entry, of(&there.gradient, entry))? {
+            match there.finding(entry)? {
                 Finding::Differs(_) => wrong = Some(there),
                 Finding::Agrees(_) => right += 1,
                 Finding::Kink(..) | Finding::Hidden(_) | Finding::Rough => {}

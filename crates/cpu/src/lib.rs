@@ -31,6 +31,5 @@ mod workspace;
 
 pub use cotan_schedule::Unsupported;
 pub use limits::{RunLimits, Stop};
-pub use memory::give_back_free_memory;
 pub use run::{Engine, Executable};
 pub use target::host;

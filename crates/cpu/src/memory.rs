@@ -1,4 +1,4 @@
-//! Memory, aligned as kernels like it; and memory that is given back.
+//! Memory, aligned as kernels like it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -42,19 +42,5 @@ impl Drop for AlignedMemory {
             // SAFETY: it was allocated with this layout, and is not used any more.
             unsafe { dealloc(whole.as_ptr(), layout) };
         }
-    }
-}
-
-/// Gives the memory that is free, between what is in use, back to the system: allocators keep it for
-/// later. After a stage that has made many small things it can be a third of all memory. Does nothing
-/// where the allocator of the system cannot be asked to.
-pub fn give_back_free_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    {
-        unsafe extern "C" {
-            fn malloc_trim(pad: usize) -> std::ffi::c_int;
-        }
-        // SAFETY: it touches free memory only, and may be called at any time from any thread.
-        unsafe { malloc_trim(0) };
     }
 }

@@ -9,7 +9,6 @@ use cotan_nest::{Plan, check_memory};
 use cotan_schedule::{Placements, PlanDraft, Schedule, Target};
 
 use crate::derivative::{Derivative, derive_owned};
-use crate::long::give_back_after;
 
 /// What runs a compiled function.
 ///
@@ -187,11 +186,9 @@ pub fn compile_to<'a>(
     options: &CompileOptions,
     last: Option<&str>,
 ) -> Result<Form<'a>> {
-    let nodes = program.len();
     let mut form = Form::Program(program);
     for pass in CompilePass::ALL {
         form = (pass.run)(form, options)?;
-        give_back_after(nodes);
         if cfg!(debug_assertions)
             && let Err(fault) = form.check(pass.name == CompilePass::MEMORY.name)
         {

@@ -2,7 +2,6 @@
 
 use cotan_ir::{Node, Program, Result};
 
-use crate::long::give_back_after;
 use crate::pipeline::{Pass, Pipeline};
 
 macro_rules! derivatives {
@@ -65,14 +64,9 @@ pub fn derive_owned(
     derivative: Derivative,
     wrt: Option<&[usize]>,
 ) -> Result<Program> {
-    let nodes = program.len();
     let prepared = bulk(&program)?;
     drop(program);
-    give_back_after(nodes);
-    let derived = derivative.transform(&prepared, wrt)?;
-    drop(prepared);
-    give_back_after(nodes);
-    bulk(&derived)
+    of_prepared(prepared, derivative, wrt)
 }
 
 fn of_prepared(

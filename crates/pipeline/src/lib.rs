@@ -33,7 +33,6 @@
 mod compile;
 mod cost;
 mod derivative;
-mod long;
 mod peak;
 mod pipeline;
 mod residual;
