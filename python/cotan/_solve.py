@@ -230,7 +230,9 @@ def odeint(
     float64, relative to ``1 + abs(y)``), at most ``max_steps`` (1000) from one time to the next, NaN
     after that; ``rk4`` and ``euler`` make ``steps`` from one time to the next. Derivatives go through
     the steps, or with ``adjoint="continuous"`` come from the adjoint equation, which keeps the states at
-    the times only.
+    the times only. They are NaN where a solution is, and where the way back does not find these states,
+    as for stiff equations between times that lie far apart. The tolerance is that of states: where these
+    change fast, derivatives may need a smaller one.
 
     >>> import cotan as ct, numpy as np
     >>> decay = lambda rate: ct.odeint(lambda y, t: -rate * y, 1.0, np.array([0.0, 1.0, 2.0]))

@@ -247,7 +247,33 @@ impl Builder {
         let diagonal = self.matrix_diagonal(factors)?;
         let product = self.product_of_last(diagonal)?;
         let sign = self.permutation_sign(rows, self.dtype(a))?;
-        self.op(Op::Mul, &[sign, product])
+        let signed = self.op(Op::Mul, &[sign, product])?;
+        // Elimination divides by a pivot of 0, and makes NaN of what comes after.
+        let zeros = self.counted(diagonal, Op::Eq, 0.0, batch.len())?;
+        let finite = self.counted(a, Op::Lt, f64::INFINITY, batch.len())?;
+        let (none, all) = (self.scalar(0i64)?, self.scalar((n * n) as i64)?);
+        let (none, all) = (self.broadcast_to(none, &batch)?, self.broadcast_to(all, &batch)?);
+        let singular = self.op(Op::Gt, &[zeros, none])?;
+        let finite = self.op(Op::Eq, &[finite, all])?;
+        let singular = self.op(Op::And, &[singular, finite])?;
+        let zero = self.number(0.0, &Type::scalar(self.dtype(a)), &batch)?;
+        self.op(Op::Select, &[singular, zero, signed])
+    }
+
+    /// How many of the elements that belong to one matrix of a batch have absolute values in this
+    /// relation to a number.
+    fn counted(&mut self, t: TermId, relation: Op, x: f64, batch: usize) -> Result<TermId> {
+        let dims = self.shape(t).dims().to_vec();
+        let size = self.op(Op::Abs, &[t])?;
+        let x = self.number(x, &Type::scalar(self.dtype(t)), &dims)?;
+        let holds = self.op(relation, &[size, x])?;
+        let mut count = self.op(Op::ToI64, &[holds])?;
+        let perm: Vec<usize> = (batch..dims.len()).chain(0..batch).collect();
+        count = self.permute(count, &perm)?;
+        for _ in batch..dims.len() {
+            count = self.sum_outer(count)?;
+        }
+        Ok(count)
     }
 
     fn small_det(&mut self, a: TermId, batch: &[usize], n: usize) -> Result<TermId> {

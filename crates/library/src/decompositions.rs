@@ -11,7 +11,7 @@ use crate::arrange::concatenated;
 use crate::context::{Context, Fact};
 use crate::function::functions;
 use crate::products::matrix_product;
-use crate::reduce::{largest, over, root, total};
+use crate::reduce::{largest, over, product, root, total};
 use crate::term::Term;
 
 /// The sizes of matrices, or an error.
@@ -146,6 +146,52 @@ fn lstsq_of<'c>(c: &'c Context, a: Term<'c>, b: Term<'c>) -> Term<'c> {
     let a = turned(a);
     let (q, r) = (routine(Routine::QrQ, &[a]), routine(Routine::QrR, &[a]));
     matrix_product(q, solved(turned(r), b, true))
+}
+
+// ---- determinants ---------------------------------------------------------------------------------
+
+/// Up to so many rows determinants are polynomials of the elements. Those of larger matrices are
+/// products of pivots, whose derivatives are infinite where the matrix is singular.
+const POLYNOMIAL: usize = 3;
+
+fn det_of<'c>(c: &'c Context, a: Term<'c>) -> Term<'c> {
+    let (Some(n), Some(id)) = (square(a), a.id()) else { return a.nothing() };
+    let value = c.make(|b| b.det(id));
+    if n <= POLYNOMIAL {
+        return value;
+    }
+    let singular = value.eq(0.0);
+    c.build(&value.dims(), |is| {
+        let pivots = by_largest_pivots(c, a.at(is), n);
+        match (singular.at(is).id(), pivots.id(), value.at(is).id()) {
+            (Some(p), Some(u), Some(v)) => c.make(|b| b.cond(p, u, v)),
+            _ => a.nothing(),
+        }
+    })
+}
+
+/// The determinant of one matrix: the product of the pivots of an elimination that takes the largest
+/// element left, wherever it is. A pivot of 0 means that all that is left is 0, so also where the
+/// matrix is singular the derivative of the product is that of the determinant.
+fn by_largest_pivots<'c>(c: &'c Context, a: Term<'c>, n: usize) -> Term<'c> {
+    let made = Term::run_loop(false, &[a], &[c.iota(n)], |state, x| {
+        let ([a], [k]) = (state, x) else { return Vec::new() };
+        let (a, k) = (*a, *k);
+        let size = c.build(&[n, n], |is| (is[0].ge(k) & is[1].ge(k)).choose(a.at(is).abs(), -1.0));
+        let place = size.reshape(&[n * n]).arg_extreme(Extreme::Max);
+        let (row, column) = (place / n, place % n);
+        let swapped = |i: Term<'c>, with: Term<'c>| i.eq(k).choose(with, i.eq(with).choose(k, i));
+        let a = c.build(&[n, n], |is| a.at(&[swapped(is[0], row), swapped(is[1], column)]));
+        let pivot = a.at(&[k, k]);
+        let divisor = pivot.eq(0.0).choose(pivot.number(1.0), pivot);
+        let next = c.build(&[n, n], |is| {
+            let cleared = a.at(is) - a.at(&[is[0], k]) * a.at(&[k, is[1]]) / divisor;
+            is[0].gt(k).choose(cleared, a.at(is))
+        });
+        let even = row.eq(k).eq(column.eq(k));
+        vec![next, even.choose(pivot, -pivot)]
+    });
+    made.get(1).map_or(a.nothing(), |&pivots| over(pivots, &[0], product))
 }
 
 // ---- norms -----------------------------------------------------------------------------------------
@@ -296,6 +342,10 @@ fn squared<'c>(c: &'c Context, start: Term<'c>, times: Term<'c>) -> Term<'c> {
 }
 
 functions! { Linear TABLE:
+    /// The determinant of a square matrix; of one without rows, 1.
+    ///
+    /// Its first derivative is right also where it is 0.
+    det(a: Float) "det([[1.0, 2.0], [3.0, 4.0]])" = |c| det_of(c, a);
     /// The permutation matrix `p`, the lower triangular `l` with ones on its diagonal and the upper
     /// triangular `u` with `a = p l u`, by elimination with row pivots.
     ///

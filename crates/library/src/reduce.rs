@@ -94,7 +94,7 @@ pub(crate) fn total(front: Front<'_>) -> Term<'_> {
     front.sum()
 }
 
-fn product(front: Front<'_>) -> Term<'_> {
+pub(crate) fn product(front: Front<'_>) -> Term<'_> {
     match front.count() {
         0 => front.full(1.0),
         n => crate::operator::product(front.x.context(), front.merged(), n),

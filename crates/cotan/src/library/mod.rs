@@ -1,7 +1,6 @@
 //! Functions of arrays made of the primitives.
 
 mod arrange;
-mod axes;
 pub(crate) mod call;
 mod contract;
 pub(crate) mod control;

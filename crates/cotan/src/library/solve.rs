@@ -5,46 +5,10 @@
 
 use cotan_ir::{Builder, TermId};
 
-use super::axes::settled;
-use super::control::{cond, run_loop};
-use crate::arr::{Arr, Operand, iota};
-use crate::build::build;
+use super::call::library;
+use crate::arr::{Arr, Operand};
 use crate::element::Float;
-use crate::error::Result;
-use crate::ops::select;
 use crate::stage::{self, emit};
-
-/// Determinants of larger matrices are products of pivots, whose derivatives are infinite where the
-/// matrix is singular.
-const POLYNOMIAL: usize = 3;
-
-/// Less than every absolute value.
-fn minus_one<T: Float>() -> Arr<T> {
-    -T::ONE.operand()
-}
-
-/// The determinant: the product of the pivots of an elimination that takes the largest element left,
-/// wherever it is. A pivot of 0 means that all that is left is 0, so also where the matrix is singular
-/// the derivative of the product is that of the determinant.
-fn determinant<T: Float>(a: Arr<T>, n: usize) -> Arr<T> {
-    let (_, pivots) = run_loop("det", false, a, iota(n), |a, k| {
-        let size =
-            build([n, n], |[i, j]| select(i.ge(k) & j.ge(k), a.at((i, j)).abs(), minus_one()));
-        let place = size.argmax();
-        let (row, column) = (place / n, place % n);
-        let swapped = |i: Arr<i64>, with: Arr<i64>| select(i.eq(k), with, select(i.eq(with), k, i));
-        let a = build([n, n], |[i, j]| a.at((swapped(i, row), swapped(j, column))));
-        let pivot = a.at((k, k));
-        let divisor = select(pivot.eq(T::default()), T::ONE, pivot);
-        let next = build([n, n], |[i, j]| {
-            let cleared = a.at((i, j)) - a.at((i, k)) * a.at((k, j)) / divisor;
-            select(i.gt(k), cleared, a.at((i, j)))
-        });
-        let even = row.eq(k).eq(column.eq(k));
-        (next, select(even, pivot, -pivot))
-    });
-    pivots.prod()
-}
 
 #[track_caller]
 fn emitted<T: Float>(
@@ -53,12 +17,10 @@ fn emitted<T: Float>(
     f: impl FnOnce(&mut Builder, &[TermId]) -> cotan_ir::Result<TermId>,
 ) -> Arr<T> {
     let raws: Vec<_> = operands.iter().map(|operand| operand.raw).collect();
-    run(name, || Ok(Arr::from_raw(emit(name, &raws, f))))
-}
-
-#[track_caller]
-fn run<T: Float>(name: &'static str, body: impl FnOnce() -> Result<Arr<T>>) -> Arr<T> {
-    stage::operation(name, || if stage::failed() { Arr::nothing() } else { settled(body()) })
+    stage::operation(name, || match stage::failed() {
+        true => Arr::nothing(),
+        false => Arr::from_raw(emit(name, &raws, f)),
+    })
 }
 
 impl<T: Float> Arr<T> {
@@ -137,21 +99,7 @@ impl<T: Float> Arr<T> {
     /// ```
     #[track_caller]
     pub fn det(self) -> Arr<T> {
-        run("det", || {
-            let det = Arr::from_raw(emit("det", &[self.raw], |b, ts| b.det(ts[0])));
-            let sizes = self.shape();
-            Ok(match *sizes {
-                [ref batch @ .., n, m] if n == m && n > POLYNOMIAL => {
-                    let singular = det.eq(T::default());
-                    let each = |is: Vec<Arr<i64>>| {
-                        let (own, a) = (det.at(is.clone()), self.at(is.clone()));
-                        cond(singular.at(is), || determinant(a, n), || own)
-                    };
-                    build(batch.to_vec(), each)
-                }
-                _ => det,
-            })
-        })
+        library!("det", det(a = self))
     }
 
     /// The solution `x` of `a x = b`, where `self` is `a.cholesky()`.

@@ -188,6 +188,27 @@ fn stiff_equations_take_few_steps() {
 }
 
 #[test]
+fn derivatives_of_what_was_not_found_are_nan() {
+    let ode = |method, continuous| Ode { method, stop: Stop::default(), continuous };
+    let beyond = grad(move |a: Arr<f64>| {
+        let method = ode(Method::Dopri5, false);
+        odeint(a, constant([0.0, 2.0]), method, |_: Arr<f64>, y: Arr<f64>| y * y).at(1)
+    });
+    assert!(item(beyond.call(1.0).unwrap()).is_nan());
+    // What decays fast cannot be followed backwards.
+    let stiff = |continuous: bool| {
+        let end = grad(move |p: Arr<f64>| {
+            let method = ode(Method::Rosenbrock, continuous);
+            let slope = |_: Arr<f64>, y: Arr<f64>| (p - y) * 1000.0;
+            odeint(constant(0.0), constant([0.0, 1.0]), method, slope).at(1)
+        });
+        item(end.call(2.0).unwrap())
+    };
+    close(stiff(false), 1.0, 1e-6);
+    assert!(stiff(true).is_nan());
+}
+
+#[test]
 fn integrals_are_differentiated_by_limits_and_parameters() {
     let f = |(a, b, p): (Arr<f64>, Arr<f64>, Arr<f64>)| {
         quadrature(a, b, STOP, |x: Arr<f64>| (p * x).exp())

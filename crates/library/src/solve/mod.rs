@@ -263,9 +263,9 @@ fn dot<'c>(x: Term<'c>, y: Term<'c>) -> Term<'c> {
     (x * y).total()
 }
 
-/// The array where a condition holds, NaN otherwise.
+/// The array where a condition holds, NaN otherwise; so are its derivatives.
 fn unless_failed<'c>(ok: Term<'c>, x: Term<'c>) -> Term<'c> {
-    ok.choose(x, f64::NAN)
+    ok.choose(x, x * f64::NAN)
 }
 
 fn epsilon(dtype: Dtype) -> f64 {

@@ -7,8 +7,10 @@
 //! $$ \lambda' = -f_y^T \lambda, \qquad \mu' = -f_p^T \lambda, $$
 //! solved backwards by the same method, with memory for the values at the given times only. The error
 //! of a step is then that of `y`: so the rule is linear in the cotangents, and forward mode is its
-//! transpose.
+//! transpose. Where the way back does not end at the state that was left, as in stiff equations whose
+//! times lie far apart, there is no derivative: NaN.
 
+use cotan_array::Dtype;
 use cotan_ir::{Builder, Custom, CustomKind, Extracted, Param, Result, TermId, Type};
 use cotan_pipeline::Derivative;
 
@@ -17,6 +19,7 @@ use super::{
 };
 use crate::arrange::{concatenated, stacked};
 use crate::context::Context;
+use crate::reduce::{largest, over};
 use crate::term::Term;
 
 /// How a step is made.
@@ -56,6 +59,28 @@ pub struct Ode {
     pub stop: Stop,
     /// Whether derivatives come from the adjoint equation.
     pub continuous: bool,
+}
+
+impl Ode {
+    /// What the error of a step is measured by.
+    fn tolerance(&self, dtype: Dtype) -> f64 {
+        let default = if dtype == Dtype::F32 { 1e-5 } else { 1e-8 };
+        self.stop.tolerance.unwrap_or(default)
+    }
+
+    /// Whether a state that was found backwards is the one that was left: to half of the digits that
+    /// the tolerance has, for methods that have one. What decays fast grows as fast backwards, and
+    /// there the adjoint equation has no solution that can be found.
+    fn comes_back<'c>(&self, found: Term<'c>, left: Term<'c>) -> Term<'c> {
+        let c = found.context();
+        match self.method {
+            Method::Euler(_) | Method::Rk4(_) => c.number(1.0, Dtype::Bool),
+            Method::Dopri5 | Method::Rosenbrock => {
+                let apart = (found - left).abs() / (left.abs() + 1.0);
+                over(apart, &[0], largest).le(self.tolerance(left.dtype()).sqrt())
+            }
+        }
+    }
 }
 
 /// The right side with what the methods need of it.
@@ -255,8 +280,7 @@ fn adaptive<'c>(
     step: AdaptiveStep,
 ) -> Term<'c> {
     let dtype = y0.dtype();
-    let default = if dtype == cotan_array::Dtype::F32 { 1e-5 } else { 1e-8 };
-    let tolerance = ode.stop.tolerance.unwrap_or(default);
+    let tolerance = ode.tolerance(dtype);
     let at_most = ode.stop.at_most(1000);
     let (start, end) = (times.nth(0), times.nth(times.len().saturating_sub(1)).stop_gradient());
     let span = end - start.stop_gradient();
@@ -445,7 +469,8 @@ impl Adjoint {
         let steps = times.len().saturating_sub(1);
         let before = times.along(0, steps, |i| i);
         let arrived = [after_first(times), after_first(states), after_first(cotangents)];
-        let inputs = [&[before], &arrived[..]].concat();
+        let left = states.along(0, steps, |i| i);
+        let inputs = [&[before], &arrived[..], &[left]].concat();
         let made = Term::run_loop(true, &[zero, none], &inputs, |s, x| {
             let (from, to, y) = (x[1], x[0], x[2]);
             let carried = s[0] + x[3];
@@ -454,7 +479,10 @@ impl Adjoint {
             let part =
                 |first: usize, size: usize| ends.along(0, size, |i| i.affine(1, first as i64));
             let by_time = dot(x[3], f.at(c, &[from, y]));
-            vec![part(n, n), part(2 * n, self.params.len()), by_time]
+            let back = ode.comes_back(part(0, n), x[4]);
+            let sums = [part(n, n), part(2 * n, self.params.len())];
+            let [carried, params] = sums.map(|sum| unless_failed(back, sum));
+            vec![carried, params, by_time]
         });
         let [carried, params, by_times] = made[..] else { return None };
         // The values move with the times where they are asked for, and against the first time.

@@ -47,7 +47,7 @@ pub(super) fn expect_same_state(name: &'static str, before: &Tree, after: &Tree)
 
 /// The loop of all others: the last state, and the outputs of all steps.
 #[track_caller]
-pub(crate) fn run_loop<S: Arrays, X: Arrays, Y: Arrays>(
+fn run_loop<S: Arrays, X: Arrays, Y: Arrays>(
     name: &'static str,
     reverse: bool,
     init: S,

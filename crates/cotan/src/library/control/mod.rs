@@ -18,7 +18,6 @@ pub use branch::{cond, switch};
 pub use checkpoint::{Checkpointed, Residual, Residuals, checkpoint, checkpoint_with, residuals};
 pub use custom::{CustomJvp, CustomVjp, custom_jvp, custom_vjp};
 pub use linearize::{Linear, Linearized, Linearizer, linearize};
-pub(crate) use loops::run_loop;
 pub use loops::{fold, fold_right, for_loop, map_accum, map_accum_right, scan, scan_right};
 pub use map::{Vmap, map, vmap};
 pub use parallel::{Neutral, associative_scan, associative_scan_reverse, reduce, reduce_by_index};

@@ -32,12 +32,6 @@ pub(super) const LINEAR: &[Row] = &[
         "inverse([[2.0, 0.0], [0.0, 4.0]])",
     ),
     (
-        "det(a)",
-        |e, c| made(e, c, |b, ts| b.det(ts[0])),
-        "The determinant of a square matrix.",
-        "det([[1.0, 2.0], [3.0, 4.0]])",
-    ),
-    (
         "slogdet(a)",
         slogdet,
         "The sign of the determinant and the logarithm of its absolute value, a pair: these do not overflow.",
