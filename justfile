@@ -59,7 +59,7 @@ bench-c *args:
 
 # Accept what snapshots show now, and write generated documents again
 bless: rules
-    COTAN_BLESS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
+    COTAN_BLESS=1 UPDATE_DOCS=1 INSTA_UPDATE=always TRYBUILD=overwrite cargo test --workspace --all-features
 
 # The rules of the bulk-operation transform and of the optimiser, as documents
 rules:
@@ -91,6 +91,14 @@ fmt:
 # The documentation, in a browser
 doc:
     cargo doc --workspace --no-deps --open
+
+# The documentation as a site, in a browser; installs mdBook below `target` if it is not there
+book *args="--open":
+    scripts/book {{args}}
+
+# What a release needs, short of publishing: `just release check`, `just release archives`
+release *args:
+    scripts/release {{args}}
 
 # Installs the `cotan` command
 install:

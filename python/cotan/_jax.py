@@ -47,7 +47,7 @@ def to_jax(f: Callable[..., Any], *, assume_finite: bool = False) -> Callable[..
         part = parts.get((tree, types))
         if part is None:
             part = parts[tree, types] = _Part(_Tree(f, tree), types, _name(f), assume_finite)
-        results = part.differentiable(*arrays)
+        results = part.differentiable(*_alike(arrays, arrays))
         return jax.tree.unflatten(part.f.out, results)
 
     return called
@@ -175,7 +175,29 @@ class _Part:
         key = (given, bool(jax.config.read("jax_enable_x64")))
         if key not in self.embedded:
             self.embedded[key] = _embedded(self, given)
-        return self.embedded[key](*arrays)
+        return tuple(_alike(self.embedded[key](*arrays), arrays))
+
+
+def _alike(values: Any, others: Any) -> list[Any]:
+    """Values as differing along all axes of a ``jax.shard_map`` along which others do: JAX keeps
+    account of that, and cannot see it in a module. What was the same everywhere before gets a gradient
+    that is summed along these axes."""
+    import jax
+
+    axes = frozenset(axis for x in others for axis in _differs(x))
+    missing = [(x, tuple(sorted(axes - _differs(x), key=str))) for x in values]
+    return [jax.lax.pcast(x, along, to="varying") if along else x for x, along in missing]
+
+
+def _differs(x: Any) -> frozenset[Any]:
+    """The axes of a ``jax.shard_map`` along which an array differs."""
+    import jax
+
+    ty: Any = jax.typeof(x)
+    # Older versions say it of the type itself.
+    account = getattr(ty, "manual_axis_type", None)
+    found: frozenset[Any] = getattr(ty, "vma", frozenset()) if account is None else account.varying
+    return found or frozenset()
 
 
 def _is_float(dtype: str) -> bool:

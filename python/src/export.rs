@@ -33,7 +33,7 @@ pub fn stablehlo_of(
         let ty = program.ty(output.term);
         (numpy_name(ty.dtype).to_owned(), ty.shape.dims().to_vec())
     });
-    let options = StableHloOptions { name, assume_finite, sharding: None };
+    let options = StableHloOptions { name, assume_finite, ..StableHloOptions::default() };
     Ok((written(py, &compiled, &options)?, results.collect()))
 }
 
@@ -48,7 +48,11 @@ pub fn program_stablehlo(
     arrays: Vec<Cuts>,
 ) -> PyResult<String> {
     let sharding = (!mesh.is_empty()).then_some(Sharding { mesh, arrays, replicate_rest: false });
-    written(py, &program.compiled, &StableHloOptions { name, assume_finite, sharding })
+    written(
+        py,
+        &program.compiled,
+        &StableHloOptions { name, assume_finite, sharding, ..StableHloOptions::default() },
+    )
 }
 
 fn written(py: Python<'_>, compiled: &Compiled, options: &StableHloOptions) -> PyResult<String> {

@@ -2,7 +2,8 @@
 //! `cargo run --release -p cotan-bench --example modules FOLDER [--assume-finite] [NAME ..]`.
 //!
 //! For each benchmark and case there are `NAME.CASE.mlir`, `NAME.CASE.npz` with the inputs, which the
-//! comments of the module and `peers/jax_peer.py` name, and `NAME.CASE.json` with the sizes.
+//! comments of the module and `peers/jax_peer.py` name, and `NAME.CASE.json` with the sizes, the names of
+//! the derivatives in order, and whether the value comes before them.
 //! `scripts/xla_bench` runs them beside JAX.
 
 use std::path::Path;
@@ -37,7 +38,14 @@ fn main() -> Result<()> {
             inputs.write(&folder.join(format!("{stem}.npz")))?;
             let sizes: Vec<String> =
                 case.sizes.iter().map(|(name, size)| format!("\"{name}\": {size}")).collect();
-            let about = format!("{{\"sizes\": {{{}}}}}", sizes.join(", "));
+            let results: Vec<String> =
+                benchmark.results.iter().map(|name| format!("\"{name}\"")).collect();
+            let about = format!(
+                "{{\"sizes\": {{{}}}, \"value\": {}, \"results\": [{}]}}",
+                sizes.join(", "),
+                benchmark.measured.gives_value(),
+                results.join(", "),
+            );
             std::fs::write(folder.join(format!("{stem}.json")), about)?;
             println!("{stem}");
         }

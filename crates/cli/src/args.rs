@@ -276,6 +276,14 @@ Examples:
   cotan completions zsh > ~/.zfunc/_cotan
   cotan completions fish > ~/.config/fish/completions/cotan.fish")]
     Completions(CompletionsArgs),
+
+    /// Write manual pages
+    #[command(after_help = "\
+One page for `cotan` and one for each of its commands. Then `man cotan` and `man cotan-run` show them.
+
+Examples:
+  cotan man ~/.local/share/man/man1")]
+    Man(ManArgs),
 }
 
 /// Which program.
@@ -669,6 +677,12 @@ pub struct GradbenchArgs {
     /// Use one thread per processor
     #[arg(long, conflicts_with = "threads")]
     pub multithreaded: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder to write them to; it is made if it is not there
+    pub folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

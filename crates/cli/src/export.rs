@@ -44,7 +44,8 @@ pub fn export(args: &ExportArgs, terminal: &Terminal) -> Outcome {
         None => drop(modules),
     }
     let sharding = sharding(&args.shards)?;
-    let options = Options { name, assume_finite: args.assume_finite, sharding };
+    let options =
+        Options { name, assume_finite: args.assume_finite, sharding, ..Options::default() };
     let text = module(&program, &options, !args.unoptimised, &within)?;
     match &args.out {
         Some(path) => cotan_array::replace_file(path, |output| output.write_all(text.as_bytes()))

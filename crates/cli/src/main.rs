@@ -82,6 +82,13 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
             clap_complete::generate(args.shell, &mut Cli::command(), "cotan", &mut script);
             terminal.write(&String::from_utf8_lossy(&script))
         }
+        Command::Man(args) => {
+            let written = std::fs::create_dir_all(&args.folder)
+                .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
+            written.map_err(|e| {
+                Failure::data(format_args!("cannot write to {}: {e}", args.folder.display()))
+            })
+        }
     }
 }
 

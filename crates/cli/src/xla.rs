@@ -1,23 +1,25 @@
 //! Running programs by XLA: a module, its inputs and a request in a folder, and Python processes that
 //! run it.
 
-use std::fs::{self, File};
+use std::fs;
+use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cotan_array::{Array, npz};
 use cotan_ir::Program;
 use cotan_stablehlo::{Options, RUNNER, Sharding};
 use serde_json::{Value as Json, json};
 
-use crate::args::EngineArgs;
+use crate::args::{EngineArgs, LimitArgs};
 use crate::export::{module, sharding};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::Within;
-use crate::limits::out_of_time;
+use crate::limits::{out_of_time, raise_to};
 use crate::progress::watched;
+use crate::units::show_bytes;
 
 /// The environment variable that names a Python with jaxlib.
 const PYTHON: &str = "COTAN_XLA_PYTHON";
@@ -38,10 +40,12 @@ pub fn compute(
     let sharding = on_devices(args)?;
     let options = Options { sharding, ..Options::default() };
     let text = module(&program, &options, true, within)?;
-    let job = Job::new(&text, inputs)?;
-    let request = request(&program, &job.folder, options.sharding.as_ref());
+    let mut job = Job::start(&python, args.processes)?;
+    job.write(&text, inputs)?;
+    let mut request = request(&program, &job.folder, options.sharding.as_ref());
+    request["limit"] = json!(within.limits.limit_bytes);
     drop(program);
-    watched(within.terminal, "running", || job.run(&python, &request, args, within))?;
+    watched(within.terminal, "running", || job.run(&request, args, within))?;
     job.outputs()
 }
 
@@ -104,9 +108,6 @@ fn request(program: &Program, folder: &Path, sharding: Option<&Sharding>) -> Jso
         "module": path("module.mlir"),
         "inputs": path("in.npz"),
         "outputs": path("out.npz"),
-        // Whoever interrupts us leaves it to the runner to clean up.
-        "parent": std::process::id(),
-        "temporary": folder.to_string_lossy(),
     });
     if let Some(sharding) = sharding {
         let cuts = |name: &str, rank: usize| -> Vec<Vec<&str>> {
@@ -124,63 +125,93 @@ fn request(program: &Program, folder: &Path, sharding: Option<&Sharding>) -> Jso
     request
 }
 
-/// A folder with everything that a run needs; it goes away in the end.
+/// What Python runs: the runner, which comes as the first line.
+const START: &str = "import json, sys; \
+    exec(compile(json.loads(sys.stdin.readline()), 'cotan_xla.py', 'exec'))";
+
+/// Processes of Python, and a folder with everything that they need. Both go away in the end: when we are
+/// interrupted or killed, the processes see the end of their input and remove the folder. So they are there
+/// before it is.
 struct Job {
     folder: PathBuf,
     module: String,
+    workers: Vec<Child>,
 }
 
 impl Job {
-    fn new(module: &str, inputs: &[Array]) -> Outcome<Job> {
-        let folder = std::env::temp_dir().join(format!("cotan-xla-{}", std::process::id()));
+    fn start(python: &Path, count: usize) -> Outcome<Job> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("cotan-xla-{}-{}", std::process::id(), now.as_nanos());
+        let folder = std::env::temp_dir().join(name);
+        let mut job = Job { folder, module: String::new(), workers: Vec::new() };
+        for _ in 0..count {
+            let mut command = Command::new(python);
+            command.args(["-c", START, "job"]).arg(&job.folder);
+            command.stdin(Stdio::piped()).stdout(Stdio::null());
+            // An interrupt from the terminal is for us alone.
+            #[cfg(unix)]
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            let worker = command.spawn().map_err(|error| {
+                Failure::data(format_args!("cannot start `{}`: {error}", python.display()))
+                    .hint(format_args!("{PYTHON} names the Python to use"))
+            })?;
+            job.workers.push(worker);
+        }
+        for worker in &mut job.workers {
+            tell(worker, &json!(RUNNER))?;
+        }
+        Ok(job)
+    }
+
+    fn write(&mut self, module: &str, inputs: &[Array]) -> Outcome {
         let failed = |error: std::io::Error| {
-            Failure::data(format_args!("cannot write into `{}`: {error}", folder.display()))
+            Failure::data(format_args!("cannot write into `{}`: {error}", self.folder.display()))
         };
-        fs::create_dir_all(&folder).map_err(failed)?;
-        let job = Job { folder: folder.clone(), module: module.to_owned() };
-        fs::write(job.path("module.mlir"), module).map_err(failed)?;
-        fs::write(job.path("cotan_xla.py"), RUNNER).map_err(failed)?;
+        fs::create_dir(&self.folder).map_err(failed)?;
+        fs::write(self.path("module.mlir"), module).map_err(failed)?;
         let numbered: Vec<(String, Array)> =
             inputs.iter().enumerate().map(|(n, x)| (n.to_string(), x.clone())).collect();
-        npz::write_file(job.path("in.npz"), &numbered).map_err(Failure::data)?;
-        Ok(job)
+        npz::write_file(self.path("in.npz"), &numbered).map_err(Failure::data)?;
+        module.clone_into(&mut self.module);
+        Ok(())
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Runs all processes to their end. If one fails, or time is up, the others are ended too.
-    fn run(
-        &self,
-        python: &Path,
-        request: &Json,
-        args: &EngineArgs,
-        within: &Within<'_>,
-    ) -> Outcome {
-        let mut workers = Workers { children: Vec::new() };
+    /// Has all processes run, until each has answered, one fails, or time is up.
+    fn run(&mut self, request: &Json, args: &EngineArgs, within: &Within<'_>) -> Outcome {
         let coordinator = format!("127.0.0.1:{}", free_port()?);
-        for process in 0..args.processes {
-            let mut request = request.clone();
-            request["process"] = json!(process);
-            request["processes"] = json!(args.processes);
-            request["coordinator"] = json!(coordinator);
-            request["local_devices"] = json!(args.devices / args.processes);
-            workers.children.push(self.start(python, process, &request)?);
+        let path = |kind: &str, n: usize| self.path(&format!("{kind}-{n}"));
+        let requests: Vec<Json> = (0..self.workers.len())
+            .map(|process| {
+                let mut request = request.clone();
+                request["process"] = json!(process);
+                request["processes"] = json!(args.processes);
+                request["coordinator"] = json!(coordinator);
+                request["local_devices"] = json!(args.devices / args.processes);
+                request["answer"] = json!(path("answer", process));
+                request["log"] = json!(path("log", process));
+                request
+            })
+            .collect();
+        for (worker, request) in self.workers.iter_mut().zip(&requests) {
+            tell(worker, request)?;
         }
         let deadline = within.limits.deadline(within.begin);
-        let mut waiting: Vec<usize> = (0..args.processes).collect();
+        let mut waiting: Vec<usize> = (0..self.workers.len()).collect();
         while !waiting.is_empty() {
             let mut still = Vec::new();
             for process in waiting {
-                match workers.children[process].try_wait() {
-                    Ok(None) => still.push(process),
-                    Ok(Some(status)) if status.success() => {}
-                    Ok(Some(status)) => {
-                        let how = status.to_string();
-                        return Err(self.failure(process, args.processes, &how));
+                // Asked in this order: whoever ends may have answered before.
+                let ended = self.workers[process].try_wait().map_err(Failure::internal)?;
+                match (self.answer(process), ended) {
+                    (Some(answer), _) if answer["ok"] == true => {}
+                    (None, None) => still.push(process),
+                    (answer, ended) => {
+                        return Err(self.failure(process, answer, ended, within.limits));
                     }
-                    Err(error) => return Err(Failure::internal(error)),
                 }
             }
             waiting = still;
@@ -192,60 +223,59 @@ impl Job {
         Ok(())
     }
 
-    fn start(&self, python: &Path, process: usize, request: &Json) -> Outcome<Child> {
-        let name = format!("request-{process}.json");
-        let failed = |error: std::io::Error| {
-            Failure::data(format_args!("cannot start `{}`: {error}", python.display()))
-                .hint(format_args!("{PYTHON} names the Python to use"))
-        };
-        fs::write(self.path(&name), request.to_string()).map_err(failed)?;
-        let log =
-            |kind: &str| File::create(self.path(&format!("{kind}-{process}"))).map_err(failed);
-        let mut command = Command::new(python);
-        command
-            .arg(self.path("cotan_xla.py"))
-            .arg("run")
-            .arg(self.path(&name))
-            .stdin(Stdio::null())
-            .stdout(log("answer")?)
-            .stderr(log("log")?);
-        // An interrupt from the terminal is for us alone: the runner sees that we are gone.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn().map_err(failed)
+    /// What a process has answered, as soon as it has.
+    fn answer(&self, process: usize) -> Option<Json> {
+        let text = fs::read_to_string(self.path(&format!("answer-{process}"))).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     /// Why a process failed: what it answered, with the place in the user's program, or how it ended.
-    fn failure(&self, process: usize, count: usize, how: &str) -> Failure {
-        let text = |kind: &str| {
-            fs::read_to_string(self.path(&format!("{kind}-{process}"))).unwrap_or_default()
+    fn failure(
+        &self,
+        process: usize,
+        answer: Option<Json>,
+        ended: Option<ExitStatus>,
+        limits: &LimitArgs,
+    ) -> Failure {
+        let who = match self.workers.len() {
+            1 => "XLA".to_owned(),
+            count => format!("process {process} of {count}"),
         };
-        // Libraries may write lines of their own before the answer.
-        let answers = text("answer");
-        let answer: Json = answers
-            .lines()
-            .rev()
-            .find_map(|line| serde_json::from_str(line).ok())
-            .unwrap_or(Json::Null);
-        let who =
-            if count > 1 { format!("process {process} of {count}") } else { "XLA".to_owned() };
-        let Some(message) = answer["error"].as_str() else {
-            let log = text("log");
-            let last: Vec<&str> = log.lines().rev().take(5).collect();
-            let last: Vec<&str> = last.into_iter().rev().collect();
-            let failure = Failure::data(format_args!("{who} ended without an answer ({how})"))
-                .note("no output was written, and the other processes were ended");
-            return match last.is_empty() {
-                true => failure,
-                false => failure.note(format_args!("its last words:\n{}", last.join("\n"))),
-            };
+        let Some(answer) = answer else {
+            return self.without_answer(process, &who, ended);
         };
-        let failure = Failure::data(format_args!("{who}: {message}"));
         let line = answer["line"].as_u64().and_then(|line| usize::try_from(line).ok());
         let line = line.and_then(|line| self.module.lines().nth(line.checked_sub(1)?));
-        match line.and_then(|line| line.rsplit_once(" // ")) {
-            Some((_, place)) => failure.note(format_args!("this was written at {place}")),
+        let place = line.and_then(|line| line.rsplit_once(" // ")).map(|(_, place)| place);
+        if answer["memory"].is_object() {
+            return short_of_memory(&answer, place, limits);
+        }
+        let message = answer["error"].as_str().unwrap_or("failed");
+        let failure = Failure::data(format_args!("{who}: {message}"));
+        match place {
+            Some(place) => failure.note(format_args!("this was written at {place}")),
             None => failure,
+        }
+    }
+
+    fn without_answer(&self, process: usize, who: &str, ended: Option<ExitStatus>) -> Failure {
+        let how = ended.map(|status| format!(" ({status})")).unwrap_or_default();
+        let log = fs::read_to_string(self.path(&format!("log-{process}"))).unwrap_or_default();
+        // Not the addresses of functions that were being called.
+        let words = log.lines().filter(|line| !line.trim_start().starts_with("@ "));
+        let last: Vec<&str> = words.rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        let mut failure = Failure::data(format_args!("{who} ended without an answer{how}"))
+            .note("no output was written, and the other processes were ended");
+        if !last.is_empty() {
+            failure = failure.note(format_args!("its last words:\n{}", last.join("\n")));
+        }
+        match ended.is_some_and(is_killed) {
+            true => failure.hint(
+                "systems kill processes when memory is short: use smaller arrays, or a lower \
+                 --limit-bytes to be told before",
+            ),
+            false => failure,
         }
     }
 
@@ -256,24 +286,63 @@ impl Job {
     }
 }
 
+/// The folder first, so that somebody removes it whenever we are interrupted.
 impl Drop for Job {
     fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        for worker in &mut self.workers {
+            let _ = worker.kill();
+            let _ = worker.wait();
+        }
+        // A process may have written into it in between.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Processes that do not outlive us.
-struct Workers {
-    children: Vec<Child>,
+/// Writes a line to a process. Whether it still reads is seen where answers are waited for.
+fn tell(worker: &mut Child, what: &Json) -> Outcome {
+    let Some(input) = &mut worker.stdin else { return Ok(()) };
+    match writeln!(input, "{what}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::data(format_args!("cannot talk to Python: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
-impl Drop for Workers {
-    fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+/// The failure of a run that needs more memory than it may have, or than there is.
+fn short_of_memory(answer: &Json, place: Option<&str>, limits: &LimitArgs) -> Failure {
+    let memory = &answer["memory"];
+    let show = |bytes: &Json| show_bytes(bytes.as_u64().unwrap_or_default());
+    let sizes = memory["sizes"].as_object().into_iter().flatten();
+    let sizes: Vec<String> =
+        sizes.map(|(kind, size)| format!("{} for {kind}", show(size))).collect();
+    let (needed, sizes) = (show(&memory["needed"]), sizes.join(", "));
+    let over = answer["over"] == true;
+    let what = match over {
+        true => format!("the limit is {}", show_bytes(limits.limit_bytes)),
+        false => "there is not so much".to_owned(),
+    };
+    let mut failure =
+        Failure::limit(format!("error: XLA needs {needed} of memory ({sizes}), and {what}"));
+    if let Some(largest) = memory["largest"].as_str() {
+        let place = place.map(|place| format!(", is from {place}")).unwrap_or_default();
+        failure = failure.note(format_args!("the largest array in between, {largest}{place}"));
     }
+    match over {
+        true => failure.hint(raise_to(memory["needed"].as_u64().unwrap_or_default())),
+        false => failure.hint("use smaller arrays, or a machine with more memory"),
+    }
+}
+
+#[cfg(unix)]
+fn is_killed(status: ExitStatus) -> bool {
+    std::os::unix::process::ExitStatusExt::signal(&status) == Some(9)
+}
+
+#[cfg(not(unix))]
+fn is_killed(_: ExitStatus) -> bool {
+    false
 }
 
 /// A port that nobody uses.

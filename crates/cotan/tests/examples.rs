@@ -7,6 +7,9 @@ mod support;
 
 #[path = "../examples/bundle_adjustment.rs"]
 mod bundle_adjustment;
+#[path = "../examples/energy.rs"]
+#[allow(dead_code, reason = "its text is what is compared")]
+mod energy;
 #[path = "../examples/gmm.rs"]
 mod gmm;
 #[path = "../examples/linear_regression.rs"]
@@ -44,6 +47,27 @@ macro_rules! examples_run {
 
 examples_run! {
     linear_regression logistic_regression gmm bundle_adjustment ode_fit newton physics
+}
+
+/// The program at the top of the README is this example, and what is said to be printed is.
+#[test]
+fn the_first_program_of_the_readme_prints_what_it_says() {
+    let readme = include_str!("../../../README.md").replace("\r\n", "\n");
+    let block = |info: &str| {
+        let start = readme.split_once(&format!("```{info}\n")).unwrap().1;
+        start.split_once("```").unwrap().0.to_owned()
+    };
+    let program = include_str!("../examples/energy.rs").replace("\r\n", "\n");
+    let (_, program) = program.split_once("\n\n").unwrap();
+    assert_eq!(block("rust"), program);
+    let at = [[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]];
+    let (value, gradient) = value_and_grad(energy::energy).call(at).unwrap();
+    assert!(program.contains(r#"println!("energy {value}, gradient\n{gradient}");"#));
+    assert_eq!(block("text"), format!("energy {value}, gradient\n{gradient}\n"));
+    check(energy::energy, Tensor::from(at));
+    // No array of pairs, of 8 MB, is stored, as is claimed below it.
+    let many = compile(value_and_grad(energy::energy), [1000, 2]).unwrap();
+    assert!(many.cost().peak_bytes < 3_000_000, "{}", many.cost());
 }
 
 #[cfg(feature = "text")]

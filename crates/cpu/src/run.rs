@@ -173,7 +173,7 @@ impl Executable {
             Engine::Native => plan,
         };
         look()?;
-        let prepared = transform::prepare_all(&plan.steps).into();
+        let prepared = transform::prepare_all(&plan.steps).ok_or(Unsupported::STOPPED)?.into();
         Ok(Executable {
             plan: Arc::new(plan),
             pool: Arc::default(),

@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use cotan_ir::Result;
+
+use crate::looks::Looks;
 use crate::pattern::Pattern;
 
 /// A colour for each row or column, so that those of one colour can be computed by one product.
@@ -53,23 +56,23 @@ impl Palette {
 ///
 /// Greedy, in the natural order, with the longest rows first, and with the rows first whose neighbours
 /// have the most colours, whichever needs the fewest; in time of the sum over all columns of the squares
-/// of their lengths, but for a logarithm.
-pub fn color_rows(pattern: &Pattern) -> Coloring {
+/// of their lengths, but for a logarithm. Fails only where the work of [`cotan_ir::within`] has to end.
+pub fn color_rows(pattern: &Pattern) -> Result<Coloring> {
     let columns = pattern.transposed();
-    let natural = greedy_rows(pattern, &columns, 0..pattern.shape().rows);
+    let natural = greedy_rows(pattern, &columns, 0..pattern.shape().rows)?;
     // A column with entries in so many rows needs as many colours: there are no fewer.
     let fewest = (0..columns.shape().rows).map(|c| columns.row(c).len()).max().unwrap_or(0);
     if natural.count <= fewest {
-        return natural;
+        return Ok(natural);
     }
-    let longest = greedy_rows(pattern, &columns, by_length(pattern).into_iter());
+    let longest = greedy_rows(pattern, &columns, by_length(pattern).into_iter())?;
     let best = if longest.count < natural.count { longest } else { natural };
     let pairs: usize = (0..columns.shape().rows).map(|c| columns.row(c).len().pow(2)).sum();
     if best.count <= fewest || pairs > MAX_SATURATED_PAIRS {
-        return best;
+        return Ok(best);
     }
-    let saturated = saturated_rows(pattern, &columns);
-    if saturated.count < best.count { saturated } else { best }
+    let saturated = saturated_rows(pattern, &columns)?;
+    Ok(if saturated.count < best.count { saturated } else { best })
 }
 
 /// Patterns with more pairs of rows that have a column in common are coloured in given orders only: in
@@ -78,8 +81,8 @@ const MAX_SATURATED_PAIRS: usize = 1 << 26;
 
 /// Colours next the row whose neighbours have the most different colours (Brélaz). On grids this finds
 /// the colourings that one would write by hand.
-fn saturated_rows(pattern: &Pattern, columns: &Pattern) -> Coloring {
-    let rows = pattern.shape().rows;
+fn saturated_rows(pattern: &Pattern, columns: &Pattern) -> Result<Coloring> {
+    let (mut looks, rows) = (Looks::new("color"), pattern.shape().rows);
     let mut colors = vec![u32::MAX; rows];
     let mut around = vec![ColorSet::default(); rows];
     // The first of equals is the longest, of these the first.
@@ -93,6 +96,7 @@ fn saturated_rows(pattern: &Pattern, columns: &Pattern) -> Coloring {
         let color = around[r].least_missing();
         colors[r] = color;
         for &c in pattern.row(r) {
+            looks.after(columns.row(c as usize).len())?;
             for &other in columns.row(c as usize) {
                 let other = other as usize;
                 if colors[other] == u32::MAX && around[other].add(color) {
@@ -101,18 +105,20 @@ fn saturated_rows(pattern: &Pattern, columns: &Pattern) -> Coloring {
             }
         }
     }
-    Coloring::new(colors)
+    Ok(Coloring::new(colors))
 }
 
 fn greedy_rows(
     pattern: &Pattern,
     columns: &Pattern,
     order: impl Iterator<Item = usize>,
-) -> Coloring {
+) -> Result<Coloring> {
+    let mut looks = Looks::new("color");
     let mut colors = vec![u32::MAX; pattern.shape().rows];
     let mut palette = Palette::new();
     for r in order {
         for &c in pattern.row(r) {
+            looks.after(columns.row(c as usize).len())?;
             for &other in columns.row(c as usize) {
                 let color = colors[other as usize];
                 if color != u32::MAX {
@@ -122,7 +128,7 @@ fn greedy_rows(
         }
         colors[r] = palette.least(r);
     }
-    Coloring::new(colors)
+    Ok(Coloring::new(colors))
 }
 
 /// The rows, those with the most entries first.
@@ -138,11 +144,11 @@ fn by_length(pattern: &Pattern) -> Vec<usize> {
 /// of $j$ then shares its row in no product with the colour of $i$.
 ///
 /// It needs fewer colours than [`color_rows`]: an arrow, of which one row and one column are full, needs
-/// two. Greedy, in the same two orders.
-pub fn color_star(pattern: &Pattern) -> Coloring {
-    let natural = greedy_star(pattern, 0..pattern.shape().rows);
-    let longest = greedy_star(pattern, by_length(pattern).into_iter());
-    if longest.count < natural.count { longest } else { natural }
+/// two. Greedy, in the same two orders. Fails as that does.
+pub fn color_star(pattern: &Pattern) -> Result<Coloring> {
+    let natural = greedy_star(pattern, 0..pattern.shape().rows)?;
+    let longest = greedy_star(pattern, by_length(pattern).into_iter())?;
+    Ok(if longest.count < natural.count { longest } else { natural })
 }
 
 /// A path $w - x - y$ and a vertex $v$ at its end or between: when $v$ is the last of four to get a
@@ -153,7 +159,8 @@ pub fn color_star(pattern: &Pattern) -> Coloring {
 ///
 /// The colours that this forbids are kept up to date for each vertex $w$, so that no neighbourhood is
 /// gone through for each of its members; a vertex that all others are neighbours of costs no more.
-fn greedy_star(pattern: &Pattern, order: impl Iterator<Item = usize>) -> Coloring {
+fn greedy_star(pattern: &Pattern, order: impl Iterator<Item = usize>) -> Result<Coloring> {
+    let mut looks = Looks::new("color");
     let neighbors = |v: usize| pattern.row(v).iter().map(|&w| w as usize).filter(move |&w| w != v);
     let vertices = pattern.shape().rows;
     let mut colors: Vec<Option<u32>> = vec![None; vertices];
@@ -165,6 +172,7 @@ fn greedy_star(pattern: &Pattern, order: impl Iterator<Item = usize>) -> Colorin
     let mut beyond = vec![ColorSet::default(); vertices];
     for v in order {
         for w in neighbors(v) {
+            looks.after(1 + beyond[w].0.len())?;
             let Some(color) = colors[w] else { continue };
             palette.forbid(color, v);
             beyond[w].0.iter().for_each(|&c| palette.forbid(c, v));
@@ -189,13 +197,14 @@ fn greedy_star(pattern: &Pattern, order: impl Iterator<Item = usize>) -> Colorin
             let Some(middle) = colors[x] else { continue };
             beyond[v].add(middle);
             if first {
+                looks.after(pattern.row(x).len())?;
                 for w in neighbors(x).filter(|&w| colors[w] == Some(color)) {
                     beyond[w].add(middle);
                 }
             }
         }
     }
-    Coloring::new(colors.into_iter().map(|c| c.unwrap_or(0)).collect())
+    Ok(Coloring::new(colors.into_iter().map(|c| c.unwrap_or(0)).collect()))
 }
 
 /// A few colours, ascending.
@@ -266,7 +275,7 @@ mod tests {
     fn rows_of_one_color_have_no_column_in_common() {
         for seed in 0..50 {
             let p = symmetric(40, 60, seed);
-            let Coloring { colors, count } = color_rows(&p);
+            let Coloring { colors, count } = color_rows(&p).unwrap();
             assert!(colors.iter().all(|&c| (c as usize) < count));
             for a in 0..40 {
                 for b in 0..a {
@@ -288,7 +297,7 @@ mod tests {
                 all.filter(|(inside, _)| *inside).map(|(_, k)| k as u32).collect()
             };
             let grid = Pattern::of_rows((0..m * m).map(near).collect(), m * m);
-            let Coloring { colors, count } = color_rows(&grid);
+            let Coloring { colors, count } = color_rows(&grid).unwrap();
             assert_eq!(count, 5, "{m}");
             let columns = grid.transposed();
             for c in 0..m * m {
@@ -305,7 +314,7 @@ mod tests {
     fn star_colorings_are_star_colorings() {
         for seed in 0..200 {
             let p = symmetric(30, 10 + seed as usize % 60, seed);
-            assert!(is_star(&p, &color_star(&p).colors), "seed {seed}");
+            assert!(is_star(&p, &color_star(&p).unwrap().colors), "seed {seed}");
         }
     }
 
@@ -315,14 +324,14 @@ mod tests {
             let row = |r: usize| (r.saturating_sub(1)..(r + 2).min(n)).map(|c| c as u32).collect();
             Pattern::of_rows((0..n).map(row).collect(), n)
         };
-        assert_eq!(color_rows(&band(100)).count, 3);
-        assert_eq!(color_star(&band(100)).count, 3);
+        assert_eq!(color_rows(&band(100)).unwrap().count, 3);
+        assert_eq!(color_star(&band(100)).unwrap().count, 3);
         // An arrow: by rows all differ, by stars two colours do.
         let n = 10_000;
         let mut rows: Vec<Vec<u32>> = (0..n as u32).map(|r| vec![0, r]).collect();
         rows[0] = (0..n as u32).collect();
-        assert_eq!(color_star(&Pattern::of_rows(rows, n)).count, 2);
-        assert_eq!(color_rows(&pattern(&[], 0)).count, 0);
-        assert_eq!(color_rows(&pattern(&[&[], &[]], 3)).count, 1);
+        assert_eq!(color_star(&Pattern::of_rows(rows, n)).unwrap().count, 2);
+        assert_eq!(color_rows(&pattern(&[], 0)).unwrap().count, 0);
+        assert_eq!(color_rows(&pattern(&[&[], &[]], 3)).unwrap().count, 1);
     }
 }

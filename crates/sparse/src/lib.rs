@@ -17,6 +17,7 @@
 
 mod color;
 mod compress;
+mod looks;
 mod pattern;
 mod plan;
 

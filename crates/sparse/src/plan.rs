@@ -7,6 +7,7 @@ use cotan_pipeline::{Derivative, Pass, Pipeline, derive};
 
 use crate::color::{Coloring, color_rows, color_star};
 use crate::compress::Products;
+use crate::looks::Looks;
 use crate::pattern::Pattern;
 
 /// Which derivative.
@@ -160,12 +161,12 @@ impl SparseDerivative {
         match self.kind {
             Kind::Hessian => {
                 let pattern = pattern.symmetrised();
-                let coloring = color_star(&pattern);
+                let coloring = color_star(&pattern)?;
                 self.symmetric(pattern, &coloring, &column_blocks, decided)
             }
             Kind::Jacobian => {
-                let by_columns = color_rows(&pattern.transposed());
-                let by_rows = color_rows(&pattern);
+                let by_columns = color_rows(&pattern.transposed())?;
+                let by_rows = color_rows(&pattern)?;
                 let forward = by_columns.count <= by_rows.count * REVERSE_COST;
                 if forward {
                     let read = |r: usize, c: usize| (by_columns.colors[c], r);
@@ -227,7 +228,9 @@ impl SparseDerivative {
     ) -> Result<Plan> {
         let block_of = Blocks::new(products);
         let mut reads = Vec::with_capacity(pattern.entries());
+        let mut looks = Looks::new("sparse");
         for r in 0..pattern.shape().rows {
+            looks.after(pattern.row(r).len())?;
             for &c in pattern.row(r) {
                 let (color, element) = read(r, c as usize);
                 let (block, element) = block_of.find(element);
@@ -335,5 +338,52 @@ impl Blocks {
     fn find(&self, element: usize) -> (usize, usize) {
         let block = self.0.partition_point(|&first| first <= element) - 1;
         (block, element - self.0[block])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cotan_ir::scalar::Op;
+    use cotan_ir::{Builder, ErrorKind, Output, Watch, within};
+
+    use super::*;
+
+    /// Differences of neighbours, `n` of them.
+    fn differences(n: usize) -> SparseDerivative {
+        let mut b = Builder::new();
+        let ty = Type::new(Dtype::F64, Shape::new("test", &[n + 1]).unwrap());
+        let x = b.input("x", ty).unwrap();
+        let here = b.index_function(&[n], |_, is| Ok(vec![is[0]])).unwrap();
+        let one = b.scalar(1i64).unwrap();
+        let next = b.index_function(&[n], |b, is| Ok(vec![b.op(Op::Add, &[is[0], one])?])).unwrap();
+        let (x, y) = (b.gather(x, here).unwrap(), b.gather(x, next).unwrap());
+        let term = b.op(Op::Sub, &[y, x]).unwrap();
+        let program = b.finish(vec![Output { name: String::new(), term }]).unwrap();
+        SparseDerivative::new(&program, Kind::Jacobian, None).unwrap()
+    }
+
+    /// Patterns and colours of many rows look often enough whether to end, and end wherever they are
+    /// told to.
+    #[test]
+    fn planning_ends_when_it_has_to() {
+        let n = 1 << 17;
+        let derivative = differences(n);
+        let x = Array::full(Shape::new("test", &[n + 1]).unwrap(), 1.0).unwrap();
+        let plan = |looks: usize| {
+            let watch = Watch { looks: Some(looks), ..Watch::default() };
+            within(watch, || derivative.plan(std::slice::from_ref(&x)))
+        };
+        let (mut enough, mut wanted) = (1, 0);
+        while let Err(error) = plan(enough) {
+            assert_eq!(error.kind(), ErrorKind::Deadline);
+            (wanted, enough) = (enough, enough * 2);
+        }
+        // Each of two gathers and a difference makes as many rows; each colouring looks at all entries
+        // once for each of the two rows in a column, in two orders at most; reading them off is one more.
+        assert!(wanted >= 3 * n / (1 << 13), "{wanted} looks");
+        for looks in [0, wanted / 2, wanted] {
+            assert!(plan(looks).is_err(), "{looks}");
+        }
+        assert_eq!(plan(enough).unwrap().colors, 2);
     }
 }

@@ -1,7 +1,7 @@
 """Runs StableHLO modules that cotan has written, with XLA through jaxlib.
 
-    python cotan_xla.py serve              requests from standard input, one JSON object a line
-    python cotan_xla.py run REQUEST.json   one request from a file
+    python cotan_xla.py serve        requests from standard input, one JSON object a line
+    python cotan_xla.py job FOLDER   one request from standard input, as a part of another process
 
 A request names files and says how to run:
 
@@ -12,19 +12,25 @@ A request names files and says how to run:
     mesh     [[axis, size], ...] where the module is annotated for many devices
     in, out  for a mesh: of each input and output the axes of the mesh along each of its axes
     repeat   how often to run, for timing
+    limit    how many bytes arguments, results and what is in between may take on all devices
 
 Several processes run one module together when each is started with
 
     process, processes, coordinator   its number, how many there are, and host:port of number 0
 
-Process 0 writes the outputs. A request from a file may name a process and a folder,
+Process 0 writes the outputs. Each request is answered by one JSON object on a line: {"ok": true, ..},
+or {"error": message, "line": line of the module or null}. Where memory is short there are "memory", what is
+needed and what for, and "over": whether it is more than the limit.
 
-    parent, temporary   when the process is gone, the folder is removed and the run ends.
+A job answers in a file, which it names, and writes what it has to say into another,
 
-Each request is answered by one JSON object on a line: {"ok": true, ..},
-or {"error": message, "line": line of the module or null}.
+    answer, log   these two, in FOLDER
+
+and then waits. When its standard input ends, because whoever asked has ended, in whichever way, it removes
+FOLDER and ends, at whatever it is.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -57,6 +63,60 @@ def save(path, arrays):
     import numpy as np
 
     np.savez(path, **{str(n): np.asarray(a) for n, a in enumerate(arrays)})
+
+
+class OverLimit(Exception):
+    """A program needs more memory than the request allows."""
+
+
+def memory(executable, devices):
+    """The bytes that a program needs on all its devices, all in all and of each kind."""
+    stats = executable.get_compiled_memory_stats()
+    sizes = {
+        "arguments": stats.argument_size_in_bytes,
+        "results": stats.output_size_in_bytes,
+        "what is in between": stats.temp_size_in_bytes,
+    }
+    # Results may lie in the memory of arguments.
+    total = sum(sizes.values()) - stats.alias_size_in_bytes
+    return devices * total, {kind: devices * size for kind, size in sizes.items()}
+
+
+BITS = {"pred": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64, "s32": 32, "u32": 32, "s64": 64, "u64": 64}
+
+
+def largest(executable):
+    """The type of the largest array that a program keeps, and the line of the module it is from."""
+    found = (0, None, None)
+    entry = executable.hlo_modules()[0].to_string().split("\nENTRY", 1)[-1]
+    for line in entry.splitlines():
+        kept = re.match(r"\s*(?:ROOT )?\S+ = (\w+)\[([\d,]*)\]\S* (?!parameter)", line)
+        if not kept or kept[1] not in BITS:
+            continue
+        size = BITS[kept[1]] // 8
+        for dim in kept[2].split(","):
+            size *= int(dim or 1)
+        place = re.search(r"source_line=(\d+)", line)
+        if size > found[0]:
+            found = (size, f"{kept[1]}[{kept[2]}]", int(place[1]) if place else None)
+    return found[1:]
+
+
+@contextlib.contextmanager
+def explaining_memory(executable, devices):
+    """Gives the bytes that a program needs; if memory is short in between, the error says for what."""
+    needed, sizes = memory(executable, devices)
+    try:
+        yield needed
+    except Exception as error:
+        if isinstance(error, (OverLimit, MemoryError)) or re.search(SHORT, str(error)):
+            kept, line = largest(executable)
+            error.memory = {"needed": needed, "sizes": sizes, "largest": kept, "line": line}
+        raise
+
+
+# What XLA says where there is not enough memory.
+SHORT = "RESOURCE_EXHAUSTED|[Oo]ut of memory|bad_alloc"
 
 
 class Xla:
@@ -105,10 +165,13 @@ class Xla:
             text = file.read()
         executable = self.compile(text, request.get("mesh"))
         compiled = time.perf_counter()
-        inputs = load(request["inputs"])
-        outputs = self.sharded(executable, inputs, request) if request.get("mesh") else self.one(
-            executable, inputs, request.get("repeat", 1)
-        )
+        with explaining_memory(executable, mesh_size(request.get("mesh") or [])) as needed:
+            if needed > request.get("limit", needed):
+                raise OverLimit
+            inputs = load(request["inputs"])
+            outputs = self.sharded(executable, inputs, request) if request.get("mesh") else self.one(
+                executable, inputs, request.get("repeat", 1)
+            )
         seconds = time.perf_counter() - compiled
         if request.get("process", 0) == 0:
             save(request["outputs"], outputs)
@@ -121,7 +184,8 @@ class Xla:
         device = self.jax.local_devices()[0]
         buffers = [self.jax.device_put(x, device) for x in inputs]
         for _ in range(repeat):
-            outputs = executable.execute(buffers)
+            # XLA ends the process where somebody reads an array that there was no memory for.
+            outputs = self.jax.block_until_ready(executable.execute(buffers))
         return [self.jax.numpy.asarray(y) for y in outputs]
 
     def sharded(self, executable, inputs, request):
@@ -161,6 +225,7 @@ class OnMesh:
         for part, (dims, cuts) in zip(parts, outputs):
             sharding = self.sharding(cuts)
             whole = self.jax.make_array_from_single_device_arrays(tuple(dims), sharding, part)
+            self.jax.block_until_ready(whole)
             if not (whole.is_fully_addressable or whole.is_fully_replicated):
                 from jax.experimental import multihost_utils
 
@@ -256,19 +321,49 @@ def explained(error):
     text = str(error) or type(error).__name__
     found = re.search(r':(\d+):\d+\)?: error|"<?[^"]*"?:(\d+):\d+', text)
     line = next((int(n) for n in found.groups() if n), None) if found else None
-    return {"error": f"{type(error).__name__}: {text[:2000]}", "line": line}
+    found = {"error": f"{type(error).__name__}: {text[:2000]}", "line": line}
+    short = getattr(error, "memory", None)
+    if short:
+        found.update(memory=short, line=short["line"], over=isinstance(error, OverLimit))
+    return found
 
 
-def end_with(parent, folder):
+def end_with_input(folder):
     """Leaves nothing behind when the process that asked has ended, however it did."""
+    # Not through Python's buffers, which belong to whoever reads from them.
+    while os.read(0, 4096):
+        pass
+    remove(folder)
+    os._exit(1)
 
-    def look():
-        while os.getppid() == parent:
-            time.sleep(0.05)
+
+def remove(folder):
+    """Removes a folder, although other processes may still write into it, for a little while."""
+    for _ in range(100):
         shutil.rmtree(folder, ignore_errors=True)
-        os._exit(1)
+        if not os.path.exists(folder):
+            return
+        time.sleep(0.02)
 
-    threading.Thread(target=look, daemon=True).start()
+
+def job(folder):
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):  # Whoever asks has ended before.
+        remove(folder)
+        return 1
+    threading.Thread(target=end_with_input, args=(folder,), daemon=True).start()
+    request = json.loads(line)
+    log = os.open(request["log"], os.O_WRONLY | os.O_CREAT)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    prepare(request)
+    result = answer({}, request)
+    # All of the answer is there as soon as there is a file of this name.
+    with open(f"{request['answer']}.part", "w", encoding="utf-8") as file:
+        json.dump(result, file)
+    os.replace(f"{request['answer']}.part", request["answer"])
+    while True:
+        time.sleep(1000)
 
 
 def answer(engines, request):
@@ -277,20 +372,13 @@ def answer(engines, request):
         if kind not in engines:
             engines[kind] = ENGINES[kind](request)
         return {"ok": True, **engines[kind].run(request)}
-    except Exception as error:  # whatever an engine raises is for the caller to know
+    except Exception as error:  # Whatever an engine raises is for the caller to know.
         return explained(error)
 
 
 def main(arguments):
-    if arguments[:1] == ["run"] and len(arguments) == 2:
-        with open(arguments[1], encoding="utf-8") as file:
-            request = json.load(file)
-        if "temporary" in request:
-            end_with(request["parent"], request["temporary"])
-        prepare(request)
-        result = answer({}, request)
-        print(json.dumps(result), flush=True)
-        return 0 if result.get("ok") else 1
+    if arguments[:1] == ["job"] and len(arguments) == 2:
+        return job(arguments[1])
     if arguments == ["serve"]:
         prepare({})
         engines = {}

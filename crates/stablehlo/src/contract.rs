@@ -72,8 +72,9 @@ pub(crate) struct Contractions {
 }
 
 impl Contractions {
-    /// `exact` if convolutions are to be taken element by element.
-    pub fn new(program: &Program, exact: bool) -> Contractions {
+    /// `exact` if convolutions are to be taken element by element; sums of up to `small` products are in
+    /// any case.
+    pub fn new(program: &Program, exact: bool, small: usize) -> Contractions {
         let uses = use_counts(program);
         let mut found = Contractions::default();
         // From the last sum on, so that a sum of a sum is met first.
@@ -84,7 +85,7 @@ impl Contractions {
             if let Some(convolution) = convolution(program, t, &uses).filter(|_| !exact) {
                 found.note_inside(program, t, &convolution.through, &uses);
                 found.convolutions.insert(t, convolution);
-            } else if let Some(contraction) = contraction(program, t, &uses) {
+            } else if let Some(contraction) = contraction(program, t, &uses, small) {
                 // A term that is summed as it is may also be a view of a factor.
                 let is_term = |t: TermId| {
                     let same = |s: &Summand| matches!(s.what, Summed::Other(u) if u == t);
@@ -130,7 +131,7 @@ const MAX_FACTORS: usize = 4;
 
 /// A sum, through transposes and further sums, of products. A sum of sums and differences of terms
 /// is the sum of each, so that every product among them may be a matrix product.
-fn contraction(program: &Program, root: TermId, uses: &[u32]) -> Option<Contraction> {
+fn contraction(program: &Program, root: TermId, uses: &[u32], small: usize) -> Option<Contraction> {
     if !program.dtype(root).is_float() || program.shape(root).numel() == 0 {
         return None;
     }
@@ -159,7 +160,8 @@ fn contraction(program: &Program, root: TermId, uses: &[u32]) -> Option<Contract
             Node::Op(op @ (Op::Mul | Op::Scale | Op::StrongMul), args) => {
                 let mut views = vec![t];
                 let found = product(program, *op, args, &places, uses, MAX_FACTORS, &mut views);
-                let what = match found.filter(Product::is_contraction) {
+                let large = program.shape(t).numel() > small;
+                let what = match found.filter(|product| large && product.is_contraction()) {
                     Some(product) => {
                         through.append(&mut views);
                         Summed::Product(product)

@@ -48,7 +48,7 @@ impl<'a> Emitter<'a> {
             collecting: true,
             finite: Vec::new(),
             unrolling: false,
-            contractions: Contractions::new(program, exact),
+            contractions: Contractions::new(program, exact, options.small_products),
             extremes: FxHashMap::default(),
             frames: vec![FxHashMap::default()],
         }

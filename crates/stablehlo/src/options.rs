@@ -14,13 +14,25 @@ pub struct Options {
     /// infinities in sums of products. Saves a look through the factors of every matrix product of a
     /// gradient; where one is infinite or NaN, results may be NaN that should be 0.
     pub assume_finite: bool,
+    /// Sums of up to so many products are taken element by element, which XLA joins to what is around
+    /// them. A matrix product is a call of its own, and in gradients one that may have to be looked
+    /// through: for 4 x 4 matrices, such as positions in space, that is many times the work.
+    pub small_products: usize,
     /// How arrays lie on many devices.
     pub sharding: Option<Sharding>,
 }
 
+/// About as many as are computed in the time of a call.
+const SMALL_PRODUCTS: usize = 1 << 9;
+
 impl Default for Options {
     fn default() -> Options {
-        Options { name: "cotan".to_owned(), assume_finite: false, sharding: None }
+        Options {
+            name: "cotan".to_owned(),
+            assume_finite: false,
+            small_products: SMALL_PRODUCTS,
+            sharding: None,
+        }
     }
 }
 

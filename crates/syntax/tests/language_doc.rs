@@ -1,5 +1,5 @@
-//! `docs/language.md` is true: its examples run, its messages are those shown, its table of builtin
-//! functions is the table.
+//! `docs/language.md` and `docs/from-futhark.md` are true: their examples run, their messages are those
+//! shown, the table of builtin functions is the table; `docs/errors.md` has all error codes.
 //!
 //! * A ```` ```ct ```` block is a file. It must pass the checker, and every `#> expression` in it must
 //!   have the value on the `#=` line below.
@@ -15,22 +15,47 @@
 mod common;
 
 use common::evaluate::{value, value_with};
-use cotan_syntax::{Failure, Group, MemoryLoader, Severity, builtins, check, load};
+use cotan_syntax::{Code, Failure, Group, MemoryLoader, Severity, builtins, check, load};
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/language.md");
-
-#[test]
-fn the_language_document_is_true() {
-    let text = std::fs::read_to_string(PATH).expect("docs/language.md");
-    let expected = rewritten(&text);
+/// Compares a document with what it should be, or writes it.
+fn agrees(name: &str, made: impl Fn(&str) -> String) {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    let expected = made(&text);
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(PATH, &expected).expect("docs/language.md is written");
+        std::fs::write(&path, &expected).expect("the document is written");
         return;
     }
     for (number, (is, should)) in text.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(is, should, "line {} of docs/language.md", number + 1);
+        assert_eq!(is, should, "line {} of docs/{name}", number + 1);
     }
-    assert_eq!(text, expected);
+    assert_eq!(text, expected, "docs/{name}");
+}
+
+#[test]
+fn the_language_document_is_true() {
+    agrees("language.md", rewritten);
+}
+
+#[test]
+fn the_document_for_futhark_is_true() {
+    agrees("from-futhark.md", rewritten);
+}
+
+#[test]
+fn the_index_of_errors_is_complete() {
+    agrees("errors.md", |_| {
+        let mut out = String::from(
+            "# Error codes\n\nEvery message of the checker has a code, which never changes its meaning. \
+             `cotan error E0204` shows what is below for one of them. This page is made by a test, \
+             `UPDATE_DOCS=1 cargo test -p cotan-syntax --test language_doc`.\n",
+        );
+        for code in Code::ALL {
+            let title = code.title().trim_end_matches('.');
+            out += &format!("\n## {code}: {title}\n\n{}", code.explanation());
+        }
+        out
+    });
 }
 
 /// The document with everything that can be computed computed.

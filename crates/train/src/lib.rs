@@ -77,3 +77,16 @@ pub use batches::Batches;
 pub use checkpoint::{Saved, best_parameters, last_checkpoint};
 pub use metrics::Row;
 pub use trainer::{End, Goal, Step, Trained, Trainer};
+
+/// The examples of the documents run.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/tutorial.md")]
+    struct Tutorial;
+
+    #[doc = include_str!("../../../docs/recipes.md")]
+    struct Recipes;
+
+    #[doc = include_str!("../../../docs/performance.md")]
+    struct Performance;
+}

@@ -1,6 +1,6 @@
 //! Sets of columns, one for each element of an array, in compressed rows.
 
-use cotan_ir::{Error, ErrorKind, Result};
+use cotan_ir::{Error, ErrorKind, Result, look};
 
 /// For each element of an array, in row-major order, the columns that it depends on, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +9,9 @@ pub struct Rows {
     starts: Vec<usize>,
     columns: Vec<u32>,
 }
+
+/// So many rows are made between two looks at whether the work has to end.
+const BETWEEN_LOOKS: usize = 1 << 13;
 
 /// Rows on the way, of bounded size.
 pub(super) struct Writer {
@@ -147,7 +150,10 @@ impl Writer {
             return Err(Error::new(ErrorKind::Limit, "sparse", message));
         }
         self.rows.starts.push(entries);
-        Ok(())
+        match self.rows.starts.len().is_multiple_of(BETWEEN_LOOKS) {
+            true => look("sparse"),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn finish(self) -> Rows {

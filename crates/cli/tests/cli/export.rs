@@ -31,7 +31,7 @@ fn a_function_as_a_module() {
 fn gradients_and_files() {
     let session = session();
     session
-        .cotan("export m.ct --fn loss --grad --wrt w --size n=3 --size m=4 -o loss.mlir")
+        .cotan("export m.ct --fn loss --grad --wrt w --size n=30 --size m=40 -o loss.mlir")
         .gives("");
     let module = session.read("loss.mlir");
     assert!(module.contains("// gives value, grad.w"), "{module}");
@@ -110,7 +110,9 @@ fn one_device_many_devices_and_many_processes_agree() {
 /// A worker that dies takes the others with it, says so, and leaves no output.
 #[test]
 fn a_worker_that_dies() {
-    let python = "#!/bin/sh\ncase \"$3\" in *request-1.json) exit 7;; esac\nsleep 60\n";
+    // It is told the runner in one line and what to do in another.
+    let python = "#!/bin/sh\nread runner; read request\n\
+        case \"$request\" in *'\"process\":1,'*) exit 7;; esac\nexec sleep 60\n";
     let session = session().with("python", python);
     #[cfg(unix)]
     {

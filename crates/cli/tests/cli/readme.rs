@@ -1,4 +1,5 @@
-//! The README: its programs are saved, its commands are run, its outputs are compared.
+//! The README and pages of the documentation: their programs are saved, their commands are run, their
+//! outputs are compared.
 
 use super::session::Session;
 
@@ -44,11 +45,13 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-#[test]
-fn first_steps_work() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let (programs, steps) = parts(&std::fs::read_to_string(file).unwrap().replace("\r\n", "\n"));
-    assert!(programs.len() >= 3 && steps.len() >= 7);
+/// Saves the programs of a page, and runs its commands in order. With `COTAN_BLESS` in the environment
+/// the page is written with what the commands show.
+fn run_page(page: &str, least: usize) -> Session {
+    let file = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+    let mut text = std::fs::read_to_string(&file).unwrap().replace("\r\n", "\n");
+    let (programs, steps) = parts(&text);
+    assert!(steps.len() >= least, "{} commands in {page}", steps.len());
     let mut session = Session::new();
     for (name, text) in &programs {
         session = session.with(name, text);
@@ -58,9 +61,31 @@ fn first_steps_work() {
         assert_eq!(words[0], "cotan", "{}", step.command);
         let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
         let ran = session.cotan_with(&args, "", &[]);
-        assert_eq!(ran.out + &ran.err, step.shown, "{}", step.command);
+        let shown = ran.out + &ran.err;
+        if std::env::var_os("COTAN_BLESS").is_some() {
+            let (was, is) = (format!("$ {}\n{}", step.command, step.shown), shown);
+            text = text.replace(&was, &format!("$ {}\n{is}", step.command));
+        } else {
+            assert_eq!(shown, step.shown, "{page}: {}", step.command);
+        }
     }
+    if std::env::var_os("COTAN_BLESS").is_some() {
+        std::fs::write(&file, text).unwrap();
+    }
+    session
+}
+
+#[test]
+fn first_steps_work() {
+    let session = run_page("README.md", 7);
     assert!(session.files().contains(&"c.npy".to_owned()));
+}
+
+#[test]
+fn pages_with_commands_are_true() {
+    run_page("docs/performance.md", 3);
+    let session = run_page("docs/recipes.md", 1);
+    assert!(session.path("out").join("spring.c").exists());
 }
 
 #[test]
@@ -70,5 +95,40 @@ fn its_commands_are_there() {
     let commands: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo ")).collect();
     let run = "cargo run --release -p cotan-cli -- run --example matmul";
     let train = "cargo run --release -p cotan-train --example digits -- convolutional";
-    assert_eq!(commands, [run, "cargo test --workspace --all-features", train]);
+    let example = "cargo run --release -p cotan-examples --example heat";
+    assert_eq!(commands, [run, "cargo test --workspace --all-features", example, train]);
+}
+
+/// Every `cotan ..` in a block of the documentation names a command and options that there are.
+#[test]
+fn commands_in_documents_exist() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    let mut help = std::collections::BTreeMap::new();
+    let mut checked = 0;
+    let pages = std::fs::read_dir(format!("{root}docs")).unwrap().map(|page| page.unwrap().path());
+    for page in pages.filter(|page| page.extension().is_some_and(|ext| ext == "md")) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in text.split("```").skip(1).step_by(2) {
+            for line in block.lines() {
+                let command = line.strip_prefix("$ ").unwrap_or(line);
+                let Some(rest) = command.strip_prefix("cotan ") else { continue };
+                let mut words = rest.split_whitespace().take_while(|word| *word != "#");
+                let name = words.next().unwrap_or_default().to_owned();
+                // Not what the command says of itself: `cotan 0.1.0`.
+                if !name.chars().all(|c| c.is_ascii_lowercase()) {
+                    continue;
+                }
+                let said = help.entry(name.clone()).or_insert_with(|| {
+                    let ran = Session::new().cotan(&format!("{name} --help"));
+                    assert_eq!(ran.code, Some(0), "{}: there is no `cotan {name}`", page.display());
+                    ran.out
+                });
+                for option in words.filter(|word| word.starts_with("--")) {
+                    assert!(said.contains(option), "{}: {command}", page.display());
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 10, "{checked}");
 }

@@ -54,6 +54,16 @@ fn completions_know_the_commands() {
 }
 
 #[test]
+fn manual_pages_are_written_for_every_command() {
+    let session = Session::new().with("taken", "");
+    session.cotan("man new/man1").succeeds();
+    let page = session.read("new/man1/cotan-run.1");
+    assert!(page.contains(".TH cotan-run 1") && page.contains("limit\\-bytes"), "{page}");
+    assert!(session.read("new/man1/cotan.1").contains("explain"));
+    session.cotan("man taken").fails(3, &["cannot write to taken"]);
+}
+
+#[test]
 fn help_has_examples_and_exit_codes() {
     let session = Session::new();
     let help = session.cotan("--help").succeeds().out;

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::isa;
 use crate::linalg::RoutinePointers;
 use block::{Kernels, Lying, MOST_LANES, TransformBlock, Transformed};
-use plan::{ComplexLine, TransformPlan, aligned, rooms};
+use plan::{ComplexLine, GoOn, TransformPlan, aligned, rooms};
 
 /// The roots of unity of a transform, kept as long as somebody may run it.
 pub(crate) type Prepared = Arc<dyn Any + Send + Sync>;
@@ -40,21 +40,22 @@ pub(crate) fn is_transform(routine: Routine) -> bool {
     matches!(routine, Routine::Dft | Routine::DftConjugate)
 }
 
-fn prepare(step: &RoutineStep) -> Prepared {
-    match step.dtype {
-        Dtype::F32 => plan_of::<f32>(step.rows),
-        _ => plan_of::<f64>(step.rows),
-    }
+fn prepare(step: &RoutineStep) -> Option<Prepared> {
+    let go_on: GoOn<'_> = &mut |_| cotan_schedule::look().is_ok();
+    Some(match step.dtype {
+        Dtype::F32 => plan_of::<f32>(step.rows, go_on)?,
+        _ => plan_of::<f64>(step.rows, go_on)?,
+    })
 }
 
-/// Makes what the steps of a plan need.
-pub(crate) fn prepare_all<G: Compute>(steps: &[Step<G>]) -> Vec<Prepared> {
+/// Makes what the steps of a plan need; nothing where the work of [`cotan_ir::within`] has to end.
+pub(crate) fn prepare_all<G: Compute>(steps: &[Step<G>]) -> Option<Vec<Prepared>> {
     let mut found = Vec::new();
     let mut left: Vec<&[Step<G>]> = vec![steps];
     while let Some(steps) = left.pop() {
         for step in steps {
             match step {
-                Step::Routine(step) if is_transform(step.routine) => found.push(prepare(step)),
+                Step::Routine(step) if is_transform(step.routine) => found.push(prepare(step)?),
                 Step::Loop(l) => left.push(&l.steps),
                 Step::While(w) => left.extend([&w.before[..], &w.body.steps]),
                 Step::If(branches) => left.extend([&branches.then[..], &branches.otherwise]),
@@ -62,24 +63,24 @@ pub(crate) fn prepare_all<G: Compute>(steps: &[Step<G>]) -> Vec<Prepared> {
             }
         }
     }
-    found
+    Some(found)
 }
 
-fn plan_of<E: Transformed>(length: usize) -> Arc<TransformPlan<E>> {
+fn plan_of<E: Transformed>(length: usize, go_on: GoOn<'_>) -> Option<Arc<TransformPlan<E>>> {
     let key = (length, TypeId::of::<E>());
     let known = |plans: &Plans| {
         plans.get(&key).and_then(Weak::upgrade)?.downcast::<TransformPlan<E>>().ok()
     };
     let lock = || PLANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(plan) = known(&lock()) {
-        return plan;
+        return Some(plan);
     }
-    let plan = Arc::new(TransformPlan::<E>::new(length, E::kernels(isa::best())));
+    let plan = Arc::new(TransformPlan::<E>::new(length, E::kernels(isa::best()), go_on)?);
     let mut plans = lock();
     plans.retain(|_, plan| plan.strong_count() > 0);
     let kept: Arc<dyn Any + Send + Sync> = plan.clone();
     plans.insert(key, Arc::downgrade(&kept));
-    plan
+    Some(plan)
 }
 
 /// Runs a step; gives `false` when `go_on`, which is told how much is about to be done, says no.
@@ -94,8 +95,12 @@ pub(crate) unsafe fn run(
     // SAFETY: by the contract.
     unsafe {
         match step.dtype {
-            Dtype::F32 => all(&plan_of::<f32>(step.rows), step, places, go_on),
-            _ => all(&plan_of::<f64>(step.rows), step, places, go_on),
+            Dtype::F32 => {
+                plan_of::<f32>(step.rows, go_on).is_some_and(|plan| all(&plan, step, places, go_on))
+            }
+            _ => {
+                plan_of::<f64>(step.rows, go_on).is_some_and(|plan| all(&plan, step, places, go_on))
+            }
         }
     }
 }

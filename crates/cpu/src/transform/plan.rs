@@ -54,8 +54,18 @@ impl<E> ComplexLine<E> {
 /// What a run looks at between pieces of work.
 pub(super) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 
+/// About how many operations a root of unity takes.
+const ROOT: usize = 64;
+/// So many are computed between two looks.
+const AT_A_TIME: usize = 1 << 12;
+
 impl<E: Transformed> TransformPlan<E> {
-    pub(super) fn new(length: usize, kernels: &Kernels<E>) -> TransformPlan<E> {
+    /// Nothing if `go_on`, which is told how much is about to be done, says no.
+    pub(super) fn new(
+        length: usize,
+        kernels: &Kernels<E>,
+        go_on: GoOn<'_>,
+    ) -> Option<TransformPlan<E>> {
         let of = |factors: &[usize]| (factors.iter().product::<usize>(), stages(factors));
         let how = match Transform::of(length) {
             Transform::Direct(factors) => How::Direct(of(&factors).1),
@@ -63,6 +73,9 @@ impl<E: Transformed> TransformPlan<E> {
                 let (columns, rows) = (of(&columns), of(&rows));
                 let mut between = vec![E::ZERO; 2 * length + MOST_LANES];
                 for k in 0..columns.0 {
+                    if !go_on(rows.0 * ROOT) {
+                        return None;
+                    }
                     for j in 0..rows.0 {
                         let (re, im) = root(j * k, length);
                         between[k * rows.0 + j] = re;
@@ -72,11 +85,14 @@ impl<E: Transformed> TransformPlan<E> {
                 How::Split { columns, rows, between }
             }
             Transform::Chirp { length: long, .. } => {
-                let by = TransformPlan::new(long, kernels);
+                let by = TransformPlan::new(long, kernels, go_on)?;
                 let mut chirp = vec![E::ZERO; 2 * length];
                 let mut spread = vec![E::ZERO; 2 * long];
                 let over = E::of(1.0 / long as f64);
                 for j in 0..length {
+                    if j.is_multiple_of(AT_A_TIME) && !go_on(AT_A_TIME * ROOT) {
+                        return None;
+                    }
                     // j^2 modulo 2 n
                     let square = (j as u128 * j as u128 % (2 * length as u128)) as usize;
                     let (re, im) = root::<E>(square, 2 * length);
@@ -94,12 +110,14 @@ impl<E: Transformed> TransformPlan<E> {
                 };
                 let (from, to) = (line(&mut spread), line(&mut against));
                 // SAFETY: both have as many numbers, and the room is what it should be.
-                unsafe { by.run(kernels, from, to, room.as_mut_ptr().cast(), &mut |_| true) };
+                if !unsafe { by.run(kernels, from, to, room.as_mut_ptr().cast(), go_on) } {
+                    return None;
+                }
                 How::Chirp { by: Box::new(by), chirp, against }
             }
         };
         let side_by_side = Transform::side_by_side(length).map(|factors| stages(&factors));
-        TransformPlan { length, how, side_by_side }
+        Some(TransformPlan { length, how, side_by_side })
     }
 
     /// About how many operations it takes.

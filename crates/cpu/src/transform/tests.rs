@@ -99,7 +99,7 @@ fn exactly(x: &[f64], places: &[usize]) -> Vec<(f64, f64)> {
 /// The root of the mean square of errors, in units of the last place of the root of that of results.
 fn error<E: Transformed + Into<f64>>(n: usize, isa: Isa, unit: f64) -> f64 {
     let kernels = E::kernels(isa);
-    let plan = TransformPlan::<E>::new(n, kernels);
+    let plan = TransformPlan::<E>::new(n, kernels, &mut |_| true).unwrap();
     let mut x: Vec<E> = scattered(2 * n).into_iter().map(E::of).collect();
     let mut y = vec![E::ZERO; 2 * n];
     let mut room = vec![0u64; Transform::room(n)];
@@ -238,6 +238,30 @@ fn limits_are_looked_at() {
         assert!(done && all >= 2, "{n}: {all}");
         for most in [1, all / 2 + 1, all] {
             assert_eq!(looks(most), (false, most), "{n}");
+        }
+    }
+}
+
+/// Roots of unity are computed in pieces, between which the plan can be given up.
+#[test]
+fn a_plan_that_is_given_up() {
+    for length in [4099, 1 << 14] {
+        let kernels = <f64 as Transformed>::kernels(crate::isa::best());
+        let mut pieces = Vec::new();
+        let all = &mut |work| {
+            pieces.push(work);
+            true
+        };
+        assert!(TransformPlan::<f64>::new(length, kernels, all).is_some());
+        assert!(pieces.iter().sum::<usize>() > length * 16, "{pieces:?}");
+        assert!(pieces.iter().all(|&work| work <= 1 << 18), "{pieces:?}");
+        for last in [0, pieces.len() / 2, pieces.len() - 1] {
+            let mut done = 0;
+            let some = &mut |_| {
+                done += 1;
+                done <= last
+            };
+            assert!(TransformPlan::<f64>::new(length, kernels, some).is_none(), "{last}");
         }
     }
 }

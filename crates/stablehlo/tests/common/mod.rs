@@ -12,8 +12,14 @@ pub fn arrays(values: &[Value]) -> Vec<Array> {
     values.iter().map(|v| v.to_array().unwrap()).collect()
 }
 
+/// The module, with matrix products however small they are.
 pub fn text(program: &Program) -> Result<String, String> {
-    export(program, &Options::default()).map_err(|e| e.to_string())
+    written(program, 0)
+}
+
+/// The module, with sums of up to so many products taken element by element.
+pub fn written(program: &Program, small_products: usize) -> Result<String, String> {
+    export(program, &Options { small_products, ..Options::default() }).map_err(|e| e.to_string())
 }
 
 /// What the machine would run.
