@@ -26,7 +26,7 @@ const TEXTS: [&str; 4] = ["language.md", "semantics.md", "tour.md", "python.md"]
 const WINDOW: usize = 48;
 const BATCH: usize = 16;
 const UNITS: usize = 96;
-const STEPS: u64 = 300;
+const STEPS: u64 = 400;
 
 /// The network.
 #[derive(Arrays, Clone, Copy, Debug)]
@@ -41,7 +41,9 @@ pub struct Model<A> {
 
 /// Scores of what comes after each character: `[rows, time, characters]`.
 pub fn scores(model: Model<Arr<f32>>, text: Arr<i64>) -> Arr<f32> {
-    model.last.apply(model.memory.apply(model.embedding.apply(text)))
+    // Recurrent layers take time as the first axis.
+    let states = model.memory.apply(model.embedding.apply(text.transpose()));
+    model.last.apply(states).swap_axes(0, 1)
 }
 
 /// Bits for each character but the first of each row.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use cotan_array::{Array, Dtype, Shape};
+use cotan_ir::provenance::{Pass, made_by};
 use cotan_ir::scalar::{Op, Rule};
 use cotan_ir::{Extreme, Keep, Result, Routine, Span, TermId, Type};
 
@@ -137,7 +138,7 @@ impl<A: Algebra> Algebra for Dual<'_, A> {
     type F = A::F;
 
     fn at(&mut self, span: Span) {
-        self.a.at(span);
+        self.a.at(made_by(Pass::Forward, span));
         self.deltas.at(span);
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use cotan_ir::{Output, Program, RegionId, Result, TermId, Type};
+use cotan_ir::{Output, Program, RegionId, Result, Span, TermId, Type};
 use rustc_hash::FxHashMap;
 
 use crate::algebra::{Algebra, interpret};
@@ -30,6 +30,8 @@ pub struct DeltaLine {
     pub text: String,
     /// The type of what it is the derivative of.
     pub ty: Type,
+    /// Where it comes from, while places are recorded.
+    pub span: Span,
 }
 
 /// The dual arrays of a program by the chosen inputs (all float ones by default), before anything is
@@ -51,7 +53,7 @@ pub fn dual(program: &Program, wrt: Option<&[usize]>) -> Result<DualProgram> {
     for d in deltas.ids().filter(|d| needed[d.index()]) {
         let text = writer.constructor(deltas.get(d));
         writer.positions[d.index()] = Some(lines.len());
-        lines.push(DeltaLine { text, ty: deltas.ty(d).clone() });
+        lines.push(DeltaLine { text, ty: deltas.ty(d).clone(), span: deltas.span(d) });
     }
     let mut outputs = named_outputs(program, results.iter().map(|result| result.primal));
     let float = |k: &usize| program.dtype(program.outputs()[*k].term).is_float();

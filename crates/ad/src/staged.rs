@@ -6,8 +6,8 @@ use cotan_array::Array;
 use cotan_ir::magnitude::Magnitudes;
 use cotan_ir::scalar::Op;
 use cotan_ir::{
-    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, Routine, TermId,
-    Type, While,
+    Builder, Copier, Error, Extreme, MapAccum, Node, Param, RegionId, Result, Routine, Span,
+    TermId, Type, While, provenance,
 };
 
 use crate::algebra::{Algebra, Lambda, Loop, element, interpret};
@@ -32,6 +32,17 @@ impl Staged {
 impl Algebra for Staged {
     type T = TermId;
     type F = RegionId;
+
+    fn at(&mut self, span: Span) {
+        if self.follows_places() && !span.is_none() {
+            self.b.set_span(span);
+        }
+    }
+
+    /// Only for records: places take memory, and what a derivative makes is found by what came before.
+    fn follows_places(&self) -> bool {
+        provenance::is_recording()
+    }
 
     fn ty(&self, t: &TermId) -> Type {
         self.b.ty(*t).clone()

@@ -8,6 +8,7 @@
 //! make gradients quadratic, so reads are kept until it is the array's turn: a few become one-hots,
 //! more become one scatter of all their cotangents.
 
+use cotan_ir::provenance::{Pass, made_by};
 use cotan_ir::scalar::Op;
 use cotan_ir::{Error, Result};
 
@@ -171,7 +172,7 @@ fn reverse_pass_to_scatters<A: Algebra>(
         state.add(a, *d, c.clone())?;
     }
     for d in deltas.ids().rev() {
-        a.at(deltas.span(d));
+        a.at(made_by(Pass::Reverse, deltas.span(d)));
         let operands = match deltas.get(d) {
             Delta::MapAccum(m) => Some(&m.deltas),
             Delta::While(w) => Some(&w.deltas),

@@ -51,6 +51,8 @@ impl Bot<'_> {
             self.b.set_span(self.b.span(t));
             let image = self.vectorise_node(batch, t)?;
             batch.images.insert(t, image);
+            let (Image::Many(v) | Image::One(v)) = image;
+            self.b.also_from(v, self.b.span(t));
             if let Image::Many(v) = image
                 && self.shared.contains(t)
             {

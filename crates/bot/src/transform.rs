@@ -83,7 +83,7 @@ macro_rules! rule {
     ($bot:expr, $name:literal, $before:expr, $expected:expr, $after:expr) => {{
         let rule = cotan_ir::rule_number!(crate::rules::RULES, $name);
         let (after, before, expected) = ($after, $before, $expected);
-        $bot.report.fire(rule, &$bot.b, before, &expected, after)
+        $bot.report.fire(rule, &mut $bot.b, before, Some(&expected), after)
     }};
 }
 pub(crate) use rule;
@@ -107,6 +107,7 @@ impl Bot<'_> {
             self.b.set_span(self.source.span(t));
             let image = self.node(t)?;
             self.images[t.index()] = Some(image);
+            self.b.also_from(image, self.source.span(t));
             if self.counts[t.index()] > 1 && !self.b.is_atom(image) {
                 self.shared.insert(image);
             }

@@ -177,7 +177,10 @@ Examples:
   cotan explain --example self_convolution
   cotan explain dot.ct --size n=5 --stage core
   cotan explain matmul.ct --size m=2 --size k=3 --size n=4 --stage bot --trace
-  cotan explain dot.ct --size n=5 --stage bot > bulk.ct && cotan check bulk.ct")]
+  cotan explain dot.ct --size n=5 --stage bot > bulk.ct && cotan check bulk.ct
+  cotan explain dot.ct --size n=5 --line 3
+  cotan explain dot.ct --size n=5 --why optimised:12
+  cotan explain dot.ct --size n=5 --html dot.html")]
     Explain(ExplainArgs),
 
     /// Explain an error code
@@ -252,6 +255,27 @@ Examples:
   cotan bench before.ct after.ct --fn loss --size n=4096
   cotan bench model.ct --npz inputs.npz --json")]
     Bench(BenchArgs),
+
+    /// Draw a function of one number with its derivative, or of two with level sets and gradients
+    #[command(after_help = "\
+Numbers that are given no value are what is drawn over, from -3 to 3 unless --range says otherwise.
+
+Examples:
+  cotan plot curve.ct --fn f --range x=0..10
+  cotan plot fit.ct --fn model --arg a=1.5 --data points.csv --svg fit.svg
+  cotan plot surface.ct --fn f --range x=-2..2 --range y=-1..3 --svg levels.svg")]
+    Plot(PlotArgs),
+
+    /// Measure where the time goes: by kernel and by line of the source, value and gradient apart
+    #[command(after_help = "\
+The program runs again and again for the given time while a thread looks a thousand times a second at
+what is at work. Shares are of what this machine can do, which is measured once and kept.
+
+Examples:
+  cotan profile --example matmul --length 512
+  cotan profile model.ct --fn loss --size n=4096
+  cotan profile model.ct --npz inputs.npz --flame profile.svg")]
+    Profile(ProfileArgs),
 
     /// Serve an editor: messages, types, completion and more
     #[cfg(feature = "lsp")]
@@ -620,6 +644,10 @@ pub struct TestArgs {
     /// How long to test each function; what has been found by then is reported
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
     pub time: Duration,
+
+    /// How long to test all functions together; those that are left then are told
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub total: Duration,
 
     #[command(flatten)]
     pub limits: LimitArgs,

@@ -17,6 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::function::Function;
 use crate::inputs::{Inputs, Within};
 use crate::limits::not_made;
+use crate::origins;
 use crate::progress::watched;
 use crate::run::{interpret, place};
 use crate::source::Text;
@@ -41,9 +42,13 @@ pub fn explain(args: &ExplainArgs, terminal: &Terminal) -> Outcome {
     if args.stage.is_none() {
         text = format!("# {}\n{as_written}", source.name);
     }
+    let name = source.name.clone();
     let modules = source.load(&args.call.imports, terminal)?;
     let function = Function::of(&modules, &args.call.function, terminal)?;
     let inputs = Inputs::read(&args.call.inputs, &function, &within)?;
+    if args.line.is_some() || args.why.is_some() || args.html.is_some() {
+        return origins::answer(args, &function, &inputs, &name, begin, terminal);
+    }
     let core = function.instantiate(&inputs, &args.limits, begin, terminal)?.program;
     text += &stages(core, args, &inputs, begin, terminal)?;
     terminal.write(&text)

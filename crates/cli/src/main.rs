@@ -19,6 +19,9 @@ mod inputs;
 mod limits;
 mod machine;
 mod nan;
+mod origins;
+mod plot;
+mod profile;
 mod progress;
 mod reference;
 #[cfg(feature = "repl")]
@@ -73,6 +76,8 @@ fn execute(command: &Command, terminal: &Terminal) -> Outcome {
         #[cfg(feature = "repl")]
         Command::Repl(args) => repl::repl(args, terminal),
         Command::Watch(args) => watch::watch(args, terminal),
+        Command::Plot(args) => timed(&args.limits, &|| plot::plot(args, terminal)),
+        Command::Profile(args) => timed(&args.limits, &|| profile::profile(args, terminal)),
         Command::Bench(args) => timed(&args.limits, &|| bench::bench(args, terminal)),
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => cotan_lsp::serve().map_err(failure::Failure::data),

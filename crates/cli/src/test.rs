@@ -1,6 +1,6 @@
 //! `cotan test`
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cotan_interp::{Options, Value};
 use cotan_ir::{Program, Watch};
@@ -19,6 +19,9 @@ use crate::verdict::{Subject, Verdict};
 
 /// Where made-up floats lie: around zero, or else where logarithms and roots are defined.
 const RANGES: [(f64, f64); 2] = [(-1.5, 1.5), (0.5, 1.5)];
+
+/// A function has at least so long, whatever is left for all.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// How many made-up points are tried where nothing can be told at one.
 const POINTS: usize = 2;
@@ -48,6 +51,11 @@ pub fn test(args: &TestArgs, terminal: &Terminal) -> Outcome {
     } else {
         let functions: Vec<_> = modules.functions().collect();
         for (n, info) in functions.iter().enumerate() {
+            // One is tested in any case, or nothing could ever be told.
+            if n > 0 && session.left().is_zero() {
+                session.skip(info.name, "the time for all is up; --total gives more")?;
+                continue;
+            }
             let count = format!(" ({} of {})", n + 1, functions.len());
             let sample = sample(&modules, info.name, &making);
             if cotan_ir::look("test").is_err() {
@@ -78,6 +86,11 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// The time that is left for all functions.
+    fn left(&self) -> Duration {
+        self.args.total.saturating_sub(self.begin.elapsed())
+    }
+
     fn skip(&self, name: &str, why: &str) -> Outcome {
         self.terminal.write(&format!("{name}: skipped: {why}\n"))
     }
@@ -101,14 +114,15 @@ impl Session<'_> {
             given.is_none_or(|inputs| inputs.value(&input.name).is_none())
         };
         let free = program.inputs().iter().any(made_up);
-        let pace = Pace::new(format!("testing `{name}`{count}"), self.args.time);
+        let time = self.args.time.min(self.left().max(LEAST));
+        let pace = Pace::new(format!("testing `{name}`{count}"), time);
         let verdict = paced(self.terminal, &pace, || self.verdict(program, given, free, &pace));
         let verdict = match verdict {
             // Its own time is up, not that of the command.
             Err(failure) if failure.is_limit() && pace.is_long_over() => {
                 cotan_ir::look("test").map_err(|_| out_of_time(&self.args.limits))?;
-                let why =
-                    format!("{:?} were not enough to tell; --time gives more", self.args.time);
+                let option = if time < self.args.time { "--total" } else { "--time" };
+                let why = format!("{time:.0?} were not enough to tell; {option} gives more");
                 Some(Verdict::Undecided(why))
             }
             verdict => verdict?,

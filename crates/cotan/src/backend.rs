@@ -66,6 +66,30 @@ impl Runner {
         self.backend
     }
 
+    /// Runs the program for about so long, and says where the time goes.
+    pub(crate) fn profile(
+        &self,
+        options: &RunOptions,
+        inputs: &[Array],
+        time: std::time::Duration,
+    ) -> Result<cotan_cpu::Profile> {
+        let Some(executable) = &self.executable else {
+            let message = "there are no kernels to measure: the interpreter runs this";
+            return Err(Error::new(ErrorKind::Limit, "profile", message));
+        };
+        let limits = RunLimits {
+            deadline: options.deadline,
+            cancel: options.cancel.clone(),
+            threads: options.threads,
+            marker: None,
+        };
+        executable.profile(inputs, &limits, time).map_err(|stop| match stop {
+            Stop::Limit => stopped("profile"),
+            Stop::Memory => Error::new(ErrorKind::Limit, "profile", "no memory for the results"),
+            Stop::Input(k) => Error::internal(format!("input {k} is of another type")),
+        })
+    }
+
     pub(crate) fn run(
         &self,
         program: &Program,
@@ -89,6 +113,7 @@ impl Runner {
             deadline: options.deadline,
             cancel: options.cancel.clone(),
             threads: options.threads,
+            marker: None,
         };
         executable.run_into(inputs, outputs, &limits).map_err(|stop| match stop {
             Stop::Limit => stopped("run"),

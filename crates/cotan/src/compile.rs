@@ -404,6 +404,10 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
         &self.out
     }
 
+    pub(crate) fn runner(&self) -> &Runner {
+        &self.runner
+    }
+
     /// What one call costs, counted from the program.
     pub fn cost(&self) -> Cost {
         self.cost

@@ -86,6 +86,7 @@ mod nan;
 mod ops;
 pub mod optim;
 mod prepared;
+mod profile;
 pub mod random;
 mod refused;
 mod sizes;
@@ -164,6 +165,7 @@ pub use library::{
 pub use nan::NonFinite;
 pub use ops::{Truth, select};
 pub use prepared::Prepared;
+pub use profile::{KernelProfile, Profile};
 pub use sizes::{Axes, Sizes};
 pub use sparse::{Sparse, SparseExplanation, SparseMatrix, sparse_hessian, sparse_jacobian};
 pub use structure::{Arrays, Feed, Shapes};

@@ -17,6 +17,7 @@ mod linalg;
 mod memory;
 #[cfg(all(test, not(miri)))]
 mod polls;
+mod profile;
 mod run;
 #[cfg(test)]
 mod samples;
@@ -31,5 +32,6 @@ mod workspace;
 
 pub use cotan_schedule::Unsupported;
 pub use limits::{RunLimits, Stop};
+pub use profile::{KernelTime, Marker, Profile};
 pub use run::{Engine, Executable};
 pub use target::host;

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use cotan_ir::CancelToken;
 
+use crate::profile::Marker;
+
 /// How a run goes, and when it has to end before it is done.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
@@ -16,6 +18,8 @@ pub struct RunLimits {
     /// How many threads may work on it; by default as many as the environment variable
     /// `COTAN_THREADS` says, or as the machine has. Results do not depend on it.
     pub threads: Option<usize>,
+    /// Where the run says what it is at, for a [profile](crate::Profile).
+    pub marker: Option<Marker>,
 }
 
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
@@ -35,6 +39,14 @@ impl RunLimits {
     /// As [`reached`](RunLimits::reached), but does not count as a look in tests.
     pub(crate) fn over(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// Says what the run is at: the address of a step or of a part of one.
+    #[inline]
+    pub(crate) fn at<T>(&self, place: *const T) {
+        if let Some(marker) = &self.marker {
+            marker.set(place as usize);
+        }
     }
 
     pub(crate) fn threads(&self) -> usize {

@@ -9,7 +9,8 @@ use cotan_array::Array;
 use cotan_ir::{Program, TermId, Type};
 use cotan_nest::{BufferId, Role, Step};
 use cotan_schedule::{
-    Contraction, Partial, Relaxed, Schedule, Target, Thresholds, Unsupported, Wedged, look, split,
+    Contraction, KernelInfo, Partial, Relaxed, Schedule, Target, Thresholds, Unsupported, Wedged,
+    look, split,
 };
 use smallvec::SmallVec;
 
@@ -187,6 +188,11 @@ impl Executable {
         self.plan.kernels(program)
     }
 
+    /// The kernels and other steps in their order.
+    pub fn list(&self) -> Vec<KernelInfo> {
+        self.plan.list()
+    }
+
     /// The arrays in memory, step by step: which live together, and where they lie.
     pub fn memory(&self, program: &Program) -> String {
         self.plan.memory(program)
@@ -262,7 +268,10 @@ impl Executable {
         let run = Run { plan, limits, threads: limits.threads() };
         run.poll()?;
         workspace.frames[0].has_looked();
-        run.steps(&plan.steps, workspace)
+        let done = run.steps(&plan.steps, workspace);
+        // What follows is no part of the last kernel.
+        limits.at(plan);
+        done
     }
 }
 
@@ -375,6 +384,12 @@ impl Run<'_> {
     fn step(&self, step: &Step<CompiledGroup>, space: &mut Workspace) -> Result<(), Stop> {
         let buffers = &self.plan.buffers;
         let frame = &mut space.frames[0];
+        match step {
+            Step::Compute(group) if !group.members.is_empty() => {
+                self.limits.at(&raw const group.members[0])
+            }
+            _ => self.limits.at(step),
+        }
         match step {
             Step::Compute(group) => return self.group(group, space),
             Step::Scalars(scalars) => {
@@ -584,6 +599,7 @@ impl Run<'_> {
         frame: &mut Frame,
     ) -> Result<(), Stop> {
         for (n, member) in group.members.iter().enumerate() {
+            self.limits.at(member);
             let other = relaxed.and_then(|relaxed| relaxed.members[n].as_ref());
             let done = match other.unwrap_or(member) {
                 Member::Nest(kernel) => kernel.run(frame, range.clone(), self.limits),

@@ -245,6 +245,7 @@ fn late(
         deadline: deadline.then_some(at),
         cancel: cancel.clone(),
         threads: Some(threads),
+        ..RunLimits::default()
     };
     let task = this_task();
     std::thread::scope(|scope| {

@@ -15,6 +15,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{CancelToken, Limits};
 use crate::operands::Operands;
+use crate::provenance;
 use crate::routine::Routine;
 use crate::span::{SourceMap, Span};
 use crate::term::{
@@ -48,6 +49,8 @@ pub struct Builder {
     limits: Limits,
     cancel: CancelToken,
     span: Span,
+    /// The calls around what is made, while they are recorded.
+    calls: Span,
 }
 
 impl std::ops::Deref for Builder {
@@ -76,6 +79,35 @@ impl Builder {
     /// Nodes made from now on come from this place. Returns the place before.
     pub fn set_span(&mut self, span: Span) -> Span {
         std::mem::replace(&mut self.span, span)
+    }
+
+    /// Where nodes made from now on come from.
+    pub fn place(&self) -> Span {
+        self.span
+    }
+
+    /// Nodes made from now on come from a call at this place as well, if places are recorded. Returns
+    /// the calls before, for [`set_calls`](Builder::set_calls).
+    pub fn enter_call(&mut self, span: Span) -> Span {
+        let before = self.calls;
+        if provenance::is_recording() {
+            self.calls = provenance::join(before, span);
+        }
+        before
+    }
+
+    /// Nodes made from now on come from these calls.
+    pub fn set_calls(&mut self, calls: Span) {
+        self.calls = calls;
+    }
+
+    /// A node that is there comes from this place as well, if places are recorded.
+    #[inline]
+    pub fn also_from(&mut self, t: TermId, span: Span) {
+        if provenance::is_recording() {
+            let span = provenance::join(span, self.calls);
+            self.arena.spans.add(t, span);
+        }
     }
 
     /// Ends the program with named results (empty names for none).

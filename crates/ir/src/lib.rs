@@ -37,6 +37,7 @@ pub mod magnitude;
 mod operands;
 mod out_of_range;
 mod print;
+pub mod provenance;
 pub mod rewrite;
 mod routine;
 pub mod scalar;
@@ -63,10 +64,10 @@ pub use operands::Operands;
 pub use out_of_range::OutOfRange;
 pub use routine::{Cell, CellValue, NEARLY, Routine, RoutineRow, negligible, root_of_unity};
 pub use show::Show;
-pub use span::{FileId, SourceMap, Span};
+pub use span::{FileId, SourceMap, Span, Spans};
 pub use term::{
     Arena, Args, Custom, CustomKind, Extreme, Input, Levels, MAX_NESTING, MapAccum, Node, Output,
-    Param, Program, Region, RegionId, Spans, TermId, Terms, Type, While,
+    Param, Program, Region, RegionId, TermId, Terms, Type, While,
 };
 pub use term_map::{TermCounts, TermMap, TermSet};
 pub use walk::{Scope, Scopes, live_nodes, use_counts};

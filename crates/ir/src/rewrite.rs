@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::build::Builder;
 use crate::error::{Error, Result};
+use crate::provenance;
 use crate::span::Span;
-use crate::term::{Arena, TermId, Type};
+use crate::term::{TermId, Type};
 
 /// The place of a rule in a table, found while compiling: a name that is not there does not compile.
 ///
@@ -109,23 +111,31 @@ impl Report {
         }
     }
 
-    /// Counts and traces a firing, and checks that the type is the one expected.
+    /// Counts and traces a firing, and checks that the type is the one expected: that of the term
+    /// before, if none is given. If it is recorded where nodes come from, this becomes a part of it.
     pub fn fire(
         &mut self,
         rule: usize,
-        arena: &Arena,
+        b: &mut Builder,
         before: TermId,
-        expected: &Type,
+        expected: Option<&Type>,
         after: TermId,
     ) -> Result<TermId> {
         let rule = self.count(rule);
-        if arena.ty(after) != expected {
-            let message = format!("rule {rule} turned {expected} into {}", arena.ty(after));
+        let expected = expected.unwrap_or(b.ty(before));
+        if b.ty(after) != expected {
+            let message = format!("rule {rule} turned {expected} into {}", b.ty(after));
             return Err(Error::internal(message));
         }
+        let texts = |b: &Builder| (b.show(before).to_string(), b.show(after).to_string());
+        if provenance::is_recording() {
+            let from = provenance::join(b.place(), b.span(before));
+            let place = provenance::happened(from, rule, || texts(b));
+            b.also_from(after, place);
+        }
         if self.tracing {
-            let span = arena.span(before);
-            let (before, after) = (arena.show(before).to_string(), arena.show(after).to_string());
+            let span = b.span(before);
+            let (before, after) = texts(b);
             self.trace.push(Firing { rule, span, before, after });
         }
         Ok(after)
@@ -136,7 +146,6 @@ impl Report {
 #[allow(clippy::unwrap_used, reason = "tests fail so")]
 mod tests {
     use super::*;
-    use crate::Builder;
     use crate::scalar::Op;
 
     #[test]
@@ -147,12 +156,12 @@ mod tests {
         let mut report = Report::new(["neg", "not"].into_iter(), true);
         let ty = b.ty(neg).clone();
 
-        assert_eq!(report.fire(0, &b, neg, &ty, x).unwrap(), x);
+        assert_eq!(report.fire(0, &mut b, neg, Some(&ty), x).unwrap(), x);
         assert_eq!((report.total(), report.counts()), (1, BTreeMap::from([("neg", 1)])));
         let [firing] = report.trace() else { panic!("{:?}", report.trace()) };
         assert_eq!((firing.rule, firing.after.as_str()), ("neg", "2.0"));
 
-        let error = report.fire(1, &b, neg, &ty, y).unwrap_err();
+        let error = report.fire(1, &mut b, neg, Some(&ty), y).unwrap_err();
         assert!(error.to_string().contains("rule not turned f64 into bool"), "{error}");
     }
 }

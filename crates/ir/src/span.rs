@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use crate::term::Program;
+use crate::provenance;
+use crate::term::{Program, TermId};
 
 /// A file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,6 +129,7 @@ impl SourceMap {
 
     /// Where a span begins; `None` for a span that is not within its file.
     pub fn position(&self, span: Span) -> Option<Position> {
+        let span = provenance::first(span);
         let file = self.file(span.file)?;
         if file.lines.is_empty() {
             return Some(Position { line: span.start, column: span.end });
@@ -145,6 +147,56 @@ impl SourceMap {
 
     fn file(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)
+    }
+}
+
+/// Where the nodes of a program come from.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    /// For each node an index into the spans, past their end for none. Nodes past the end of this
+    /// have none, either.
+    pub(crate) of: Vec<u32>,
+    pub(crate) spans: Vec<Span>,
+}
+
+impl Spans {
+    /// The place of a node in the source.
+    pub fn get(&self, t: TermId) -> Span {
+        let known = self.of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
+        known.copied().unwrap_or(Span::NONE)
+    }
+
+    /// The place of a node, or of the last one before it that has one: what a derivative makes is
+    /// made for what came before.
+    pub fn near(&self, t: TermId) -> Span {
+        let before = (0..=t.index() as u32).rev().map(|n| self.get(TermId::new(n)));
+        before.into_iter().find(|span| !span.is_none()).unwrap_or(Span::NONE)
+    }
+
+    /// Adds to where a node comes from.
+    pub(crate) fn add(&mut self, t: TermId, span: Span) {
+        let before = self.get(t);
+        let joined = provenance::join(before, span);
+        if joined == before {
+            return;
+        }
+        if self.of.len() <= t.index() {
+            self.of.resize(t.index() + 1, u32::MAX);
+        }
+        self.spans.push(joined);
+        self.of[t.index()] = self.spans.len() as u32 - 1;
+    }
+
+    /// Notes where the node after those so far comes from.
+    pub(crate) fn note(&mut self, t: TermId, span: Span) {
+        if span == Span::NONE {
+            return;
+        }
+        if self.spans.last() != Some(&span) {
+            self.spans.push(span);
+        }
+        self.of.resize(t.index(), u32::MAX);
+        self.of.push(self.spans.len() as u32 - 1);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::literal::Literal;
 use crate::operands::Operands;
 use crate::routine::Routine;
 use crate::scalar::Op;
-use crate::span::{SourceMap, Span};
+use crate::span::{SourceMap, Span, Spans};
 
 /// The deepest nesting of regions.
 pub const MAX_NESTING: usize = 60;
@@ -454,42 +454,6 @@ pub(crate) struct Kind {
     pub(crate) ty: u32,
     pub(crate) free: Levels,
     pub(crate) bounds: Interval,
-}
-
-/// Where the nodes of a program come from.
-#[derive(Clone, Debug, Default)]
-pub struct Spans {
-    /// For each node an index into the spans, past their end for none. Nodes past the end of this
-    /// have none, either.
-    pub(crate) of: Vec<u32>,
-    pub(crate) spans: Vec<Span>,
-}
-
-impl Spans {
-    /// The place of a node in the source.
-    pub fn get(&self, t: TermId) -> Span {
-        let known = self.of.get(t.index()).and_then(|&n| self.spans.get(n as usize));
-        known.copied().unwrap_or(Span::NONE)
-    }
-
-    /// The place of a node, or of the last one before it that has one: what a derivative makes is
-    /// made for what came before.
-    pub fn near(&self, t: TermId) -> Span {
-        let before = (0..=t.index() as u32).rev().map(|n| self.get(TermId::new(n)));
-        before.into_iter().find(|span| !span.is_none()).unwrap_or(Span::NONE)
-    }
-
-    /// Notes where the node after those so far comes from.
-    pub(crate) fn note(&mut self, t: TermId, span: Span) {
-        if span == Span::NONE {
-            return;
-        }
-        if self.spans.last() != Some(&span) {
-            self.spans.push(span);
-        }
-        self.of.resize(t.index(), u32::MAX);
-        self.of.push(self.spans.len() as u32 - 1);
-    }
 }
 
 /// Nodes, regions and inputs: what a [`Program`] and a [`crate::Builder`] have in common.

@@ -16,6 +16,7 @@ mod analysis;
 mod complete;
 mod document;
 mod edits;
+mod explain;
 mod gradient;
 mod hints;
 mod hover;

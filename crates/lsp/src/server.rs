@@ -30,6 +30,7 @@ use crate::analysis::{Checked, Loaded, Snapshot, Worker};
 use crate::complete::complete;
 use crate::document::{Document, Texts, path_of, uri_of};
 use crate::edits::{Fix, Places, fixes, formatting, references, rename};
+use crate::explain::explained;
 use crate::gradient::gradient;
 use crate::hints::hints;
 use crate::hover::{elsewhere, hover};
@@ -39,6 +40,8 @@ use crate::symbols::{legend, outline, words};
 
 /// The command that shows a gradient.
 const GRADIENT: &str = "cotan.gradient";
+/// The command that explains a line.
+const EXPLAIN: &str = "cotan.explain";
 /// How long the hints of a window may take.
 const HINTS: Duration = Duration::from_millis(40);
 
@@ -109,7 +112,7 @@ fn capabilities() -> ServerCapabilities {
         code_action_provider: Some(CodeActionProviderCapability::Simple(true)),
         inlay_hint_provider: Some(OneOf::Left(true)),
         execute_command_provider: Some(ExecuteCommandOptions {
-            commands: vec![GRADIENT.to_owned()],
+            commands: vec![GRADIENT.to_owned(), EXPLAIN.to_owned()],
             ..ExecuteCommandOptions::default()
         }),
         semantic_tokens_provider: Some(
@@ -479,15 +482,26 @@ impl Server {
                 }),
                 ..CodeAction::default()
             }));
+            let line = params.range.start.line + 1;
+            let title = format!("Explain line {line} of `{}`", def.name.name);
+            actions.push(CodeActionOrCommand::CodeAction(CodeAction {
+                title: title.clone(),
+                command: Some(Command {
+                    title,
+                    command: EXPLAIN.to_owned(),
+                    arguments: Some(vec![json!(uri.as_str()), json!(&*def.name.name), json!(line)]),
+                }),
+                ..CodeAction::default()
+            }));
         }
         write(actions)
     }
 
-    /// Carries out a command: the gradient is the answer, and shown by editors that show files.
+    /// Carries out a command: the answer is a text, and shown by editors that show files.
     fn execute(&mut self, params: &lsp_types::ExecuteCommandParams) -> Answer {
         let text = |at: usize| params.arguments.get(at).and_then(Value::as_str);
-        let (GRADIENT, Some(uri), Some(function)) = (params.command.as_str(), text(0), text(1))
-        else {
+        let command = params.command.as_str();
+        let (GRADIENT | EXPLAIN, Some(uri), Some(function)) = (command, text(0), text(1)) else {
             return Err((
                 ErrorCode::InvalidParams,
                 format!("there is no command {}", params.command),
@@ -497,11 +511,19 @@ impl Server {
             .parse()
             .map_err(|_| (ErrorCode::InvalidParams, "not the name of a file".to_owned()))?;
         let snapshot = Snapshot::of(&self.opened(&uri)?.document, &self.texts);
-        let made = gradient(&snapshot, function).map_err(|why| (ErrorCode::RequestFailed, why))?;
+        let made = match command {
+            EXPLAIN => {
+                let line = params.arguments.get(2).and_then(Value::as_u64).unwrap_or(0);
+                explained(&snapshot, function, u32::try_from(line).unwrap_or(u32::MAX))
+            }
+            _ => gradient(&snapshot, function),
+        };
+        let made = made.map_err(|why| (ErrorCode::RequestFailed, why))?;
         if self.shows_documents {
             let name: String =
                 function.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-            let file = std::env::temp_dir().join(format!("{name}.gradient.ct"));
+            let file = std::env::temp_dir()
+                .join(format!("{name}.{}", if command == EXPLAIN { "txt" } else { "gradient.ct" }));
             let written = std::fs::write(&file, &made);
             if let (Ok(()), Some(uri)) = (written, uri_of(&file)) {
                 let params = ShowDocumentParams {

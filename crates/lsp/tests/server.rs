@@ -326,6 +326,26 @@ fn the_gradient_is_a_program() {
 }
 
 #[test]
+fn a_line_is_explained() {
+    let mut editor = Editor::new("explain");
+    editor.open("e.ct", "def f(x: [n]f64) =\n  let y = sin(x) in\n  sum(y * y)\n");
+    let params = json!({
+        "textDocument": {"uri": editor.uri("e.ct")}, "context": {"diagnostics": []},
+        "range": {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 4}},
+    });
+    let actions = editor.ask("textDocument/codeAction", params);
+    let explain = |a: &&Value| a["command"]["command"] == "cotan.explain";
+    let action = actions.as_array().unwrap().iter().find(explain).unwrap();
+    assert_eq!(action["title"], "Explain line 2 of `f`");
+    let text = editor.ask("workspace/executeCommand", action["command"].clone());
+    let text = text.as_str().unwrap();
+    assert!(text.contains("2 |   let y = sin(x) in") && text.contains("its derivative"), "{text}");
+    let arguments = json!([editor.uri("e.ct"), "f", 99]);
+    let params = json!({"command": "cotan.explain", "arguments": arguments});
+    assert!(editor.try_ask("workspace/executeCommand", params).unwrap_err().contains("no line 99"));
+}
+
+#[test]
 fn what_makes_no_sense_is_an_error_and_no_end() {
     let mut editor = Editor::new("nonsense");
     let place = editor.place("closed.ct", "");

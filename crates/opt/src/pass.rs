@@ -261,6 +261,7 @@ impl Opt<'_> {
         if let Some(slot) = self.images.get_mut(t.index()) {
             *slot = Some(image);
         }
+        self.b.also_from(image, self.source.span(t));
         self.uses.add(image, self.counts.get(t));
         if let Some(&gathers) = self.gathers.get(&t) {
             let before = self.gathered.entry(image).or_default();
@@ -414,7 +415,7 @@ impl Opt<'_> {
         self.depth -= 1;
         let after = match fired? {
             Some((_, after)) if after == raw => raw,
-            Some((rule, after)) => self.report.fire(rule, &self.b, raw, self.b.ty(raw), after)?,
+            Some((rule, after)) => self.report.fire(rule, &mut self.b, raw, None, after)?,
             None => raw,
         };
         match after == raw {

@@ -21,7 +21,17 @@ impl Cost {
         counter.scope(counter.scopes.top())
     }
 
-    fn plus(self, other: Cost) -> Cost {
+    /// The cost of each node for all its runs, without that of the regions it has, which is that of
+    /// the nodes there. What a function with a derivative of its own computes counts as its own.
+    pub fn by_node(program: &Program) -> Vec<Cost> {
+        let counter = Counter { program, scopes: Scopes::new(program) };
+        let mut costs = vec![Cost::default(); program.len()];
+        counter.spread(counter.scopes.top(), 1, &mut costs);
+        costs
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Cost) -> Cost {
         Cost {
             operations: self.operations.saturating_add(other.operations),
             bytes: self.bytes.saturating_add(other.bytes),
@@ -44,6 +54,33 @@ struct Counter<'a> {
 impl Counter<'_> {
     fn scope(&self, scope: &Scope) -> Cost {
         scope.order().iter().fold(Cost::default(), |sum, &t| sum.plus(self.node(t)))
+    }
+
+    /// Adds the costs of the nodes of a scope that is run so many times. Recursive over the nesting of
+    /// regions only.
+    fn spread(&self, scope: &Scope, times: usize, costs: &mut [Cost]) {
+        for &t in scope.order() {
+            let mut own = self.node(t);
+            if let Some((r, runs)) = self.inside(t) {
+                let inside = self.region(r, runs);
+                own.operations = own.operations.saturating_sub(inside.operations);
+                own.bytes = own.bytes.saturating_sub(inside.bytes);
+                self.spread(self.scopes.region(r), times.saturating_mul(runs), costs);
+            }
+            costs[t.index()] = costs[t.index()].plus(own.times(times));
+        }
+    }
+
+    /// The region of a node, if it has one, and how often it is run.
+    fn inside(&self, t: TermId) -> Option<(RegionId, usize)> {
+        Some(match self.program.node(t) {
+            Node::MapAccum(m) => (m.step, m.length),
+            Node::While(w) => (w.step, w.bound.unwrap_or(1)),
+            Node::Gather(_, r) | Node::Scatter(_, _, r) | Node::Build1(r) => {
+                (*r, self.program.index_sizes(*r).iter().product::<usize>())
+            }
+            _ => return None,
+        })
     }
 
     /// Recursive over the nesting of regions only.

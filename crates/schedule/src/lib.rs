@@ -12,6 +12,7 @@ mod check;
 mod contract;
 mod explain;
 mod group;
+mod kernels;
 mod lower;
 mod order;
 mod routine;
@@ -25,6 +26,7 @@ pub use contract::{Blocking, Contraction, Product, Ranged};
 pub use group::{
     Group, Local, LoopSchedule, Member, Partial, Relaxed, Spread, Wedge, Wedged, largest,
 };
+pub use kernels::KernelInfo;
 pub use lower::{
     Placement, Placements, PlanDraft, Unsupported, columns_of_room, look, lower, split,
 };

@@ -1,5 +1,8 @@
 //! The options of `cotan explain`: which stages there are.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use cotan_pipeline::CompilePass;
@@ -18,6 +21,25 @@ pub struct ExplainArgs {
     /// Show every rule that fired: its place, the term before, the term after
     #[arg(long)]
     pub trace: bool,
+
+    /// What a line of the source becomes at each stage, what its derivative costs, and what is kept
+    /// for it
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["stage", "trace"])]
+    pub line: Option<u32>,
+
+    /// Where a node comes from, and the rules that made it: `bulk:12`, as `--line` shows it; a number
+    /// alone is one of the program that runs
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["stage", "trace"])]
+    pub why: Option<String>,
+
+    /// Write a page to look at in a browser: all stages side by side, the graph, the rules that fired,
+    /// a profile
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "trace"])]
+    pub html: Option<PathBuf>,
+
+    /// How long to measure for the page; 0 for not at all
+    #[arg(long, value_name = "TIME", value_parser = crate::units::duration, default_value = "300ms", requires = "html")]
+    pub measure: Duration,
 
     #[command(flatten)]
     pub limits: LimitArgs,

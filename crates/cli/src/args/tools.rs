@@ -64,6 +64,60 @@ pub struct BenchArgs {
     pub limits: LimitArgs,
 }
 
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    #[command(flatten)]
+    pub call: CallArgs,
+
+    /// From where to where to draw: x=-3..3; may be given twice
+    #[arg(long, value_name = "NAME=A..B", value_parser = crate::plot::named_range, allow_hyphen_values = true)]
+    pub range: Vec<(String, (f64, f64))>,
+
+    /// Write an SVG picture instead of drawing in the terminal
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Points to draw beside a curve in the picture: two numbers on each line
+    #[arg(long, value_name = "CSV", requires = "svg")]
+    pub data: Option<PathBuf>,
+
+    /// Without the derivative
+    #[arg(long)]
+    pub no_derivative: bool,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    #[command(flatten)]
+    pub call: CallArgs,
+
+    /// The sizes that are not given
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub length: usize,
+
+    /// How long to measure the value, and the value with the gradient
+    #[arg(long, value_name = "TIME", value_parser = crate::units::duration, default_value = "2s")]
+    pub time: std::time::Duration,
+
+    /// Measure again what the machine can do
+    #[arg(long)]
+    pub measure_limits: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a picture of the kernels, as wide as their time
+    #[arg(long, value_name = "SVG")]
+    pub flame: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
 #[cfg(feature = "lsp")]
 #[derive(Debug, Args)]
 pub struct LspArgs {

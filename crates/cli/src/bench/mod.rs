@@ -1,6 +1,6 @@
 //! `cotan bench`
 
-mod roofline;
+pub mod roofline;
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -25,6 +25,8 @@ const RUNS: usize = 10;
 pub struct Limits {
     pub operations: f64,
     pub bytes: f64,
+    /// Whether the machine was busy when they were measured: then they are too low.
+    pub doubtful: bool,
 }
 
 /// A program that does nothing but one thing, its size, and how much it does.
@@ -53,24 +55,39 @@ impl Limits {
     /// As they were measured before on this machine, or measured now.
     pub fn of_machine(again: bool, limits: &LimitArgs, terminal: &Terminal) -> Outcome<Limits> {
         let file = folders::cache().map(|folder| folder.join("limits.json"));
-        if let Some(known) = file.as_deref().filter(|_| !again).and_then(Limits::read) {
-            return Ok(known);
+        let known = file.as_deref().filter(|_| !again).and_then(Limits::read);
+        let before = load();
+        // What was measured on a busy machine is measured again on a quiet one.
+        let limits = match known.filter(|known| before >= QUIET || !known.doubtful) {
+            Some(known) => known,
+            None => {
+                terminal.complain("measuring what the machine can do; this is kept");
+                let rate = |probe: &Probe| probe.rate(limits, terminal);
+                let operations = rate(&POLYNOMIAL)?.max(rate(&PRODUCT)?);
+                let doubtful = before > BUSY;
+                let measured = Limits { operations, bytes: rate(&COPY)?, doubtful };
+                if let Some(file) = file {
+                    measured.write(file);
+                }
+                measured
+            }
+        };
+        if limits.doubtful {
+            terminal.complain(
+                "the machine was busy when its limits were measured, so they are too low and shares \
+                 too high; they are measured again when it is quiet",
+            );
         }
-        terminal.complain("measuring what the machine can do; this is kept");
-        let rate = |probe: &Probe| probe.rate(limits, terminal);
-        let operations = rate(&POLYNOMIAL)?.max(rate(&PRODUCT)?);
-        let measured = Limits { operations, bytes: rate(&COPY)? };
-        if let Some(file) = file {
-            measured.write(file);
-        }
-        Ok(measured)
+        Ok(limits)
     }
 
     fn read(file: &Path) -> Option<Limits> {
         let value: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
         let number = |name: &str| value.get(name)?.as_f64().filter(|x| x.is_finite() && *x > 0.0);
         let same = value.get("machine")?.as_str()? == machine();
-        let known = Limits { operations: number("operations")?, bytes: number("bytes")? };
+        let doubtful = value.get("doubtful").and_then(Value::as_bool).unwrap_or(true);
+        let (operations, bytes) = (number("operations")?, number("bytes")?);
+        let known = Limits { operations, bytes, doubtful };
         same.then_some(known)
     }
 
@@ -79,8 +96,10 @@ impl Limits {
         if let Some(folder) = file.parent() {
             let _ = fs::create_dir_all(folder);
         }
-        let Limits { operations, bytes } = self;
-        let value = json!({"machine": machine(), "operations": operations, "bytes": bytes});
+        let Limits { operations, bytes, doubtful } = self;
+        let value = json!({
+            "machine": machine(), "operations": operations, "bytes": bytes, "doubtful": doubtful,
+        });
         let _ = fs::write(file, format!("{value:#}\n"));
     }
 }
@@ -107,6 +126,18 @@ impl Probe {
         }
         Ok((self.amount)(self.n as f64) / least.max(1e-12))
     }
+}
+
+/// A load above which a machine is busy, and one below which it is quiet again: apart, so that what we
+/// measure ourselves does not change the answer.
+const BUSY: f64 = 1.5;
+const QUIET: f64 = 0.75;
+
+/// How many threads were at work on this machine in the last minute, on average; 0 where the system
+/// does not say.
+fn load() -> f64 {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0.0)
 }
 
 /// What tells machines apart, and how we use them.

@@ -13,7 +13,6 @@ use cotan_pipeline::Cost;
 use cotan_syntax::ast::Item;
 use cotan_syntax::{FunctionInfo, Instance, TypeTree, builtins, instantiate, parse, sample};
 
-use super::plot::{Curve, draw};
 use super::{Bound, Prompt};
 use crate::args::{CallArgs, ExplainArgs, FunctionArgs, ImportArgs, InputArgs, SourceArgs, Stage};
 use crate::explain;
@@ -23,6 +22,7 @@ use crate::inputs::Inputs;
 use crate::limits::out_of_time;
 use crate::terminal::Terminal;
 use crate::units::assignment;
+use cotan_view::{Curve, draw};
 
 /// Names, what follows them, and what they do.
 const COMMANDS: [(&str, &str, &str); 12] = [
@@ -172,6 +172,10 @@ impl Prompt<'_> {
             call: nothing(),
             stage: stage.filter(|stage| *stage != Stage::Source),
             trace: false,
+            line: None,
+            why: None,
+            html: None,
+            measure: std::time::Duration::ZERO,
             limits: self.args.limits,
         };
         let params: Vec<String> =

@@ -6,7 +6,6 @@
 mod commands;
 mod editor;
 mod input;
-mod plot;
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};

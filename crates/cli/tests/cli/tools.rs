@@ -94,3 +94,75 @@ fn a_test_ends_when_its_time_is_up() {
         lines[0]
     );
 }
+
+const MODEL: &str = "\
+def main(x: [n]f64) =
+  let y = sin(x) * x in
+  sum(y * y * 1.0)
+";
+
+#[test]
+fn a_line_and_a_node_are_explained() {
+    let session = Session::new().with("m.ct", MODEL);
+    let out = session.cotan("explain m.ct --size n=5 --line 2").succeeds().out;
+    for part in ["   2 |   let y = sin(x) * x in", "optimised: ", "(reverse)", "its derivative"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let out = session.cotan("explain m.ct --size n=5 --why bulk:1").succeeds().out;
+    assert!(out.contains("m.ct:2:11: sin(x)"), "{out}");
+    session.cotan("explain m.ct --size n=5 --line 9").fails(2, &["there is no line 9", "3 lines"]);
+    session.cotan("explain m.ct --size n=5 --why nothing").fails(2, &["there is no node"]);
+    session.cotan("explain m.ct --size n=5 --line 2 --stage core").fails(2, &["cannot be used"]);
+    session.cotan("explain m.ct --line 2").fails(1, &["--size n="]);
+}
+
+#[test]
+fn a_page_and_a_profile_are_written() {
+    let cache = Session::new();
+    let cache = cache.path("cache");
+    let env = [("COTAN_CACHE", cache.to_str().unwrap())];
+    let session = Session::new().with("m.ct", MODEL);
+    session.cotan("explain m.ct --size n=5 --html m.html --measure 20ms").succeeds();
+    let page = fs::read_to_string(session.path("m.html")).unwrap();
+    assert!(page.contains("let y = sin(x) * x in") && page.ends_with("</html>\n"));
+    session.cotan("explain m.ct --size n=5 --html none/m.html").fails(3, &["none/m.html"]);
+
+    let profile =
+        |line: &str| session.cotan_with(&line.split_whitespace().collect::<Vec<_>>(), "", &env);
+    let out = profile("profile m.ct --length 1000 --time 100ms --flame f.svg").succeeds().out;
+    for part in ["value: ", "value and gradient: ", "kernel", "2 |   let y"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(fs::read_to_string(session.path("f.svg")).unwrap().starts_with("<svg"));
+    let json = profile("profile m.ct --length 100 --time 10ms --json").succeeds().out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["parts"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn tests_end_when_their_time_together_is_up() {
+    let session = Session::new().with("m.ct", "def f(x: f64) = x * x\ndef g(x: f64) = sin(x)\n");
+    let out = session.cotan("test m.ct --total 1ms").succeeds().out;
+    assert!(out.contains("f: ok") && out.contains("g: skipped: the time for all is up"), "{out}");
+}
+
+#[test]
+fn functions_of_one_and_two_numbers_are_drawn() {
+    let text = "def f(x: f64, a: f64) = a * sin(x)\ndef g(x: f64, y: f64) = x * x + y\n\
+                def v(x: [n]f64) = sum(x)\n";
+    let session = Session::new().with("p.ct", text).with("d.csv", "x,y\n0,0\n1, 0.8\n");
+    let out = session.cotan("plot p.ct --fn f --arg a=2.0").succeeds().out;
+    assert!(out.contains("grad(f)") && out.lines().count() == 20, "{out}");
+    session
+        .cotan("plot p.ct --fn f --arg a=2.0 --range x=0..4 --data d.csv --svg f.svg")
+        .succeeds();
+    let svg = session.read("f.svg");
+    assert!(svg.starts_with("<svg") && svg.matches("<circle").count() == 2, "{svg}");
+    let out = session.cotan("plot p.ct --fn g --range x=-1..1").succeeds().out;
+    assert!(out.contains("arrows point uphill") && out.contains('↗'), "{out}");
+    session.cotan("plot p.ct --fn g --svg g.svg").succeeds();
+    assert!(session.read("g.svg").contains("class=\"arrow\""));
+    session.cotan("plot p.ct --fn v --size n=3").fails(2, &["only numbers are drawn over"]);
+    session.cotan("plot p.ct --fn g --range z=0..1").fails(2, &["nothing to draw over called `z`"]);
+    session.cotan("plot p.ct --fn g --range x=1..0").fails(2, &["to a larger one"]);
+}

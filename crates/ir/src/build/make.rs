@@ -7,6 +7,7 @@ use rustc_hash::FxBuildHasher;
 use super::Builder;
 use crate::bounds;
 use crate::error::{Error, ErrorKind, Result};
+use crate::provenance;
 use crate::term::{Arena, Kind, Levels, Node, TermId, Type};
 
 /// How often the deadline and the token are looked at, in nodes.
@@ -47,7 +48,9 @@ impl Builder {
     pub(super) fn make_typed(&mut self, node: Node, ty: u32) -> Result<TermId> {
         let (place_of_node, nodes) = (place(&node), &self.arena.nodes);
         if let Some(t) = self.node_table.find(place_of_node, |t| nodes[t.index()] == node) {
-            return Ok(*t);
+            let t = *t;
+            self.also_from(t, self.span);
+            return Ok(t);
         }
         self.poll(&node)?;
         let free = self.free_of(&node);
@@ -62,7 +65,7 @@ impl Builder {
         let t = TermId::new(self.arena.nodes.len() as u32);
         self.arena.nodes.push(node);
         self.arena.kind_of.push(kind);
-        self.arena.spans.note(t, self.span);
+        self.arena.spans.note(t, provenance::join(self.span, self.calls));
         let nodes = &self.arena.nodes;
         self.node_table.insert_unique(place_of_node, t, |t| place(&nodes[t.index()]));
         Ok(t)

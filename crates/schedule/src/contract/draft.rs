@@ -114,6 +114,7 @@ fn around(
         after: draft.after.as_ref().map(|after| (order(after, shared), shared.is_some())),
         ranged,
         scratch: None,
+        source: draft.whole.source.or(draft.core.source),
     }
 }
 

@@ -14,6 +14,7 @@ mod draft;
 pub(crate) mod form;
 
 use cotan_array::Dtype;
+use cotan_ir::TermId;
 use cotan_ir::scalar::Op;
 use cotan_nest::{Affine, BufferId, Instr, Nest, Touches, Val, Write};
 
@@ -64,6 +65,8 @@ pub struct Contraction<K> {
     pub ranged: Option<Ranged>,
     /// Room for packed operands and offsets.
     pub scratch: Option<BufferId>,
+    /// The term that it is computed for.
+    pub source: Option<TermId>,
 }
 
 /// Ranges of a dimension, one after the other.
@@ -302,10 +305,10 @@ impl<K> Contraction<K> {
 
     /// The same with other kernels.
     pub fn map<L>(self, f: &mut impl FnMut(K) -> L) -> Contraction<L> {
-        let Contraction { product, finite, fallback, after, ranged, scratch } = self;
+        let Contraction { product, finite, fallback, after, ranged, scratch, source } = self;
         let fallback = fallback.map(|kernel| Box::new(f(*kernel)));
         let after = after.map(|(kernel, blocks)| (Box::new(f(*kernel)), blocks));
-        Contraction { product, finite, fallback, after, ranged, scratch }
+        Contraction { product, finite, fallback, after, ranged, scratch, source }
     }
 }
 
@@ -321,7 +324,9 @@ impl Contraction<LoopOrder> {
         let finite = factors_to_be_finite(*op)?;
         let whole = || Box::new(LoopOrder::new(nest.clone().collapse(None).0, false, None, target));
         let fallback = finite.contains(&true).then(whole);
-        Some(Contraction { product, finite, fallback, after: None, ranged: None, scratch: None })
+        let source = nest.source;
+        let (after, ranged, scratch) = (None, None, None);
+        Some(Contraction { product, finite, fallback, after, ranged, scratch, source })
     }
 }
 

@@ -468,12 +468,16 @@ impl<'m> Elab<'m> {
         if self.calls.len() >= MAX_CALLS {
             return Err(self.too_deep(&frame));
         }
+        // The outermost is what was asked for, not a call.
+        let call = if self.calls.is_empty() { Span::NONE } else { frame.span };
+        let outer_calls = self.b.enter_call(call);
         self.calls.push(frame);
         let outer_env = std::mem::replace(&mut self.env, env);
         let outer_file = std::mem::replace(&mut self.file, file);
         let result = body(self);
         self.env = outer_env;
         self.file = outer_file;
+        self.b.set_calls(outer_calls);
         self.calls.pop();
         result
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::axis::number;
+
 /// Characters across and down.
 const WIDTH: usize = 72;
 const HEIGHT: usize = 18;
@@ -15,8 +17,11 @@ const COLOURS: [&str; 2] = ["\x1b[36m", "\x1b[33m"];
 const RESET: &str = "\x1b[0m";
 
 /// A function at the points of a plot.
+#[derive(Clone, Debug)]
 pub struct Curve {
+    /// What it is called.
     pub name: String,
+    /// Its value at each point.
     pub values: Vec<f64>,
 }
 
@@ -105,17 +110,8 @@ pub fn draw(points: &[f64], curves: &[Curve], colours: bool) -> String {
     text
 }
 
-/// A number in few characters.
-fn number(x: f64) -> String {
-    let size = x.abs();
-    if x != 0.0 && !(1e-3..1e5).contains(&size) {
-        return format!("{x:.2e}");
-    }
-    let text = format!("{x:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail so")]
 mod tests {
     use super::*;
 
