@@ -54,7 +54,7 @@ impl<A: Arrays, R: Arrays> Compiled<A, R> {
     /// use cotan::prelude::*;
     ///
     /// let f = compile(|x: Arr<f64>| (x.sin() * x).sum(), [1000])?;
-    /// let profile = f.profile(vec![0.5; 1000], Duration::from_millis(20))?;
+    /// let profile = f.profile(&vec![0.5; 1000], Duration::from_millis(20))?;
     /// assert!(profile.seconds > 0.0 && !profile.kernels.is_empty());
     /// println!("{profile}");
     /// # Ok::<(), cotan::Error>(())
