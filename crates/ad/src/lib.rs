@@ -25,7 +25,8 @@
 //!   differentiated again in any order of modes; Hessians are symmetric.
 //! * **Zero annihilates.** A cotangent or tangent of exactly 0 gives exactly 0 however infinite or
 //!   undefined the partial derivative is, to any order. A branch that was not taken adds nothing.
-//! * **Derivatives stay small.** [`vjp`] makes at most 8 nodes for each node of the program: what is
+//! * **Derivatives stay small.** [`vjp`] makes at most 8 nodes for each node of the program, and at most
+//!   80 for a factorisation of a matrix: what is
 //!   shared is differentiated once, nested loops add up (to the square of their depth at most), and
 //!   many reads of one array become one scatter. Time and memory are linear, and the stack is that
 //!   of the nesting of loops.

@@ -134,9 +134,10 @@ fn cholesky<A: Algebra, L: Derivatives<A>>(l: &mut L, factor: &A::T, da: L::D) -
     product(l, factor, phi)
 }
 
-/// $P A = L U$. With $M = L^{-1} P \dot A U^{-1}$,
-/// $$ \dot L = L\, \mathrm{stril}(M), \qquad \dot U = \mathrm{triu}(M)\, U, $$
-/// and the factors are both in one matrix.
+/// $P A = L U$. With $X = L^{-1} P \dot A$ and $M = \mathrm{stril}(X U^{-1})$,
+/// $$ \dot L = L M, \qquad \dot U = \mathrm{triu}(X - M U), $$
+/// and the factors are both in one matrix. $M$ does not depend on the last pivot, which stands for 1
+/// there: factors of a singular matrix that has no other pivot of 0 have their derivatives.
 fn lu<A: Algebra, L: Derivatives<A>>(
     l: &mut L,
     matrix: &A::T,
@@ -150,21 +151,43 @@ fn lu<A: Algebra, L: Derivatives<A>>(
     let (below, above) = (triangle_mask(a, Op::Gt, &ty)?, triangle_mask(a, Op::Le, &ty)?);
     let (zeros, ones) = (a.number(0.0, &ty)?, a.number(1.0, &ty)?);
     let diagonal = triangle_mask(a, Op::Eq, &ty)?;
-    let rest = a.op(Op::Select, &[diagonal, ones, zeros.clone()])?;
+    let rest = a.op(Op::Select, &[diagonal, ones.clone(), zeros.clone()])?;
     let lower = a.op(Op::Select, &[below.clone(), factors.clone(), rest])?;
     let upper = a.op(Op::Select, &[above.clone(), factors.clone(), zeros])?;
-    let upper_turned = swapped(a, &upper)?;
+    let last = last_pivot(a, &ty)?;
+    let regular = a.op(Op::Select, &[last, ones, upper.clone()])?;
+    let regular_turned = swapped(a, &regular)?;
 
     let permuted = l.gather(&order, da)?;
-    let left = l.routine(Routine::SolveUnitLower, std::slice::from_ref(factors), permuted)?;
-    let left = turned(l, left)?;
-    let both = l.routine(Routine::SolveLower, &[upper_turned], left)?;
-    let m = turned(l, both)?;
-    let below = l.only(&below, m.clone())?;
-    let of_lower = product(l, &lower, below)?;
-    let above = l.only(&above, m)?;
-    let of_upper = times(l, above, &upper)?;
+    let x = l.routine(Routine::SolveUnitLower, std::slice::from_ref(factors), permuted)?;
+    let x_turned = turned(l, x.clone())?;
+    let both = l.routine(Routine::SolveLower, &[regular_turned], x_turned)?;
+    let both = turned(l, both)?;
+    let m = l.only(&below, both)?;
+    let of_lower = product(l, &lower, m.clone())?;
+    let taken = times(l, m, &upper)?;
+    let left = difference(l, x, taken)?;
+    let of_upper = l.only(&above, left)?;
     l.add(of_lower, of_upper)
+}
+
+/// Where the last pivot is, in the matrices of a type.
+fn last_pivot<A: Algebra>(a: &mut A, ty: &Type) -> Result<A::T> {
+    let (batch, [n, m]) = matrix_sizes(ty)?;
+    let ends = |a: &mut A, k: usize| {
+        let positions = a.iota(k)?;
+        let last = a.number(k.saturating_sub(1) as f64, &a.ty(&positions))?;
+        a.op(Op::Eq, &[positions, last])
+    };
+    let (row, column) = (ends(a, n)?, ends(a, m)?);
+    let row = a.replicate(m, &row)?;
+    let row = a.transpose(&[1, 0], &row)?;
+    let column = a.replicate(n, &column)?;
+    let mut mask = a.op(Op::And, &[row, column])?;
+    for &k in batch.iter().rev() {
+        mask = a.replicate(k, &mask)?;
+    }
+    Ok(mask)
 }
 
 // ---- matrices -------------------------------------------------------------------------------------

@@ -641,7 +641,7 @@ pub struct TestArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
-    /// How long to test each function; then what has been found by that time is told
+    /// How long to test each function; what has been found by then is reported
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
     pub time: Duration,
 

@@ -1,10 +1,12 @@
 //! A function at a point, its values there and around, and its derivatives in several ways.
 
+use std::cell::OnceCell;
+
 use cotan_ad::section2::oracle::{Options as ScalarOptions, gradient_by_scalars};
 use cotan_array::Dtype;
 use cotan_interp::{Interp, InterpError, Options, Value};
 use cotan_ir::scalar::Scalar;
-use cotan_ir::{ErrorKind, Program, Type};
+use cotan_ir::{CustomKind, ErrorKind, Node, Program, RegionId, Scopes, Type};
 use cotan_pipeline::{Derivative, derive};
 
 use crate::failure::{Failure, Outcome};
@@ -40,11 +42,18 @@ impl Rng {
 }
 
 /// A function with its derivatives in both modes.
+///
+/// Solvers end within a tolerance, on which the ways to compute a derivative need not agree, nor
+/// differences of values: solutions are corrected in all programs but one.
 pub struct Function {
     /// As it was written, `build`s and all.
     program: Program,
     vjp: Program,
     jvp: Program,
+    /// With the solutions that the solvers give, if there are some.
+    plain: Option<Program>,
+    /// The reverse mode of the program without `stop_gradient`, made when it is asked for.
+    unstopped: OnceCell<Option<Program>>,
     options: Options,
 }
 
@@ -65,9 +74,21 @@ impl Function {
             }
             _ => Failure::internal(error),
         };
+        let corrected = |program: &Program| program.corrected().map_err(failed);
         let vjp = derive(&program, Derivative::Vjp, None).map_err(failed)?;
         let jvp = derive(&program, Derivative::Jvp, None).map_err(failed)?;
-        Ok(Function { program, vjp, jvp, options })
+        let unstopped = OnceCell::new();
+        Ok(match program.has_equations() {
+            false => Function { program, vjp, jvp, plain: None, unstopped, options },
+            true => Function {
+                program: corrected(&program)?,
+                jvp: corrected(&jvp)?,
+                vjp: corrected(&vjp)?,
+                plain: Some(vjp),
+                unstopped,
+                options,
+            },
+        })
     }
 
     /// The elements of the float inputs.
@@ -128,8 +149,54 @@ impl Function {
 
     /// The derivatives of the float outputs, weighted, by the float inputs: reverse mode.
     pub fn gradient(&self, inputs: &[Value], weights: &[f64]) -> Outcome<Vec<Vec<f64>>> {
+        self.gradient_by(&self.vjp, inputs, weights)
+    }
+
+    /// The same at the solutions that the solvers give; `None` if there are none to be corrected.
+    pub fn plain_gradient(
+        &self,
+        inputs: &[Value],
+        weights: &[f64],
+    ) -> Outcome<Option<Vec<Vec<f64>>>> {
+        let plain = self.plain.as_ref();
+        plain.map(|vjp| self.gradient_by(vjp, inputs, weights)).transpose()
+    }
+
+    /// The same without `stop_gradient`; `None` if there is none in the program, or no derivative
+    /// without it.
+    pub fn unstopped_gradient(
+        &self,
+        inputs: &[Value],
+        weights: &[f64],
+    ) -> Outcome<Option<Vec<Vec<f64>>>> {
+        let made = self.unstopped.get_or_init(|| {
+            let unstopped = self.program.has_stops().then(|| self.program.unstopped().ok());
+            derive(&unstopped.flatten()?, Derivative::Vjp, None).ok()
+        });
+        made.as_ref().map(|vjp| self.gradient_by(vjp, inputs, weights)).transpose()
+    }
+
+    /// Whether a derivative comes from a rule with a loop that ends by a condition, such as the
+    /// adjoint of a differential equation, which is solved to a tolerance of its own.
+    pub fn iterates(&self) -> bool {
+        let scopes = Scopes::new(&self.program);
+        self.program.terms().any(|t| match self.program.node(t) {
+            Node::Custom(c) => {
+                let rule = matches!(c.kind, CustomKind::Vjp | CustomKind::Jvp);
+                rule && has_while(&self.program, &scopes, c.region)
+            }
+            _ => false,
+        })
+    }
+
+    fn gradient_by(
+        &self,
+        vjp: &Program,
+        inputs: &[Value],
+        weights: &[f64],
+    ) -> Outcome<Vec<Vec<f64>>> {
         let inputs: Vec<Value> = inputs.iter().cloned().chain(self.cotangents(weights)?).collect();
-        let outputs = self.run(&self.vjp, &inputs)?;
+        let outputs = self.run(vjp, &inputs)?;
         let gradient = outputs.iter().skip(self.program.outputs().len());
         Ok(gradient.map(|value| value.elements().iter().map(real).collect()).collect())
     }
@@ -187,6 +254,14 @@ impl Function {
             ))
         })
     }
+}
+
+/// Whether a region has a loop that ends by a condition. Recursive over the nesting of regions only.
+fn has_while(program: &Program, scopes: &Scopes, region: RegionId) -> bool {
+    scopes.region(region).order().iter().any(|&t| match program.node(t) {
+        Node::While(_) => true,
+        node => node.region().is_some_and(|inner| has_while(program, scopes, inner)),
+    })
 }
 
 /// The inputs with one entry as it can be represented near `to`, and that number.

@@ -21,7 +21,7 @@ const WIDE: f64 = 0.1;
 const LOST: f64 = 0.01;
 
 /// How much of a slope differences may miss and still confirm it.
-const TOLERANCE: f64 = 1e-6;
+pub const TOLERANCE: f64 = 1e-6;
 
 /// A slope that is claimed, and how exactly the values around it are known.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub struct Claim {
     pub scale: f64,
     /// How far rounding may move a value.
     pub rounding: f64,
+    /// How exact the slope is, beside that.
+    pub loose: f64,
 }
 
 /// What differences say about a claim.
@@ -89,7 +91,7 @@ impl Estimate {
     /// The error that is accepted.
     fn tolerance(&self, claim: &Claim) -> f64 {
         let size = claim.slope.abs().max(self.slope.abs());
-        TOLERANCE * size + 1e-3 * TOLERANCE * claim.scale + self.noise
+        TOLERANCE * size + 1e-3 * TOLERANCE * claim.scale + self.noise + claim.loose
     }
 
     /// Whether rounding hides a slope of the claimed size.
@@ -220,7 +222,7 @@ mod tests {
 
     fn finding(slope: f64, at: f64, f: impl Fn(f64) -> f64) -> Finding {
         let rounding = f64::EPSILON * f(at).abs();
-        let claim = Claim { slope, at, scale: slope.abs(), rounding };
+        let claim = Claim { slope, at, scale: slope.abs(), rounding, loose: 0.0 };
         let exact = |t: f64| Ok::<_, ()>((at + t - at, f(at + t)));
         examine(&claim, exact).unwrap()
     }
@@ -284,7 +286,8 @@ mod tests {
                 // What a change of the last place does is what rounding may do.
                 let near = run(start * (1.0 + 2.0 * f64::EPSILON));
                 let rounding = (near - run(start)).abs().max(f64::EPSILON);
-                let claim = Claim { slope: slope.1, at: start, scale: slope.1.abs(), rounding };
+                let claim =
+                    Claim { slope: slope.1, at: start, scale: slope.1.abs(), rounding, loose: 0.0 };
                 let found = examine(&claim, |t| Ok::<_, ()>((start + t - start, run(start + t))));
                 let found = found.unwrap();
                 assert!(!matches!(found, Finding::Differs(_)), "{steps}, {start}: {found:?}");

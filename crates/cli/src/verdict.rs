@@ -8,7 +8,7 @@ use cotan_interp::{Options, Value};
 use cotan_ir::Program;
 
 use crate::derivatives::{Entry, Function, Rng, at, mapped, moved, widened};
-use crate::differences::{Claim, Estimate, Finding, examine};
+use crate::differences::{Claim, Estimate, Finding, TOLERANCE as BY_DIFFERENCES, examine};
 use crate::failure::Outcome;
 use crate::progress::Pace;
 
@@ -21,6 +21,12 @@ const MAX_SHOWN: usize = 64;
 /// The error of one mode against another that is accepted, relative to the gradient, beside what
 /// follows from a change of the inputs in their last places.
 const TOLERANCE: f64 = 1e-10;
+
+/// The error up to which derivatives that are computed to a tolerance of their own may be right,
+/// likewise; whether they are cannot be told.
+const ITERATED: f64 = 0.5;
+
+const NOT_EXACT: &str = "derivatives that are computed to a tolerance agree no better than that";
 
 /// The error of `f32` that is accepted, likewise.
 const SINGLE_TOLERANCE: f64 = 1e-3;
@@ -101,6 +107,10 @@ struct Point<'f> {
     unrest: f64,
     /// How far it moves the gradient if inputs are rounded to `f32`.
     single_unrest: f64,
+    /// How exact the gradient is for the tolerances of solvers.
+    loose: f64,
+    /// Whether derivatives are computed to tolerances that are not known.
+    iterates: bool,
 }
 
 impl<'f> Point<'f> {
@@ -126,10 +136,18 @@ impl<'f> Point<'f> {
             rounding: f64::EPSILON * magnitude,
             unrest: 0.0,
             single_unrest: 0.0,
+            loose: 0.0,
+            iterates: function.iterates(),
             inputs,
             weights,
             gradient,
         };
+        if let Some(plain) = function.plain_gradient(&point.inputs, &point.weights)? {
+            point.loose = 4.0 * distance(&point.gradient, &plain);
+        }
+        if point.iterates {
+            point.loose += BY_DIFFERENCES * point.scale;
+        }
         // What a change in the last places of the inputs does is what rounding may do.
         let middle = dot(&values, &point.weights);
         for _ in 0..2 {
@@ -181,9 +199,13 @@ impl<'f> Point<'f> {
                 let Some(other) = other else { continue };
                 let error = (other - reverse).abs();
                 errors.add(way, error);
-                let accepted = TOLERANCE * self.scale + 64.0 * self.unrest;
+                let accepted = TOLERANCE * self.scale + 64.0 * self.unrest + self.loose;
                 if error.is_nan() || error > accepted {
-                    return self.ways_differ(entry, &tangents).map(Verdict::Wrong);
+                    let found = self.ways_differ(entry, &tangents)?;
+                    return Ok(match self.may_be_iterated(error) {
+                        true => Verdict::Undecided(format!("{found}; {NOT_EXACT}")),
+                        false => Verdict::Wrong(found),
+                    });
                 }
             }
         }
@@ -195,7 +217,7 @@ impl<'f> Point<'f> {
                 compared.done = done;
                 break;
             }
-            match self.examine(entry)? {
+            match self.finding(entry)? {
                 Finding::Agrees(error) => errors.add("differences", error),
                 finding => match self.around(entry, finding)? {
                     Some(wrong) => return Ok(Verdict::Wrong(wrong)),
@@ -209,11 +231,32 @@ impl<'f> Point<'f> {
         }
     }
 
-    /// What differences say about an entry.
-    fn examine(&self, entry: Entry) -> Outcome<Finding> {
+    /// Whether an error can come from a tolerance that is not known.
+    fn may_be_iterated(&self, error: f64) -> bool {
+        self.iterates && error <= ITERATED * self.scale
+    }
+
+    /// What differences say about an entry. They see what `stop_gradient` hides, such as how the
+    /// steps of a solver change: what they say is compared with the derivative without it, too.
+    fn finding(&self, entry: Entry) -> Outcome<Finding> {
+        let finding = self.examine(entry, of(&self.gradient, entry))?;
+        if !matches!(finding, Finding::Differs(_)) {
+            return Ok(finding);
+        }
+        let Some(gradient) = self.function.unstopped_gradient(&self.inputs, &self.weights)? else {
+            return Ok(finding);
+        };
+        Ok(match self.examine(entry, of(&gradient, entry))? {
+            agrees @ Finding::Agrees(_) => agrees,
+            _ => finding,
+        })
+    }
+
+    /// What differences say about a slope at an entry.
+    fn examine(&self, entry: Entry, slope: f64) -> Outcome<Finding> {
         let at = at(&self.inputs, entry);
-        let slope = of(&self.gradient, entry);
-        let claim = Claim { slope, at, scale: self.scale, rounding: self.rounding };
+        let Point { scale, rounding, loose, .. } = *self;
+        let claim = Claim { slope, at, scale, rounding, loose };
         examine(&claim, |distance| {
             let (inputs, there) = moved(&self.inputs, entry, at + distance)?;
             Ok((there - at, dot(&self.function.values(&inputs)?, &self.weights)))
@@ -231,13 +274,18 @@ impl<'f> Point<'f> {
             let (inputs, _) = moved(&self.inputs, entry, here + shift * unit)?;
             let gradient = self.function.gradient(&inputs, &self.weights)?;
             let there = Point { inputs, gradient, weights: self.weights.clone(), ..*self };
-            match there.examine(entry)? {
+            match there.finding(entry)? {
                 Finding::Differs(_) => wrong = Some(there),
                 Finding::Agrees(_) => right += 1,
                 Finding::Kink(..) | Finding::Hidden(_) | Finding::Rough => {}
             }
         }
         match (finding, wrong) {
+            (Finding::Differs(slope), _)
+                if self.may_be_iterated((slope - of(&self.gradient, entry)).abs()) =>
+            {
+                Ok(None)
+            }
             (Finding::Differs(_), wrong) if wrong.is_some() || right == 0 => {
                 self.wrong(entry).map(Some)
             }
@@ -326,6 +374,15 @@ impl<'f> Point<'f> {
                 format!(
                     "{named} is at a kink: the slope is {left} on the left and {right} on the right; \
                      reverse mode gives {reverse}"
+                )
+            }
+            Finding::Differs(slope)
+                if self.may_be_iterated((slope - of(&self.gradient, entry)).abs()) =>
+            {
+                let slope = slopes.get(number).map_or(f64::NAN, |estimate| estimate.slope);
+                let slope = show(slope);
+                format!(
+                    "{named} is {reverse} in reverse mode and {slope} by differences; {NOT_EXACT}"
                 )
             }
             Finding::Differs(_) => format!(

@@ -26,6 +26,7 @@ mod bounds;
 mod build;
 mod check;
 mod copy;
+mod correct;
 mod custom;
 mod error;
 mod extract;

@@ -257,26 +257,68 @@ fn all_ways_agree_in_the_corners() {
     }
 }
 
-/// The elimination of the scalar algorithm is not differentiated where it gives up.
+/// The scalar algorithm has no derivative either where it gives up.
 #[test]
-fn a_factor_that_does_not_exist_has_no_derivative() {
-    let program = function("def f(a: [2, 2]f64) = cholesky(a)", &[]);
-    let matrix = |elements: [[f64; 2]; 2]| {
+fn factors_that_do_not_exist_have_no_derivatives() {
+    let infinite = f64::INFINITY;
+    for (text, elements) in [
+        ("def f(a: [2, 2]f64) = cholesky(a)", [[1.0, 2.0], [2.0, 1.0]]),
+        ("def f(a: [2, 2]f64) = svd_values(a)", [[infinite, 2.0], [2.0, 1.0]]),
+        ("def f(a: [2, 2]f64) = eigh_values(a)", [[infinite, 2.0], [2.0, 1.0]]),
+    ] {
+        let program = function(text, &[]);
         let element = |ix: &[usize]| Scalar::F64(elements[ix[0]][ix[1]]);
-        vec![Value::from_fn(input_types(&program)[0].clone(), element).unwrap()]
-    };
-    let ones = matrix([[1.0; 2]; 2]);
-    let point = Point {
-        inputs: matrix([[1.0, 2.0], [2.0, 1.0]]),
-        tangents: ones.clone(),
-        cotangents: ones,
-    };
-    let reverse = reverse_ways(&program, &point, Mode::Ieee).unwrap();
-    for (name, derivatives) in
-        reverse.into_iter().chain(forward_ways(&program, &point, Mode::Ieee).unwrap())
-    {
-        let found = floats(&derivatives[0]);
-        assert!([0, 2, 3].iter().all(|&k| found[k].is_nan()), "{name}: {found:?}");
+        let a = Value::from_fn(input_types(&program)[0].clone(), element).unwrap();
+        let ones = |ty: &Type| Value::from_fn(ty.clone(), |_| Scalar::F64(1.0)).unwrap();
+        let out = program.ty(program.outputs()[0].term).clone();
+        let point =
+            Point { tangents: vec![ones(a.ty())], cotangents: vec![ones(&out)], inputs: vec![a] };
+        let reverse = reverse_ways(&program, &point, Mode::Ieee).unwrap();
+        for (name, derivatives) in reverse {
+            let found = floats(&derivatives[0]);
+            let read = [0, 2, 3].iter().all(|&k| found[k].is_nan());
+            assert!(read, "{text}, {name}: {found:?}");
+        }
+        for (name, derivatives) in forward_ways(&program, &point, Mode::Ieee).unwrap() {
+            let found = floats(&derivatives[0]);
+            assert!(found.iter().any(|x| x.is_nan()), "{text}, {name}: {found:?}");
+        }
+    }
+}
+
+/// The last pivot of a singular matrix is divided by nowhere.
+#[test]
+fn factors_of_singular_matrices_have_derivatives() {
+    for (text, dims) in [
+        ("def f(a: [2, 2]f64) = lu_factors(a)", 2),
+        ("def f(a: [4, 4]f64) = lu_factors(a)", 4),
+        ("def f(a: [4, 4]f64) = det(a)", 4),
+    ] {
+        let program = function(text, &[]);
+        // The last row is the sum of those before, exactly.
+        let above = |i: usize, j: usize| if i == j { 8.0 } else { (i + 2 * j) as f64 / 4.0 };
+        let element = |ix: &[usize]| match ix[0] + 1 == dims {
+            true => Scalar::F64((0..dims - 1).map(|i| above(i, ix[1])).sum()),
+            false => Scalar::F64(above(ix[0], ix[1])),
+        };
+        let a = Value::from_fn(input_types(&program)[0].clone(), element).unwrap();
+        let one = |_: &[usize]| Scalar::F64(1.0);
+        let tangent = Value::from_fn(a.ty().clone(), one).unwrap();
+        let out = program.ty(program.outputs()[0].term).clone();
+        let cotangent = Value::from_fn(out, one).unwrap();
+        let point = Point { inputs: vec![a], tangents: vec![tangent], cotangents: vec![cotangent] };
+        for ways in [
+            reverse_ways(&program, &point, Mode::Ieee).unwrap(),
+            forward_ways(&program, &point, Mode::Ieee).unwrap(),
+        ] {
+            let expected = floats(&ways[0].1[0]);
+            assert!(expected.iter().all(|x| x.is_finite()), "{text}: {expected:?}");
+            for (name, derivatives) in &ways {
+                let found = floats(&derivatives[0]);
+                let close = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-9 * (1.0 + y.abs());
+                assert!(found.iter().zip(&expected).all(close), "{name}: {found:?}, {expected:?}");
+            }
+        }
     }
 }
 

@@ -123,3 +123,50 @@ def wrong(x: f32) = custom_vjp(x => x * x, (x, ct) => 2.001 * x * ct, x)
         assert_eq!(lines[2], "wrong: FAILED", "{ran:?}");
     }
 }
+
+/// The solutions that solvers find within their tolerances are not those of a little beside, and
+/// derivatives that iterate are no better: neither is wrong.
+#[test]
+fn solutions_are_compared_as_closely_as_they_are_known() {
+    let text = "\
+def lowest(x: f64, y: f64) = sum(sin(minimize(z => (z - x) ** 2 + 0.1 * y * y * z ** 4, 1.0)))
+def single(x: f32, y: f32) = minimize(z => (z - x) ** 2 + 0.1 * y * y * z ** 4, f32(1))
+def again(x: f64) = grad(x => minimize(z => (z - x) ** 2 + 0.1 * z ** 4, 1.0))(x)
+def zero(x: f64, y: f64) = root(z => z * z * z + z * exp(y) - x, 1.0)
+def lanes(x: [n]f64) = build n (i => root(z => z * z * z + z - x[i], 0.5))
+def fixed(x: f64) = fixed_point(z => 0.9 * sin(z) + x, 1.0)
+def coarse(x: f64) = fixed_point(z => 0.9 * sin(z) + x, 1.0, tolerance = 1e-3)
+def symmetric(a: [4]f64, b: [4]f64) = cg(v => (1.0 + a * a) * v + 0.1 * sum(v), b)
+def plain(a: [4]f64, b: [4]f64) = gmres(v => (2.0 + a * a) * v + 0.1 * a * sum(b * v), b)
+def steps(k: f64, y: f64) = odeint((t, y) => sin(t) - k * k * y ** 3, y, [0.0, 1.0])
+def stiff(k: f64, y: f64) = odeint((t, y) => -(20.0 + k) * (y - cos(t)), y, [0.0, 1.0], method = rosenbrock)
+def area(k: f64, a: f64) = quadrature(x => 1.0 / (0.01 + (x - k) ** 2), -3.0, a, tolerance = 1e-2)
+def held(x: f64) = x * stop_gradient(x)
+";
+    let session = Session::new().with("f.ct", text);
+    let out = session.cotan("test f.ct").succeeds().out;
+    for line in out.lines() {
+        assert!(line.contains(": ok: "), "{out}");
+    }
+    assert_eq!(out.lines().count(), 13, "{out}");
+}
+
+#[test]
+fn rules_that_iterate_are_not_called_wrong_and_wrong_rules_beside_solvers_are() {
+    let text = "\
+def adjoint(k: f64, y: f64) =
+  odeint((t, y) => sin(t) - k * k * y ** 3, y, [0.0, 1.0], adjoint = continuous, tolerance = 1e-3)
+def wrong(x: f64) =
+  root(z => z * z * z + z - x, 1.0) * custom_vjp(x => x * x, (x, ct) => 2.001 * x * ct, x)
+def wrong_steps(k: f64) =
+  odeint((t, y) => -k * y, 1.0, [0.0, 1.0])[1] + custom_vjp(x => x * x, (x, ct) => 3.0 * x * ct, k)
+def wrong_stop(x: f64) = stop_gradient(x) * custom_vjp(x => x * x, (x, ct) => 2.1 * x * ct, x)
+";
+    let ran = Session::new().with("f.ct", text).cotan("test f.ct");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("adjoint: undecided: "), "{ran:?}");
+    assert!(lines[0].contains("computed to a tolerance"), "{ran:?}");
+    let wrong = ["wrong: FAILED", "wrong_steps: FAILED", "wrong_stop: FAILED"];
+    assert_eq!(lines[1..], wrong, "{ran:?}");
+}

@@ -87,10 +87,17 @@ where
 }
 
 // Written out: messages of the compiler show these bounds, and would show the whole macro. They show
-// the comments, too: that is how one who left out the types of a closure learns what to write.
+// the comments, too: that is how one who left out the types of a closure learns what to write. The
+// first line of that message, "type annotations needed" (E0283), is the compiler's own: the attributes
+// `diagnostic::on_unimplemented` and its relatives speak where a type is known and lacks a trait, and
+// here no type is known. A bound from which the type of the argument could be inferred would have to
+// name one, and `grad` takes functions of arrays, tuples and structs of either precision.
 
 /// The gradient of a function to a float scalar, by its first argument (see
 /// [`wrt`](Jit::wrt)). It has the structure of that argument.
+///
+/// A closure says the types of its arguments, `|x: Arr<f64>|`: functions of any structure of arrays
+/// are differentiated, so there is nothing from which Rust could infer them.
 ///
 /// ```
 /// use cotan::prelude::*;

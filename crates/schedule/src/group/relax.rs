@@ -81,9 +81,9 @@ impl Relaxing {
         let mut relaxed = nest.clone();
         let mut needed = vec![false; nest.instrs.len()];
         let (mut found, uses) = (false, self.uses);
+        let finite = |v: Val| sizes[v.index()].is_some();
         for instr in &mut relaxed.instrs {
             let Instr::Op(op @ (Op::Scale | Op::StrongMul), args) = instr else { continue };
-            let finite = |v: Val| sizes[v.index()].is_some();
             // One of two factors may do: only those are looked at for which that pays.
             let pays = |v: Val| finite(v) && read[v.index()] <= positions / uses;
             let factors = match (*op, pays(args[0]), pays(args[1])) {
@@ -111,11 +111,13 @@ impl Relaxing {
                         self.moderate.push(*buffer);
                     }
                 }
-                // What chooses may be anything, also what is not there yet.
+                // What chooses may be anything, and so may what is compared: also what is not there
+                // yet, which must not be looked at.
                 Instr::Op(Op::Select, args) => {
-                    args[1..].iter().for_each(|v| needed[v.index()] = true);
+                    let either = args[1..].iter().filter(|v| finite(**v));
+                    either.for_each(|v| needed[v.index()] = true);
                 }
-                instr => instr.for_each_operand(|v| needed[v.index()] = true),
+                instr => instr.for_each_operand(|v| needed[v.index()] |= finite(v)),
             }
         }
         self.positions = self.positions.saturating_add(if found { positions } else { 0 });

@@ -414,7 +414,8 @@ impl Elab<'_> {
     fn out_of_range(&mut self, fault: OutOfRange, otherwise: &str, span: Span) {
         let message = format!("{fault}, so {otherwise}");
         let hint = if fault.index < 0 {
-            "only negative literals count from the end, as in `a[-1]`; otherwise write `a[len(a) - 1]`"
+            "literals count from the end, from -1 to minus the size; other negative indices do not: \
+             write `a[len(a) - 1]`"
         } else {
             "indices count from 0"
         };

@@ -132,15 +132,27 @@ impl<M: Derivative> Machine<'_, M> {
             (i + 1..n).for_each(|j| a.set(i, j, zero.clone()));
         }
         if !definite {
-            // Neither the factor is a number nor its derivative by any element that is read.
-            let mut nan = self.apply(Op::Sqrt, &[&self.negative(dtype)], dtype)?;
             let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
-            for (i, j) in lower.clone() {
-                nan = self.apply(Op::Mul, &[&nan, &given[i * n + j]], dtype)?;
-            }
+            let nan = self.undefined(lower.clone().map(|(i, j)| &given[i * n + j]), dtype)?;
             lower.for_each(|(i, j)| a.set(i, j, nan.clone()));
         }
         Ok(a)
+    }
+
+    /// What is no number, and neither is its derivative by any of the elements that were read.
+    pub(super) fn undefined<'a>(
+        &mut self,
+        read: impl Iterator<Item = &'a Dual<M::D>>,
+        dtype: Dtype,
+    ) -> Result<Dual<M::D>>
+    where
+        M::D: 'a,
+    {
+        let mut nan = self.apply(Op::Sqrt, &[&self.negative(dtype)], dtype)?;
+        for x in read {
+            nan = self.apply(Op::Mul, &[&nan, x], dtype)?;
+        }
+        Ok(nan)
     }
 
     /// The Fourier transform, as a sum of complex products from its end.

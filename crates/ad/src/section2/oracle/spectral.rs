@@ -116,13 +116,18 @@ impl<M: Derivative> Machine<'_, M> {
     }
 
     /// Eigenvalues of the lower triangle in ascending order, and eigenvectors. Rotations are made
-    /// also where an element is 0, as its derivative need not be:
+    /// also where an element is 0, as its derivative need not be; of what is not finite there are none:
     /// `tan = 2 off sign(d) / (|d| + sqrt(d^2 + 4 off^2))`, of the difference `d` on the diagonal.
     pub(super) fn eigen(&mut self, mut a: Matrix<M::D>, dtype: Dtype) -> Result<Two<M::D>> {
         let n = a.columns;
         let (zero, one) = (self.zero(dtype), self.number(1.0, dtype));
         for i in 0..n {
             (0..i).for_each(|j| a.set(j, i, a.at(i, j).clone()));
+        }
+        if !a.elements.iter().all(|x| float(x.x).is_finite()) {
+            let nan = self.undefined(a.elements.iter(), dtype)?;
+            let all = |k: usize| Matrix { elements: vec![nan.clone(); k], columns: n.max(1) };
+            return Ok((all(n), all(n * n)));
         }
         let mut v = Matrix { elements: vec![zero; n * n], columns: n };
         (0..n).for_each(|i| v.set(i, i, one.clone()));

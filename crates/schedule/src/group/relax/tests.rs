@@ -128,6 +128,21 @@ fn what_is_chosen_counts_and_not_what_chooses() {
     assert_eq!(chosen(4, INSIDE), None);
 }
 
+/// What is not there yet must not be looked at, where it may be anything.
+#[test]
+fn what_is_compared_may_not_be_there_yet() {
+    let compared = |dtype| {
+        looked_at(dtype, |b| {
+            let (inside, x) = (b.read(INSIDE), b.read(3));
+            let less = b.op(Op::Lt, &[inside, x]);
+            let number = b.op(if dtype == Dtype::F32 { Op::ToF32 } else { Op::ToF64 }, &[less]);
+            b.op(Op::Mul, &[number, x])
+        })
+    };
+    assert_eq!(compared(Dtype::F64), Some(vec![3]));
+    assert_eq!(compared(Dtype::F32), Some(vec![3]));
+}
+
 #[test]
 fn what_may_be_infinite_is_looked_at() {
     let unary = |op| {
