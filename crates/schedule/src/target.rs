@@ -208,7 +208,7 @@ thresholds! {
     max_reread_direct: 1 << 20, 1 << 18;
     /// Most elements that a contraction may pack again for each block.
     max_reread_packed: 1 << 12, 1 << 18;
-    /// A contraction is run for at least so many positions of an axis at a time.
+    /// A contraction is run for at least so many positions at a time.
     min_block_products: 48, 1;
     /// Nests of at most so many operations are run before a group if nothing holds them up.
     max_early_operations: 1 << 16, 8;

@@ -45,10 +45,10 @@ pub(super) fn choose<'a>(
             }
             GroupItem::Draft(draft) => {
                 cost = cost.saturating_add(each);
-                let along = dim.map_or(1, |dim| beside_on_axis(&draft.core, dim));
-                least = least.max(match is_batch(draft, dim) {
-                    true => 1,
-                    false => target.thresholds.min_block_products.div_ceil(along.max(1)),
+                least = least.max(if is_batch(draft, dim) {
+                    1
+                } else {
+                    target.thresholds.min_block_products
                 });
             }
         }
@@ -110,23 +110,6 @@ fn is_batch(draft: &Draft, dim: Option<usize>) -> bool {
     };
     dim.is_some_and(|dim| dim < core.extents.len() - core.reduced)
         && core.instrs.iter().all(depends)
-}
-
-/// How many positions the other dimensions have that lie on the same axis of a product of matrices:
-/// those that the same operands depend on, summed over or not as this one. The pixels of an image
-/// are on the axis of the images, so a block of few images has many rows or columns, or sums over
-/// many products.
-fn beside_on_axis(core: &Nest, dim: usize) -> usize {
-    let summed = |dim: usize| dim >= core.extents.len() - core.reduced;
-    let same = |other: usize| {
-        core.instrs.iter().all(|instr| match instr {
-            Instr::Load { at, .. } => (at.coeffs[dim] != 0) == (at.coeffs[other] != 0),
-            _ => true,
-        })
-    };
-    let beside = |&other: &usize| other != dim && summed(other) == summed(dim) && same(other);
-    let others = (0..core.extents.len()).filter(beside).map(|other| core.extents[other]);
-    others.fold(1, usize::saturating_mul)
 }
 
 /// Whether positions of a dimension lie next to each other in some array.
