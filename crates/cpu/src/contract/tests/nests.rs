@@ -408,7 +408,8 @@ fn cancelling_stops_it() {
 #[test]
 fn many_threads_share_one_product() {
     let case = matrices(Dtype::F64, 512, 512, 512);
-    for contraction in contractions(&case).unwrap() {
+    let packed = contractions(&case).unwrap().into_iter().filter(|c| !c.product.direct);
+    for contraction in packed {
         let pieces = |threads| contraction.pieces(threads);
         assert!(pieces(16) >= 16, "{} pieces", pieces(16));
         assert!(pieces(1) <= pieces(2) && pieces(2) <= pieces(16));
