@@ -111,7 +111,13 @@ fn products(op: Op, dtype: Dtype, batch: usize, [m, k, n]: [usize; 3], more: boo
 /// where they lie; a factor that is not finite where it must be.
 #[test]
 fn contractions() {
-    let sizes = [(1, [300, 70, 50]), (1, [20, 40, 2100]), (3, [90, 30, 40]), (1, [500, 300, 8])];
+    let sizes = [
+        (1, [300, 70, 50]),
+        (1, [20, 40, 2100]),
+        (1, [150, 64, 500]),
+        (3, [90, 30, 40]),
+        (1, [500, 300, 8]),
+    ];
     for (batch, [m, k, n]) in sizes {
         let kinds = [
             (Op::Mul, Dtype::F64, true),

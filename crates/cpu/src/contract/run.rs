@@ -158,6 +158,8 @@ impl<'a> Offsets<'a> {
 pub(super) struct Tiled<'a> {
     pub product: &'a Product,
     isa: Isa,
+    /// The columns of a block: those of the schedule, or fewer where threads share the product.
+    column_block: usize,
 }
 
 impl Deref for Tiled<'_> {
@@ -176,7 +178,21 @@ impl<'a> Tiled<'a> {
             32 => Isa::Avx2,
             _ => Isa::Plain,
         };
-        Tiled { product, isa }
+        Tiled { product, isa, column_block: product.blocking.column_block }
+    }
+
+    /// The same product in blocks of fewer columns, where there are too few blocks for so many
+    /// threads. A block keeps at least as many columns as rows, so that packing the columns takes no
+    /// longer than packing the rows. An element is the same sum in every block.
+    fn shared_by(self, threads: usize) -> Tiled<'a> {
+        let wanted = threads.saturating_mul(PIECES_PACKED);
+        if self.direct || self.blocks() >= wanted {
+            return self;
+        }
+        let strips = wanted.div_ceil((self.count(Axis::Batch) * self.grid().0).max(1));
+        let columns = self.count(Axis::Columns).div_ceil(strips).max(self.blocking.row_block);
+        let columns = columns.max(1).next_multiple_of(self.blocking.columns);
+        Tiled { column_block: columns.min(self.column_block), ..self }
     }
 
     /// How many blocks of the result there are, which can be made in any order.
@@ -188,7 +204,7 @@ impl<'a> Tiled<'a> {
     /// How many blocks there are along the rows and along the columns.
     fn grid(&self) -> (usize, usize) {
         let rows = self.count(Axis::Rows).div_ceil(self.blocking.row_block);
-        let columns = self.count(Axis::Columns).div_ceil(self.blocking.column_block);
+        let columns = self.count(Axis::Columns).div_ceil(self.column_block);
         (rows, if self.direct { 1 } else { columns })
     }
 
@@ -273,9 +289,8 @@ impl<'a> Tiled<'a> {
             // Blocks of the same columns share what is packed of the right operand.
             let group = block / row_blocks;
             let end = ((group + 1) * row_blocks).min(blocks.end);
-            let (batch, first) =
-                (group / column_blocks, group % column_blocks * sizes.column_block);
-            let columns = first..(first + sizes.column_block).min(n);
+            let (batch, first) = (group / column_blocks, group % column_blocks * self.column_block);
+            let columns = first..(first + self.column_block).min(n);
             let to_columns = &mut to_columns[..columns.len()];
             self.place.fill(extents, Axis::Columns, columns.start, to_columns);
             right.set_along(extents, columns);
@@ -428,7 +443,7 @@ impl RunContraction for Contraction<Kernel> {
     }
 
     fn pieces(&self, threads: usize) -> usize {
-        Tiled::new(&self.product).cuts(threads).1
+        Tiled::new(&self.product).shared_by(threads).cuts(threads).1
     }
 
     fn run_shared(&self, frames: &mut [Frame], limits: &RunLimits) -> bool {
@@ -436,7 +451,7 @@ impl RunContraction for Contraction<Kernel> {
         let scratch: SmallVec<[Scratch; 16]> =
             frames.iter().map(|frame| Scratch(frame.local())).collect();
         let Some(frame) = frames.first_mut() else { return true };
-        let tiled = Tiled::new(&self.product);
+        let tiled = Tiled::new(&self.product).shared_by(threads);
         if let Some(fallback) = &self.fallback {
             match operands_are_finite(self.finite, tiled, &frame.pointers, [0; 3], limits) {
                 None => return false,

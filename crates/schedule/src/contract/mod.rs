@@ -356,6 +356,8 @@ fn factors_to_be_finite(op: Op) -> Option<[bool; 2]> {
 pub struct Blocking {
     /// The rows of a full tile.
     pub rows: usize,
+    /// The columns of a full tile.
+    pub columns: usize,
     /// The rows of a block.
     pub row_block: usize,
     /// The columns of a block.
@@ -395,6 +397,7 @@ impl Blocking {
         let (left, right) = (packed(row_block), packed(column_block));
         Blocking {
             rows,
+            columns,
             row_block,
             column_block,
             depth_block,

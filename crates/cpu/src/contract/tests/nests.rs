@@ -403,3 +403,15 @@ fn cancelling_stops_it() {
         memory.run(contraction.scratch_bytes(), |frame| assert!(!contraction.run(frame, &limits)));
     }
 }
+
+/// A product of one block of columns is cut along these, too, where the rows are too few.
+#[test]
+fn many_threads_share_one_product() {
+    let case = matrices(Dtype::F64, 512, 512, 512);
+    let packed = contractions(&case).unwrap().into_iter().filter(|c| !c.product.direct);
+    for contraction in packed {
+        let pieces = |threads| contraction.pieces(threads);
+        assert!(pieces(16) >= 16, "{} pieces", pieces(16));
+        assert!(pieces(1) <= pieces(2) && pieces(2) <= pieces(16));
+    }
+}

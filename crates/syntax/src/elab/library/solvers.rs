@@ -53,9 +53,9 @@ pub(super) const SOLVERS: &[Row] = &[
         "gmres(x => 2.0 * x, [2.0, 4.0])",
     ),
     (
-        "odeint(f, y0, times, method = \"dopri5\", adjoint = \"discrete\", steps = 10, tolerance = 1e-8, at_most = 1000)",
+        "odeint(f, y0, times, method = dopri5, adjoint = discrete, steps = 10, tolerance = 1e-8, at_most = 1000)",
         odeint,
-        "The solution of `y' = f(t, y)` at the times, `y0` at the first of them, with one more outermost axis. `\"dopri5\"` and, for stiff equations, `\"rosenbrock\"` choose their steps for the tolerance, at most so many from one time to the next, nan after that; `\"rk4\"` and `\"euler\"` make `steps` from one time to the next. Derivatives go through the steps, or with `\"continuous\"` come from the adjoint equation, which keeps the values at the times only; they are nan where a solution is, and where the way back does not find these values, as for stiff equations between times that lie far apart. The tolerance is that of values: where these change fast, derivatives may need a smaller one.",
+        "The solution of `y' = f(t, y)` at the times, `y0` at the first of them, with one more outermost axis. `dopri5` and, for stiff equations, `rosenbrock` choose their steps for the tolerance, at most so many from one time to the next, nan after that; `rk4` and `euler` make `steps` from one time to the next. Derivatives go through the steps, or with `continuous` come from the adjoint equation, which keeps the values at the times only; they are nan where a solution is, and where the way back does not find these values, as for stiff equations between times that lie far apart. The tolerance is that of values: where these change fast, derivatives may need a smaller one.",
         "odeint((t, y) => -y, 1.0, [0.0, 1.0, 2.0])",
     ),
     (
