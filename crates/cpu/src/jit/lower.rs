@@ -378,7 +378,12 @@ impl NestEmission<'_> {
                 Some(to)
             }
             Instr::LoadAt { buffer, index } => {
-                let (place, mask) = self.place(index, copy, false)?;
+                let (place, mut mask) = self.place(index, copy, false)?;
+                if !self.shape.same[n].lanes {
+                    // Lanes after the last are in range of the array, but not of the rows that a
+                    // block of it holds.
+                    mask = self.lir.both(Some(mask), strip.masks[copy.vector])?;
+                }
                 let size = dtype.size();
                 let zero = Affine::constant(0, nest.extents.len());
                 let address = self.address(*buffer, &zero, size, BodyCopy::FIRST)?;
